@@ -1,0 +1,211 @@
+# gpufilter. `make help` lists what can be made. Needs GNU make and a C11 compiler; CUDA is optional.
+
+## Variables
+##   CUDA=auto|0|1        auto builds the CUDA backend where nvcc is (on PATH or in CUDA_HOME)
+##   SAN=address,undefined  or SAN=thread: build with sanitizers, apart from the ordinary build
+##   BUILD=DIR            where everything is built (build/)
+##   V=1                  show the commands
+##   PREFIX, DESTDIR      where `make install` puts things (/usr/local)
+CUDA ?= auto
+SAN ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+CUDA_HOME ?= /usr/local/cuda
+empty :=
+comma := ,
+BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+
+V ?= 0
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' $(1) $(2))
+OPT ?= -O2
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+# -ffp-contract=off: two roundings must never become one; -fno-math-errno lets rintf be an instruction.
+CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
+  -pthread -D_POSIX_C_SOURCE=200809L $(SAN_FLAGS) $(CFLAGS)
+INCLUDES := -Isrc -Ifilters
+LIBS := -lpng -lz -lm -pthread
+
+# ---- what the machine offers ----------------------------------------------------------------------
+
+MACHINE := $(shell uname -m)
+ISAS := portable
+ifeq ($(MACHINE),x86_64)
+  DEFINES += -DGF_X86_64
+  ISAS += avx2 avx512
+endif
+ISA_portable :=
+ISA_avx2 := -mavx2
+ISA_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
+
+NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+ifeq ($(CUDA),0)
+  NVCC :=
+endif
+ifeq ($(CUDA)$(NVCC),1)
+  $(error CUDA=1 but no nvcc: put it on PATH or set CUDA_HOME)
+endif
+ifneq ($(NVCC),)
+  DEFINES += -DGF_WITH_CUDA
+  CUDA_ROOT := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+  # What we want, as far as this nvcc knows it; PTX of the newest for what comes after.
+  SMS_KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))
+  SMS ?= $(filter $(SMS_KNOWN),75 80 86 89 90 100 120)
+  GENCODE := $(foreach sm,$(SMS),-gencode=arch=compute_$(sm),code=sm_$(sm)) \
+    -gencode=arch=compute_$(lastword $(SMS)),code=compute_$(lastword $(SMS))
+  NVCC_FLAGS := -O3 -std=c++17 -lineinfo -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
+    -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions
+  CUDA_LIBS := $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a \
+    $(CUDA_ROOT)/targets/$(MACHINE)-linux/lib/libcudart_static.a /usr/lib/$(MACHINE)-linux-gnu/libcudart_static.a)) \
+    $(shell $(CC) -print-file-name=libstdc++.a) -ldl -lrt
+  INCLUDES += -isystem $(CUDA_ROOT)/include
+endif
+
+# ---- files ----------------------------------------------------------------------------------------
+
+SIMD_C := $(sort $(wildcard filters/*/*_simd.c))
+LIB_C := $(sort $(wildcard src/*.c src/io/*.c src/engine/*.c) \
+  $(filter-out $(SIMD_C),$(wildcard filters/*/*.c)))
+CLI_C := $(sort $(wildcard src/cli/*.c))
+CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
+TEST_C := $(sort $(wildcard tests/test_*.c))
+TEST_UTIL_C := $(sort $(filter-out $(TEST_C),$(wildcard tests/*.c)))
+OBJ := $(BUILD)/obj
+
+LIB_O := $(LIB_C:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD_C:%.c=$(OBJ)/%.$(isa).o)) $(CU:%.cu=$(OBJ)/%.cu.o)
+CLI_O := $(CLI_C:%.c=$(OBJ)/%.o)
+TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
+TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
+VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
+SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
+
+all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Build the program and the library
+	@$(if $(SAN),,ln -sf $(BUILD)/gpufilter gpufilter)
+	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(if $(filter 0,$(CUDA)),CUDA=0,no nvcc here))"
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
+
+# ---- objects --------------------------------------------------------------------------------------
+
+# Rewritten only when the flags change, so that everything is rebuilt exactly then.
+CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS)
+$(shell mkdir -p $(BUILD); printf '%s\n' '$(CONFIG)' | cmp -s - $(BUILD)/config || printf '%s\n' '$(CONFIG)' >$(BUILD)/config)
+
+$(OBJ)/%.o: %.c $(BUILD)/config
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(DEFINES) $(CPPFLAGS) $(INCLUDES) -MMD -MP -c $< -o $@
+
+define SIMD_RULE
+$(OBJ)/%.$(1).o: %.c $(BUILD)/config
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(ISA_$(1)) $$(DEFINES) $$(CPPFLAGS) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+endef
+$(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
+
+# The program sees the public header and its own folder, nothing else of the library.
+$(CLI_O): INCLUDES := -I$(BUILD)/include
+$(CLI_O): $(BUILD)/include/gpufilter.h
+$(BUILD)/include/gpufilter.h: src/gpufilter.h
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(OBJ)/%.cu.o: %.cu $(BUILD)/config
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+
+$(BUILD)/libgpufilter.a: $(LIB_O)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/libgpufilter.so: $(LIB_O)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
+
+$(BUILD)/gpufilter: $(CLI_O) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+# The same program on the shared library: links only if it uses nothing but what is exported.
+$(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter -Wl,-rpath,'$$ORIGIN'
+
+$(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
+
+$(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+# ---- using ----------------------------------------------------------------------------------------
+
+demo: ## Install what is missing, build, and smooth a sample picture
+	@.ci/deps build
+	@$(MAKE) --no-print-directory all
+	@mkdir -p $(BUILD)/demo
+	@echo '$$ ./gpufilter smooth --keep-brightness --axis xy samples/scene.png $(BUILD)/demo/scene.png'
+	@$(BUILD)/gpufilter smooth --keep-brightness --axis xy --force --verbose samples/scene.png $(BUILD)/demo/scene.png
+	@echo "The smoothed picture is $(abspath $(BUILD)/demo/scene.png); the original is $(abspath samples/scene.png)."
+
+test: ## Install what is missing, build, and run every test
+	@.ci/deps test
+	@$(MAKE) --no-print-directory all tests
+	@tests/run.sh $(BUILD)
+
+tests: $(TESTS) $(BUILD)/gpufilter-shared $(BUILD)/draw
+
+check-cuda: ## Run the tests where a GPU must be: no device is a failure
+	@$(MAKE) --no-print-directory all tests
+	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
+
+golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
+	@tests/golden.sh $(BUILD) write
+
+samples: $(BUILD)/draw ## Draw the sample pictures anew
+	$(BUILD)/draw samples
+
+install: all ## Install program, library, header and pkg-config file under DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/gpufilter $(DESTDIR)$(PREFIX)/bin/gpufilter
+	install -m 644 src/gpufilter.h $(DESTDIR)$(PREFIX)/include/gpufilter.h
+	install -m 644 $(BUILD)/libgpufilter.a $(DESTDIR)$(PREFIX)/lib/libgpufilter.a
+	install -m 755 $(BUILD)/libgpufilter.so $(DESTDIR)$(PREFIX)/lib/libgpufilter.so.$(VERSION)
+	ln -sf libgpufilter.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libgpufilter.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
+	  'Requires.private: libpng zlib' 'Libs: -L$${libdir} -lgpufilter' \
+	  'Libs.private: -lm -pthread$(if $(NVCC), -L$(patsubst %/,%,$(dir $(firstword $(CUDA_LIBS)))) -lcudart_static -lstdc++ -ldl -lrt)' \
+	  'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/gpufilter.pc
+
+uninstall: ## Remove what install put there
+	cd $(DESTDIR)$(PREFIX) && rm -f bin/gpufilter include/gpufilter.h lib/libgpufilter.a lib/libgpufilter.so \
+	  lib/$(SONAME) lib/libgpufilter.so.$(VERSION) lib/pkgconfig/gpufilter.pc
+
+FORMATTED := $(shell find src filters cuda samples tests bench -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
+format: ## Lay out all code with clang-format
+	clang-format -i $(FORMATTED)
+
+lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
+	clang-format --dry-run -Werror $(FORMATTED)
+	clang-tidy --quiet $(LIB_C) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
+	clang-tidy --quiet $(CLI_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) -I$(BUILD)/include
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
+
+clean: ## Remove everything that was built
+	rm -rf build gpufilter
+
+.PHONY: all help demo test tests check-cuda golden samples install uninstall format lint clean

@@ -1,0 +1,265 @@
+// The cuda backend: one or more devices, a stream and pinned buffers for each slot of the ring, so that
+// uploads, kernels and downloads of different bands overlap. Slots go round the devices in turn.
+#include "device.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#include "engine/backend.h"
+}
+
+#define MAX_DEVICES 16
+#define MAX_SLOTS (4 * MAX_DEVICES)
+#define MIN_COMPUTE_CAPABILITY 75
+#define BAND_BYTES (UINT64_C(4) << 20)
+
+namespace {
+
+// What a slot keeps from image to image: making pinned memory is slow.
+struct Place {
+    int device;
+    cudaStream_t stream;
+    void *host[2];   // in, out
+    void *memory[3]; // in, out, scratch
+    size_t host_size[2], memory_size[3];
+};
+
+struct Cuda {
+    int devices[MAX_DEVICES];
+    int count;
+    char names[160];
+    Place places[MAX_SLOTS];
+};
+
+struct Run {
+    Cuda *cuda;
+    gf_job job;
+    size_t scratch_bytes;
+};
+
+gf_status no_device(gf_error *error, const char *what, cudaError_t result) {
+    cudaGetLastError();
+    return gf_fail(error, GF_NO_BACKEND, "cuda: %s: %s; use --backend auto or cpu", what,
+                   cudaGetErrorString(result));
+}
+
+// "0", "0,2" or "all" into cuda->devices.
+gf_status parse_devices(Cuda *cuda, const char *list, int present, gf_error *error) {
+    if (strcmp(list, "all") == 0) {
+        cuda->count = present < MAX_DEVICES ? present : MAX_DEVICES;
+        for (int i = 0; i < cuda->count; i++)
+            cuda->devices[i] = i;
+        return GF_OK;
+    }
+    for (const char *p = list;; p++) {
+        char *end;
+        const long n = strtol(p, &end, 10);
+        if (*p < '0' || *p > '9' || (*end != 0 && *end != ',') || cuda->count == MAX_DEVICES)
+            return gf_fail(error, GF_USAGE,
+                           "--device '%s': must be device numbers such as 0 or 0,2, or all", list);
+        if (n >= present)
+            return gf_fail(error, GF_NO_BACKEND,
+                           "cuda: no device %ld: there are %d; see nvidia-smi, or use --device all",
+                           n, present);
+        for (int i = 0; i < cuda->count; i++)
+            if (cuda->devices[i] == n)
+                return gf_fail(error, GF_USAGE, "--device '%s': names device %ld twice", list, n);
+        cuda->devices[cuda->count++] = static_cast<int>(n);
+        p = end;
+        if (*p == 0)
+            return GF_OK;
+    }
+}
+
+gf_status start_device(Cuda *cuda, int device, gf_error *error) {
+    cudaDeviceProp properties;
+    cudaError_t result = cudaGetDeviceProperties(&properties, device);
+    if (result != cudaSuccess)
+        return no_device(error, "cannot ask the device", result);
+    const int capability = properties.major * 10 + properties.minor;
+    if (capability < MIN_COMPUTE_CAPABILITY)
+        return gf_fail(error, GF_NO_BACKEND,
+                       "cuda: device %d (%s, compute capability %d.%d) is older than 7.5; use "
+                       "--backend cpu",
+                       device, properties.name, properties.major, properties.minor);
+    result = cudaSetDevice(device);
+    // A waiting thread must sleep: the decoder and the encoder need the processor.
+    if (result == cudaSuccess)
+        result = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
+    if (result == cudaSuccess)
+        result = cudaFree(nullptr); // makes the context
+    if (result != cudaSuccess)
+        return no_device(error, "cannot start the device", result);
+    const size_t used = strlen(cuda->names);
+    snprintf(cuda->names + used, sizeof cuda->names - used, "%sdevice %d: %s (sm_%d)",
+             used ? ", " : "", device, properties.name, capability);
+    return GF_OK;
+}
+
+void cuda_close(void *state) {
+    Cuda *cuda = static_cast<Cuda *>(state);
+    for (int i = 0; i < MAX_SLOTS; i++) {
+        Place *place = &cuda->places[i];
+        if (!place->stream)
+            continue;
+        cudaSetDevice(place->device);
+        for (void *host : place->host)
+            cudaFreeHost(host);
+        for (void *memory : place->memory)
+            cudaFree(memory);
+        cudaStreamDestroy(place->stream);
+    }
+    free(cuda);
+}
+
+gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *error) {
+    int present = 0;
+    const cudaError_t result = cudaGetDeviceCount(&present);
+    if (result != cudaSuccess)
+        return no_device(error, "no usable NVIDIA driver or device", result);
+    if (present == 0)
+        return no_device(error, "no device", cudaErrorNoDevice);
+    Cuda *cuda = static_cast<Cuda *>(calloc(1, sizeof *cuda));
+    if (!cuda)
+        return gf_fail_memory(error, "cuda", sizeof *cuda, "the backend");
+    gf_status status = parse_devices(cuda, options->devices ? options->devices : "0", present, error);
+    for (int i = 0; i < cuda->count && !status; i++)
+        status = start_device(cuda, cuda->devices[i], error);
+    if (status) {
+        free(cuda);
+        return status;
+    }
+    *state = cuda;
+    return GF_OK;
+}
+
+void cuda_describe(const void *state, char *text, size_t size) {
+    snprintf(text, size, "%s", static_cast<const Cuda *>(state)->names);
+}
+
+gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
+    (void)plan;
+    gf_band_wish wish = {};
+    wish.bytes = BAND_BYTES;
+    wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->count);
+    return wish;
+}
+
+// ---- one image ----------------------------------------------------------------------------------
+
+gf_status grow_host(void **memory, size_t *have, size_t want, gf_error *error) {
+    if (want <= *have)
+        return GF_OK;
+    cudaFreeHost(*memory);
+    *memory = nullptr;
+    *have = 0;
+    const cudaError_t result = cudaHostAlloc(memory, want, cudaHostAllocPortable);
+    *have = result == cudaSuccess ? want : 0;
+    return gf_cuda_check(result, "pinned memory", error);
+}
+
+gf_status grow_device(void **memory, size_t *have, size_t want, gf_error *error) {
+    if (want <= *have)
+        return GF_OK;
+    cudaFree(*memory);
+    *memory = nullptr;
+    *have = 0;
+    const cudaError_t result = cudaMalloc(memory, want);
+    *have = result == cudaSuccess ? want : 0;
+    return gf_cuda_check(result, "device memory", error);
+}
+
+gf_status prepare_place(Place *place, int device, const Run *run, gf_error *error) {
+    const gf_job *job = &run->job;
+    const size_t in_bytes = static_cast<size_t>(job->in_rows) * job->in_stride;
+    const size_t out_bytes = static_cast<size_t>(job->out_rows) * job->out_stride;
+    const size_t sizes[3] = {in_bytes, out_bytes, run->scratch_bytes};
+    gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
+    if (!status && !place->stream) {
+        place->device = device;
+        status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
+                               "cudaStreamCreate", error);
+    }
+    for (int i = 0; i < 2 && !status; i++)
+        status = grow_host(&place->host[i], &place->host_size[i], sizes[i], error);
+    for (int i = 0; i < 3 && !status; i++)
+        status = grow_device(&place->memory[i], &place->memory_size[i], sizes[i], error);
+    return status;
+}
+
+gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out, gf_error *error) {
+    Cuda *cuda = static_cast<Cuda *>(state);
+    Run *run = static_cast<Run *>(calloc(1, sizeof *run));
+    if (!run)
+        return gf_fail_memory(error, "cuda", sizeof *run, "a run");
+    run->cuda = cuda;
+    run->job = *job;
+    run->scratch_bytes = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < job->slots && !status; i++) {
+        Place *place = &cuda->places[i];
+        status = prepare_place(place, cuda->devices[i % cuda->count], run, error);
+        slots[i].in_buffer = static_cast<unsigned char *>(place->host[0]);
+        slots[i].out_buffer = static_cast<unsigned char *>(place->host[1]);
+    }
+    if (status) {
+        free(run);
+        return status;
+    }
+    *out = run;
+    return GF_OK;
+}
+
+gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
+    const Run *run = static_cast<const Run *>(state);
+    const Place *place = &run->cuda->places[slot->index];
+    const gf_rows in = {static_cast<unsigned char *>(place->memory[0]), slot->in.stride,
+                        slot->in.y0, slot->in.rows};
+    const gf_rows out = {static_cast<unsigned char *>(place->memory[1]), slot->out.stride,
+                         slot->out.y0, slot->out.rows};
+    // The current device is a thread's own: the caller may be a thread that never set it.
+    gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpyAsync(in.data, slot->in.data,
+                                               static_cast<size_t>(in.rows) * in.stride,
+                                               cudaMemcpyHostToDevice, place->stream),
+                               "upload", error);
+    if (!status)
+        status = run->job.filter->cuda->launch(run->job.plan, &in, &out, place->memory[2],
+                                               place->stream, error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpyAsync(slot->out.data, out.data,
+                                               static_cast<size_t>(out.rows) * out.stride,
+                                               cudaMemcpyDeviceToHost, place->stream),
+                               "download", error);
+    return status;
+}
+
+gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
+    const Run *run = static_cast<const Run *>(state);
+    const Place *place = &run->cuda->places[slot->index];
+    gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamSynchronize(place->stream), "the kernels", error);
+    return status;
+}
+
+void cuda_end(void *state, gf_slot *slots) {
+    Run *run = static_cast<Run *>(state);
+    for (uint32_t i = 0; i < run->job.slots; i++) {
+        cudaSetDevice(run->cuda->places[i].device);
+        cudaStreamSynchronize(run->cuda->places[i].stream);
+        slots[i].in_buffer = slots[i].out_buffer = nullptr;
+    }
+    cudaGetLastError(); // an error here was reported by the band that met it
+    free(run);
+}
+
+} // namespace
+
+extern "C" const gf_backend gf_backend_cuda = {
+    "cuda",     cuda_open,   cuda_close, cuda_describe, cuda_wish,
+    cuda_begin, cuda_submit, cuda_wait,  cuda_end,
+};

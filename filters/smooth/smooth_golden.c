@@ -1,0 +1,177 @@
+/* The definition of smooth: scalar, one function a stage, written to be believed. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "smooth/smooth.h"
+
+/* Wider intermediates (x87) would round twice. */
+_Static_assert(FLT_EVAL_METHOD == 0, "binary32 operations must round to binary32");
+
+void gf_smooth_golden_enhance(const float *in, float *out, uint64_t n, float gain) {
+    for (uint64_t i = 0; i < n; i++)
+        out[i] = in[i] * gain;
+}
+
+void gf_smooth_golden_blur(const float *in, float *out, uint64_t n, uint32_t radius) {
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t lo = i < radius ? 0 : i - radius;
+        uint64_t hi = n - 1 - i < radius ? n - 1 : i + radius;
+        float sum = in[lo];
+        for (uint64_t k = lo + 1; k <= hi; k++)
+            sum = sum + in[k];
+        out[i] = sum / (float)(hi - lo + 1);
+    }
+}
+
+void gf_smooth_golden_smooth(const float *in, float *out, uint64_t n, float weight) {
+    for (uint64_t i = 0; i < n; i++) {
+        float t = in[i];
+        if (i > 0) {
+            t = t + in[i - 1];
+            t = t * weight;
+        }
+        if (i < n - 1) {
+            t = t + in[i + 1];
+            t = t * weight;
+        }
+        out[i] = t;
+    }
+}
+
+void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_factor,
+                           float end_factor) {
+    for (uint64_t i = 0; i < n; i++) {
+        if (n == 1)
+            out[i] = in[i];
+        else if (i == 0 || i == n - 1)
+            out[i] = in[i] * end_factor;
+        else
+            out[i] = in[i] * inner_factor;
+    }
+}
+
+void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t n) {
+    uint64_t begin, end;
+    for (uint64_t i = 0; i < n; i = end) {
+        gf_smooth_tile(plan, i, n, &begin, &end);
+        float *tile = signal + begin;
+        uint64_t length = end - begin;
+        size_t bytes = (size_t)length * sizeof(float);
+        if (plan->enhance) {
+            gf_smooth_golden_enhance(tile, work, length, plan->gain);
+            memcpy(tile, work, bytes);
+        }
+        if (plan->blur) {
+            gf_smooth_golden_blur(tile, work, length, plan->radius);
+            memcpy(tile, work, bytes);
+        }
+        if (plan->smooth) {
+            gf_smooth_golden_smooth(tile, work, length, plan->weight);
+            memcpy(tile, work, bytes);
+        }
+        if (plan->keep_brightness) {
+            gf_smooth_golden_keep(tile, work, length, plan->inner_factor, plan->end_factor);
+            memcpy(tile, work, bytes);
+        }
+    }
+}
+
+static float load(const unsigned char *row, gf_type type, uint64_t i) {
+    uint16_t u16;
+    float f32;
+    switch (type) {
+    case GF_U8:
+        return (float)row[i];
+    case GF_U16:
+        memcpy(&u16, row + 2 * i, sizeof u16);
+        return (float)u16;
+    default:
+        memcpy(&f32, row + 4 * i, sizeof f32);
+        return f32;
+    }
+}
+
+/* Clamp before the cast: a float outside the integer's range has no defined conversion. */
+static float clamp(float x, float max) {
+    if (!(x > 0))
+        return 0;
+    return x < max ? x : max;
+}
+
+static void store(unsigned char *row, gf_type type, uint64_t i, float x) {
+    uint16_t u16;
+    uint32_t bits;
+    switch (type) {
+    case GF_U8:
+        row[i] = (unsigned char)rintf(clamp(x, 255));
+        break;
+    case GF_U16:
+        u16 = (uint16_t)rintf(clamp(x, 65535));
+        memcpy(row + 2 * i, &u16, sizeof u16);
+        break;
+    default:
+        memcpy(&bits, &x, sizeof bits);
+        if (x != x)
+            bits = 0x7fc00000;
+        memcpy(row + 4 * i, &bits, sizeof bits);
+        break;
+    }
+}
+
+gf_status gf_smooth_golden(const gf_plan *head, const gf_rows *in, const gf_rows *out,
+                           gf_error *error) {
+    const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
+    const gf_type type = head->in.type;
+    const uint64_t width = head->in.width, height = head->in.height;
+    const uint32_t channels = head->in.channels;
+    const uint64_t longest = width > height ? width : height;
+    const size_t signal_bytes = (size_t)longest * sizeof(float);
+    gf_status status = GF_FAILED;
+
+    float *plane = malloc((size_t)(width * height) * sizeof(float)); /* one channel */
+    float *signal = malloc(signal_bytes);
+    float *work = malloc(signal_bytes);
+    if (!plane || !signal || !work) {
+        gf_fail_memory(error, "golden", width * height * sizeof(float), "one channel");
+        goto done;
+    }
+
+    for (uint32_t c = 0; c < channels; c++) {
+        bool alpha = gf_has_alpha(channels) && c == channels - 1;
+        if (alpha) {
+            size_t bytes = gf_type_bytes(type);
+            for (uint64_t y = 0; y < height; y++)
+                for (uint64_t x = 0; x < width; x++)
+                    memcpy(gf_row(out, y) + (x * channels + c) * bytes,
+                           gf_row(in, y) + (x * channels + c) * bytes, bytes);
+            continue;
+        }
+        for (uint64_t y = 0; y < height; y++)
+            for (uint64_t x = 0; x < width; x++)
+                plane[y * width + x] = load(gf_row(in, y), type, x * channels + c);
+        if (plan->axis != GF_SMOOTH_Y)
+            for (uint64_t y = 0; y < height; y++)
+                gf_smooth_golden_chain(plan, plane + y * width, work, width);
+        if (plan->axis != GF_SMOOTH_X)
+            for (uint64_t x = 0; x < width; x++) {
+                for (uint64_t y = 0; y < height; y++)
+                    signal[y] = plane[y * width + x];
+                gf_smooth_golden_chain(plan, signal, work, height);
+                for (uint64_t y = 0; y < height; y++)
+                    plane[y * width + x] = signal[y];
+            }
+        for (uint64_t y = 0; y < height; y++)
+            for (uint64_t x = 0; x < width; x++)
+                store(gf_row(out, y), type, x * channels + c, plane[y * width + x]);
+    }
+    status = GF_OK;
+done:
+    free(plane);
+    free(signal);
+    free(work);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* Help, made from the same tables that the parser reads. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define NAME_COLUMN 26 /* where the descriptions begin */
+#define LINE_WIDTH 79
+
+/* Text from NAME_COLUMN on, wrapped; `used` columns of the first line are taken. */
+static void print_wrapped(int used, const char *text) {
+    if (used >= NAME_COLUMN) {
+        putchar('\n');
+        used = 0;
+    }
+    printf("%*s", NAME_COLUMN - used, "");
+    int column = NAME_COLUMN;
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        if (column > NAME_COLUMN && column + 1 + word > LINE_WIDTH) {
+            printf("\n%*s", NAME_COLUMN, "");
+            column = NAME_COLUMN;
+        } else if (column > NAME_COLUMN) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", word, text);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+/* What a value may be, and the default: " (0 to 127; default 2)". */
+static void describe_values(const gf_param *param, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
+        used = (size_t)snprintf(text, size, "%.10g to %.10g", param->min, param->max);
+    for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+                                 param->choices[i]);
+    if (param->fallback && used < size)
+        snprintf(text + used, size - used, "%sdefault %s", used ? "; " : "", param->fallback);
+}
+
+static void print_param(const gf_param *param) {
+    char values[256], help[512];
+    describe_values(param, values, sizeof values);
+    snprintf(help, sizeof help, values[0] ? "%s (%s)" : "%s", param->help, values);
+    int used = param->letter ? printf("  -%c, ", param->letter) : printf("      ");
+    used += printf("--%s", param->name);
+    if (param->metavar)
+        used += printf(" %s", param->metavar);
+    print_wrapped(used + 1 > NAME_COLUMN ? NAME_COLUMN : used, help);
+}
+
+void gf_cli_help_filter(const gf_filter_info *info) {
+    printf("Usage: gpufilter %s [OPTION]... %s\n", info->name, info->operands);
+    printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
+    printf("Options of %s:\n", info->name);
+    for (size_t i = 0; i < info->param_count; i++)
+        print_param(&info->params[i]);
+    printf("\nOptions of every filter:\n");
+    size_t common_count;
+    const gf_param *common = gf_cli_common(&common_count);
+    for (size_t i = 0; i < common_count; i++)
+        print_param(&common[i]);
+    printf("\nA file named - is standard input or output (--format says which kind goes out).\n"
+           "\nExamples:\n");
+    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+void gf_cli_help(void) {
+    printf("gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
+           "Usage: gpufilter FILTER [OPTION]... IN OUT\n\nFilters:\n",
+           gf_version());
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
+        printf("  %-12s %s\n", info->name, info->summary);
+    }
+    printf("\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.\n"
+           "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.\n"
+           "\nTry:\n"
+           "  gpufilter FILTER --help        the options of a filter\n"
+           "  gpufilter smooth in.png out.png\n"
+           "\nExit codes: 0 good, 1 a file failed, 2 usage, 3 no such backend or device,\n"
+           "128 + n on signal n.\n");
+}

@@ -1,0 +1,91 @@
+/* The gpufilter program: picks the command, prints the error, sets the exit code. */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    error->status = status;
+    vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+    for (char *c = error->message; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return status;
+}
+
+static void on_signal(int signal_number) {
+    gf_remove_temporaries();
+    raise(signal_number); /* SA_RESETHAND has put the default action back */
+}
+
+static void catch_signals(void) {
+    static const int fatal[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
+        sigdelset(&action.sa_mask, fatal[i]);
+        struct sigaction before;
+        /* What the caller had ignored (nohup) stays ignored. */
+        if (sigaction(fatal[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(fatal[i], &action, NULL);
+    }
+    /* Over the file size limit a write then fails with EFBIG and is reported like any other. */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+/* With a standard descriptor closed, the next file opened would take its number and be written over.
+ * The stand-in is open the wrong way round, so that using it fails as it did before. */
+static void guard_descriptors(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+static gf_status dispatch(int argc, char **argv, gf_error *error) {
+    const char *command = argc > 1 ? argv[1] : "help";
+    if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0 ||
+        strcmp(command, "version") == 0) {
+        printf("gpufilter %s%s\n", gf_version(), gf_has_cuda() ? " with CUDA" : "");
+        return GF_OK;
+    }
+    bool help = strcmp(command, "help") == 0;
+    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || (help && argc <= 2)) {
+        gf_cli_help();
+        return GF_OK;
+    }
+    if (command[0] == '-')
+        return gf_cli_fail(error, GF_USAGE,
+                           "%s: options follow the filter's name; see 'gpufilter --help'", command);
+    const gf_filter *filter = gf_filter_find(help ? argv[2] : command);
+    if (!filter)
+        return gf_cli_fail(error, GF_USAGE, "%s: no such filter; see 'gpufilter --help'",
+                           help ? argv[2] : command);
+    if (help) {
+        gf_cli_help_filter(gf_filter_describe(filter));
+        return GF_OK;
+    }
+    return gf_cli_filter(filter, argc - 2, argv + 2, error);
+}
+
+int main(int argc, char **argv) {
+    guard_descriptors();
+    catch_signals();
+    gf_error error = {0};
+    gf_status status = dispatch(argc, argv, &error);
+    if (fflush(stdout) != 0 && !status)
+        status = gf_cli_fail(&error, GF_FAILED, "standard output: %s", strerror(errno));
+    if (status)
+        fprintf(stderr, "gpufilter: %s\n", error.message);
+    return (int)status;
+}

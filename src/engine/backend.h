@@ -1,0 +1,60 @@
+/* What the stream asks of a backend: take a band, give it back filtered. */
+#ifndef GF_BACKEND_H
+#define GF_BACKEND_H
+
+#include "filter.h"
+
+/* One place in the ring: a band on its way through. */
+typedef struct gf_slot {
+    uint32_t index;
+    gf_rows in;  /* rows held, halo included; in.data is the slot's own buffer */
+    gf_rows out; /* rows to compute */
+    unsigned char *in_buffer, *out_buffer; /* allocated by the backend; rows are a stride apart */
+} gf_slot;
+
+/* One image's way through a backend. */
+typedef struct gf_job {
+    const gf_filter *filter;
+    const gf_plan *plan;
+    uint64_t in_rows, out_rows;   /* at most, of one band */
+    size_t in_stride, out_stride; /* bytes; multiples of GF_ROW_ALIGN */
+    uint32_t slots;
+} gf_job;
+
+#define GF_ROW_ALIGN 64u
+
+/* How a backend wants its bands. */
+typedef struct gf_band_wish {
+    bool whole_image; /* one band: the whole image */
+    uint64_t bytes;   /* of input a band, about */
+    uint32_t slots;   /* bands in flight */
+} gf_band_wish;
+
+typedef struct gf_backend {
+    const char *name;
+    /* Starts threads or devices. GF_NO_BACKEND with the reason where that cannot be. */
+    gf_status (*open)(const gf_engine_options *options, void **state, gf_error *error);
+    void (*close)(void *state);
+    /* "2 threads, avx2". */
+    void (*describe)(const void *state, char *text, size_t size);
+    gf_band_wish (*wish)(const void *state, const gf_plan *plan);
+    /* Prepares one image: sets in_buffer and out_buffer of all slots. */
+    gf_status (*begin)(void *state, const gf_job *job, gf_slot *slots, void **run,
+                       gf_error *error);
+    /* Starts work on a filled slot; may return before it is done. Slots come in image order. */
+    gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
+    /* Returns when the slot's output is there. May be called from another thread than submit. */
+    gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
+    /* Waits for whatever was submitted, then frees the run and the slots' buffers. */
+    void (*end)(void *run, gf_slot *slots);
+} gf_backend;
+
+extern const gf_backend gf_backend_golden;
+extern const gf_backend gf_backend_cpu;
+extern const gf_backend gf_backend_cuda;
+
+/* Ordinary host memory for the slots of a job. */
+gf_status gf_slots_alloc(const gf_job *job, gf_slot *slots, gf_error *error);
+void gf_slots_free(gf_slot *slots, uint32_t count);
+
+#endif

@@ -1,0 +1,161 @@
+/* The cpu backend: every band is cut into chunks of rows for a pool of threads; chunks of several
+ * bands may be under way at once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/backend.h"
+#include "engine/pool.h"
+#include "error.h"
+
+typedef struct gf_cpu {
+    gf_pool *pool;
+    uint32_t threads;
+    gf_isa isa;
+} gf_cpu;
+
+typedef struct gf_cpu_run {
+    gf_cpu *cpu;
+    gf_job job;
+    uint64_t chunk_rows;
+    unsigned char *scratch; /* one piece a thread */
+    size_t scratch_bytes;   /* of a piece */
+    struct gf_cpu_slot {
+        struct gf_cpu_run *run;
+        gf_slot *slot;
+        gf_work work;
+    } slots[];
+} gf_cpu_run;
+
+#define MAX_THREADS 1024u
+
+static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
+    gf_cpu *cpu = calloc(1, sizeof *cpu);
+    if (!cpu)
+        return gf_fail_memory(error, "cpu", sizeof *cpu, "the backend");
+    cpu->isa = gf_isa_best();
+    for (int i = 0; options->simd && i < GF_ISA_COUNT; i++)
+        if (strcmp(options->simd, gf_simd_names()[1 + i]) == 0)
+            cpu->isa = (gf_isa)i;
+    cpu->threads = options->threads ? options->threads : gf_cpu_count();
+    if (cpu->threads > MAX_THREADS)
+        cpu->threads = MAX_THREADS;
+    gf_status status = GF_OK;
+    if (!gf_isa_available(cpu->isa))
+        status = gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
+                         gf_simd_names()[1 + cpu->isa]);
+    if (!status)
+        status = gf_pool_open(cpu->threads, &cpu->pool, error);
+    if (status) {
+        free(cpu);
+        return status;
+    }
+    *state = cpu;
+    return GF_OK;
+}
+
+static void cpu_close(void *state) {
+    gf_cpu *cpu = state;
+    gf_pool_close(cpu->pool);
+    free(cpu);
+}
+
+static void cpu_describe(const void *state, char *text, size_t size) {
+    const gf_cpu *cpu = state;
+    snprintf(text, size, "%u thread%s, %s", cpu->threads, cpu->threads == 1 ? "" : "s",
+             gf_simd_names()[1 + cpu->isa]);
+}
+
+/* Enough that every thread has a chunk worth waking up for, little enough to stay in the cache. */
+static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
+    const gf_cpu *cpu = state;
+    (void)plan;
+    return (gf_band_wish){.bytes = (512u << 10) + ((uint64_t)cpu->threads * (64u << 10)),
+                          .slots = 4};
+}
+
+/* A chunk below the halo's height would read more rows than it computes. */
+static uint64_t chunk_rows(const gf_cpu *cpu, const gf_job *job) {
+    uint64_t rows = (job->out_rows + cpu->threads - 1) / cpu->threads;
+    if (rows < 2 * job->plan->halo)
+        rows = 2 * job->plan->halo;
+    return rows < job->out_rows ? rows : job->out_rows;
+}
+
+static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
+                           gf_error *error) {
+    gf_cpu *cpu = state;
+    gf_cpu_run *run = calloc(1, sizeof *run + job->slots * sizeof run->slots[0]);
+    if (!run)
+        return gf_fail_memory(error, "cpu", sizeof *run, "a run");
+    run->cpu = cpu;
+    run->job = *job;
+    run->chunk_rows = chunk_rows(cpu, job);
+    run->scratch_bytes = job->filter->cpu.scratch_bytes(job->plan, run->chunk_rows);
+    run->scratch_bytes = (run->scratch_bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+    run->scratch = aligned_alloc(GF_ROW_ALIGN, run->scratch_bytes * cpu->threads);
+    gf_status status = run->scratch ? gf_slots_alloc(job, slots, error)
+                                    : gf_fail_memory(error, "cpu",
+                                                     run->scratch_bytes * cpu->threads, "scratch");
+    if (status) {
+        free(run->scratch);
+        free(run);
+        return status;
+    }
+    *out = run;
+    return GF_OK;
+}
+
+static void run_chunk(void *context, uint32_t task, uint32_t thread) {
+    const struct gf_cpu_slot *place = context;
+    const gf_cpu_run *run = place->run;
+    const gf_slot *slot = place->slot;
+    uint64_t first = task * run->chunk_rows;
+    gf_rows out = slot->out;
+    out.y0 += first;
+    out.data += (size_t)first * out.stride;
+    out.rows = slot->out.rows - first < run->chunk_rows ? slot->out.rows - first : run->chunk_rows;
+    run->job.filter->cpu.run(run->job.plan, &slot->in, &out,
+                             run->scratch + thread * run->scratch_bytes, run->cpu->isa);
+}
+
+static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
+    (void)error;
+    gf_cpu_run *run = state;
+    struct gf_cpu_slot *place = &run->slots[slot->index];
+    place->run = run;
+    place->slot = slot;
+    place->work.run = run_chunk;
+    place->work.context = place;
+    place->work.count = (uint32_t)((slot->out.rows + run->chunk_rows - 1) / run->chunk_rows);
+    gf_pool_submit(run->cpu->pool, &place->work);
+    return GF_OK;
+}
+
+static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
+    (void)error;
+    gf_cpu_run *run = state;
+    gf_pool_wait(run->cpu->pool, &run->slots[slot->index].work);
+    return GF_OK;
+}
+
+static void cpu_end(void *state, gf_slot *slots) {
+    gf_cpu_run *run = state;
+    for (uint32_t i = 0; i < run->job.slots; i++)
+        gf_pool_wait(run->cpu->pool, &run->slots[i].work);
+    gf_slots_free(slots, run->job.slots);
+    free(run->scratch);
+    free(run);
+}
+
+const gf_backend gf_backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .wish = cpu_wish,
+    .begin = cpu_begin,
+    .submit = cpu_submit,
+    .wait = cpu_wait,
+    .end = cpu_end,
+};

@@ -1,0 +1,100 @@
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+enum { GOLDEN, CPU, CUDA };
+
+static const gf_backend *const backends[GF_BACKEND_COUNT] = {
+    [GOLDEN] = &gf_backend_golden,
+    [CPU] = &gf_backend_cpu,
+    [CUDA] = GF_IF_CUDA(&gf_backend_cuda),
+};
+
+static const char *const names[] = {"auto", "golden", "cpu", "cuda", NULL};
+
+const char *const *gf_backend_names(void) {
+    return names;
+}
+
+bool gf_has_cuda(void) {
+    return backends[CUDA] != NULL;
+}
+
+static gf_status start(gf_engine *engine, int which, gf_error *error) {
+    if (engine->started[which])
+        return GF_OK;
+    if (!backends[which])
+        return gf_fail(error, GF_NO_BACKEND,
+                       "%s: this gpufilter was built without it; build it where nvcc is, or use "
+                       "--backend auto",
+                       names[1 + which]);
+    gf_status status = backends[which]->open(&engine->options, &engine->states[which], error);
+    engine->started[which] = !status;
+    return status;
+}
+
+gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_error *error) {
+    gf_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return gf_fail_memory(error, "engine", sizeof *engine, "the engine");
+    if (options)
+        engine->options = *options;
+    if (!engine->options.max_memory)
+        engine->options.max_memory = GF_DEFAULT_MAX_MEMORY;
+    const char *name = engine->options.backend ? engine->options.backend : "auto";
+    int which = -1;
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0)
+            which = i;
+    gf_status status = GF_OK;
+    if (which < 0)
+        status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
+    else if (which > 0) {
+        status = start(engine, which - 1, error);
+        engine->named = backends[which - 1];
+    }
+    if (status) {
+        gf_engine_close(engine);
+        return status;
+    }
+    *out = engine;
+    return GF_OK;
+}
+
+void gf_engine_close(gf_engine *engine) {
+    if (!engine)
+        return;
+    for (int i = 0; i < GF_BACKEND_COUNT; i++)
+        if (engine->started[i])
+            backends[i]->close(engine->states[i]);
+    free(engine);
+}
+
+gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_cost,
+                           const gf_backend **backend, void **state, char *reason, size_t size,
+                           gf_error *error) {
+    int which = CPU;
+    reason[0] = 0;
+    if (engine->named) {
+        for (int i = 0; i < GF_BACKEND_COUNT; i++)
+            if (backends[i] == engine->named)
+                which = i;
+    } else if (gf_auto_wants_cuda(plan, codec_cost, engine->options.threads, engine->started[CUDA],
+                                  reason, size)) {
+        gf_error refused;
+        if (start(engine, CUDA, &refused) == GF_OK)
+            which = CUDA;
+        else
+            snprintf(reason, size, "%.180s", refused.message);
+    }
+    gf_status status = start(engine, which, error);
+    if (status)
+        return status;
+    *backend = backends[which];
+    *state = engine->states[which];
+    return GF_OK;
+}

@@ -1,0 +1,27 @@
+/* An engine: the backends that have been started, and the choice among them. */
+#ifndef GF_ENGINE_H
+#define GF_ENGINE_H
+
+#include "engine/backend.h"
+
+#define GF_BACKEND_COUNT 3
+
+struct gf_engine {
+    gf_engine_options options; /* its strings are the caller's */
+    const gf_backend *named;   /* NULL for auto */
+    void *states[GF_BACKEND_COUNT];
+    bool started[GF_BACKEND_COUNT];
+};
+
+/* The backend for one image, started. codec_cost is what reading and writing a sample take on the
+ * slower side, in nanoseconds. reason (of size bytes) says why auto chose it. */
+gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_cost,
+                           const gf_backend **backend, void **state, char *reason, size_t size,
+                           gf_error *error);
+
+/* The cost model of auto: is CUDA expected to finish first, its start-up included? Pure arithmetic on
+ * estimates; touches no device. */
+bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads,
+                        bool cuda_started, char *reason, size_t size);
+
+#endif

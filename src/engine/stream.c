@@ -1,0 +1,250 @@
+/* A reader thread decodes into free slots of the ring and submits them; the calling thread waits for
+ * each band in order, encodes it and frees its slot. The backend works in between.
+ *
+ * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands share
+ * 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous piece of
+ * memory to everyone after it. */
+#define _GNU_SOURCE /* pthread_sigmask */
+
+#include "engine/stream.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "error.h"
+
+typedef struct gf_stream {
+    const gf_stream_job *job;
+    gf_source *source;
+    gf_sink *sink;
+    gf_report *report;
+    gf_job geometry;
+    uint64_t bands;
+    gf_slot *slots;
+    void *run;
+
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    uint64_t submitted; /* bands given to the backend */
+    uint64_t released;  /* bands taken by the sink */
+    gf_status status;   /* the first failure of either side stops both */
+    gf_error *error;
+} gf_stream;
+
+static uint64_t min(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static size_t aligned_row(const gf_format *format) {
+    return (gf_row_bytes(format) + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+}
+
+/* ---- geometry -------------------------------------------------------------------------------- */
+
+static bool fits(const gf_job *job, uint64_t budget) {
+    uint64_t in, out, all;
+    return !__builtin_mul_overflow(job->in_rows, job->in_stride, &in) &&
+           !__builtin_mul_overflow(job->out_rows, job->out_stride, &out) &&
+           !__builtin_mul_overflow(in + out, job->slots, &all) && all <= budget;
+}
+
+static void set_rows(gf_job *job, uint64_t rows, uint64_t height) {
+    job->out_rows = min(rows, height);
+    job->in_rows = min(job->out_rows + 2 * job->plan->halo, height);
+}
+
+/* Band height and ring size: what the backend wishes, less where memory is short. */
+static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error) {
+    const gf_plan *plan = job->plan;
+    const uint64_t height = plan->in.height;
+    gf_band_wish wish = job->backend->wish(job->state, plan);
+    *out = (gf_job){.filter = job->filter,
+                    .plan = plan,
+                    .in_stride = aligned_row(&plan->in),
+                    .out_stride = aligned_row(&plan->out),
+                    .slots = wish.slots};
+    uint64_t rows = height;
+    if (!wish.whole_image) {
+        rows = job->band_rows ? job->band_rows : wish.bytes / out->in_stride;
+        if (rows < 2 * plan->halo && !job->band_rows)
+            rows = 2 * plan->halo;
+        if (rows < 1)
+            rows = 1;
+    }
+    set_rows(out, rows, height);
+    while (!fits(out, job->max_memory)) {
+        if (out->slots > 2)
+            out->slots--;
+        else if (!wish.whole_image && !job->band_rows && out->out_rows > 1)
+            set_rows(out, out->out_rows / 2, height);
+        else
+            return gf_fail(error, GF_FAILED,
+                           "%s: bands of %" PRIu64 " rows need more than %" PRIu64
+                           " bytes; raise --max-memory",
+                           job->name, out->in_rows, job->max_memory);
+    }
+    uint64_t bands = (height - 1) / out->out_rows + 1;
+    if (out->slots > bands)
+        out->slots = (uint32_t)bands;
+    return GF_OK;
+}
+
+/* Which rows band k computes and holds. */
+static void place_band(const gf_stream *stream, uint64_t k, gf_slot *slot) {
+    const gf_job *job = &stream->geometry;
+    const uint64_t height = job->plan->in.height, halo = job->plan->halo;
+    uint64_t begin = k * job->out_rows, end = min(begin + job->out_rows, height);
+    slot->out = (gf_rows){slot->out_buffer, job->out_stride, begin, end - begin};
+    uint64_t first = begin < halo ? 0 : begin - halo;
+    slot->in = (gf_rows){slot->in_buffer, job->in_stride, first, min(end + halo, height) - first};
+}
+
+/* ---- the two sides --------------------------------------------------------------------------- */
+
+/* Waits until *counter reaches `value`; false if the other side failed. */
+static bool await(gf_stream *stream, const uint64_t *counter, uint64_t value) {
+    pthread_mutex_lock(&stream->lock);
+    while (*counter < value && !stream->status)
+        pthread_cond_wait(&stream->moved, &stream->lock);
+    bool good = !stream->status;
+    pthread_mutex_unlock(&stream->lock);
+    return good;
+}
+
+static void advance(gf_stream *stream, uint64_t *counter) {
+    pthread_mutex_lock(&stream->lock);
+    ++*counter;
+    pthread_cond_broadcast(&stream->moved);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static void fail(gf_stream *stream, gf_status status, const gf_error *error) {
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->status) {
+        stream->status = status;
+        if (stream->error)
+            *stream->error = *error;
+    }
+    pthread_cond_broadcast(&stream->moved);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* Fills a slot: shared rows from the slot before, the rest from the source. */
+static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const gf_slot *before,
+                           gf_error *error) {
+    place_band(stream, k, slot);
+    uint64_t read_from = slot->in.y0;
+    if (k > 0) {
+        uint64_t had = before->in.y0 + before->in.rows;
+        if (had > slot->in.y0) {
+            memcpy(slot->in.data, gf_row(&before->in, slot->in.y0),
+                   (size_t)(had - slot->in.y0) * slot->in.stride);
+            read_from = had;
+        }
+    }
+    uint64_t end = slot->in.y0 + slot->in.rows;
+    if (read_from == end)
+        return GF_OK;
+    return stream->source->ops->read(stream->source, gf_row(&slot->in, read_from), slot->in.stride,
+                                     end - read_from, error);
+}
+
+static void *read_bands(void *argument) {
+    gf_stream *stream = argument;
+    const uint32_t ring = stream->geometry.slots;
+    gf_error error = {0};
+    gf_status status = GF_OK;
+    for (uint64_t k = 0; k < stream->bands && !status; k++) {
+        if (k >= ring && !await(stream, &stream->released, k - ring + 1))
+            return NULL;
+        double start = gf_now();
+        gf_slot *slot = &stream->slots[k % ring];
+        status = fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], &error);
+        double filled = gf_now();
+        if (!status)
+            status = stream->job->backend->submit(stream->run, slot, &error);
+        stream->report->decode_seconds += filled - start;
+        if (!status)
+            advance(stream, &stream->submitted);
+    }
+    if (!status)
+        status = stream->source->ops->finish(stream->source, &error);
+    if (status)
+        fail(stream, status, &error);
+    return NULL;
+}
+
+static void write_bands(gf_stream *stream) {
+    for (uint64_t k = 0; k < stream->bands; k++) {
+        if (!await(stream, &stream->submitted, k + 1))
+            return;
+        gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+        gf_error error = {0};
+        double start = gf_now();
+        gf_status status = stream->job->backend->wait(stream->run, slot, &error);
+        double computed = gf_now();
+        if (!status)
+            status = stream->sink->ops->write(stream->sink, slot->out.data, slot->out.stride,
+                                              slot->out.rows, &error);
+        stream->report->compute_seconds += computed - start;
+        stream->report->encode_seconds += gf_now() - computed;
+        if (status) {
+            fail(stream, status, &error);
+            return;
+        }
+        advance(stream, &stream->released);
+    }
+}
+
+static gf_status start_reader(gf_stream *stream, pthread_t *reader) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(reader, NULL, read_bands, stream);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return gf_fail(stream->error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
+                       strerror(failed));
+    return GF_OK;
+}
+
+gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
+                        gf_report *report, gf_error *error) {
+    gf_stream stream = {
+        .job = job, .source = source, .sink = sink, .report = report, .error = error};
+    gf_status status = choose_geometry(job, &stream.geometry, error);
+    if (status)
+        return status;
+    stream.bands = (job->plan->in.height - 1) / stream.geometry.out_rows + 1;
+    report->band_rows = stream.geometry.out_rows;
+    report->bands = stream.bands;
+    stream.slots = calloc(stream.geometry.slots, sizeof *stream.slots);
+    if (!stream.slots)
+        return gf_fail_memory(error, job->name, stream.geometry.slots * sizeof *stream.slots,
+                              "the ring");
+    for (uint32_t i = 0; i < stream.geometry.slots; i++)
+        stream.slots[i].index = i;
+    status = job->backend->begin(job->state, &stream.geometry, stream.slots, &stream.run, error);
+    if (status) {
+        free(stream.slots);
+        return status;
+    }
+    pthread_mutex_init(&stream.lock, NULL);
+    pthread_cond_init(&stream.moved, NULL);
+    pthread_t reader;
+    status = start_reader(&stream, &reader);
+    if (!status) {
+        write_bands(&stream);
+        pthread_join(reader, NULL);
+        status = stream.status;
+    }
+    pthread_cond_destroy(&stream.moved);
+    pthread_mutex_destroy(&stream.lock);
+    job->backend->end(stream.run, stream.slots);
+    free(stream.slots);
+    return status;
+}

@@ -1,0 +1,23 @@
+/* source -> ring of bands -> backend -> sink, all busy at once. */
+#ifndef GF_STREAM_H
+#define GF_STREAM_H
+
+#include "engine/backend.h"
+#include "io/io.h"
+
+typedef struct gf_stream_job {
+    const char *name; /* of the image, for messages */
+    const gf_filter *filter;
+    const gf_plan *plan;
+    const gf_backend *backend;
+    void *state;         /* the backend's */
+    uint64_t band_rows;  /* 0: chosen */
+    uint64_t max_memory; /* bytes of all bands together */
+} gf_stream_job;
+
+/* Takes the whole image from source through the backend to sink; the sink is not finished. Fills the
+ * report's bands and times. */
+gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
+                        gf_report *report, gf_error *error);
+
+#endif

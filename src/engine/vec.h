@@ -1,0 +1,135 @@
+/* Vectors of binary32 for the SIMD level that a file is being compiled for.
+ *
+ * A file named *_simd.c is compiled once for each level, with GF_SIMD_NAME(x) giving its symbols the
+ * level's name. Arithmetic is GCC's vector extension, which rounds every operation on its own;
+ * conversions have an intrinsic where the compiler's own code is poor. */
+#ifndef GF_VEC_H
+#define GF_VEC_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+#include <immintrin.h>
+#define GF_SIMD_NAME(x) x##_avx512
+#define VEC_FLOATS 16
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define GF_SIMD_NAME(x) x##_avx2
+#define VEC_FLOATS 8
+#else
+#define GF_SIMD_NAME(x) x##_portable
+#define VEC_FLOATS 4
+#endif
+
+typedef float vec __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef int32_t vec_i32 __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef float vec_unaligned __attribute__((vector_size(4 * VEC_FLOATS), aligned(4), may_alias));
+
+static inline vec vec_load(const float *p) {
+    return (vec) * (const vec_unaligned *)p;
+}
+
+static inline void vec_store(float *p, vec x) {
+    *(vec_unaligned *)p = (vec_unaligned)x;
+}
+
+static inline vec vec_set(float x) {
+    return x - (vec){0}; /* not x + 0, which would make +0 of -0 */
+}
+
+#if VEC_FLOATS == 16
+
+static inline vec vec_load_u8(const uint8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+
+static inline vec vec_load_u16(const uint16_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)));
+}
+
+/* Clamps to [0, max], NaN to 0, and rounds to nearest even. */
+static inline __m512i vec_to_int(vec x, float max) {
+    return _mm512_cvtps_epi32(
+        _mm512_min_ps(_mm512_max_ps(x, _mm512_setzero_ps()), _mm512_set1_ps(max)));
+}
+
+static inline void vec_store_u8(uint8_t *p, vec x) {
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(vec_to_int(x, 255)));
+}
+
+static inline void vec_store_u16(uint16_t *p, vec x) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(vec_to_int(x, 65535)));
+}
+
+#elif VEC_FLOATS == 8
+
+static inline vec vec_load_u8(const uint8_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+}
+
+static inline vec vec_load_u16(const uint16_t *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+
+/* Clamps to [0, max], NaN to 0, rounds to nearest even; eight u16 in order. */
+static inline __m128i vec_to_u16(vec x, float max) {
+    __m256i i = _mm256_cvtps_epi32(
+        _mm256_min_ps(_mm256_max_ps(x, _mm256_setzero_ps()), _mm256_set1_ps(max)));
+    return _mm_packus_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
+}
+
+static inline void vec_store_u8(uint8_t *p, vec x) {
+    __m128i i = vec_to_u16(x, 255);
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(i, i));
+}
+
+static inline void vec_store_u16(uint16_t *p, vec x) {
+    _mm_storeu_si128((__m128i *)p, vec_to_u16(x, 65535));
+}
+
+#else
+
+typedef uint8_t vec_u8 __attribute__((vector_size(VEC_FLOATS)));
+typedef uint16_t vec_u16 __attribute__((vector_size(2 * VEC_FLOATS)));
+
+static inline vec vec_load_u8(const uint8_t *p) {
+    vec_u8 x;
+    memcpy(&x, p, sizeof x);
+    return __builtin_convertvector(__builtin_convertvector(x, vec_i32), vec);
+}
+
+static inline vec vec_load_u16(const uint16_t *p) {
+    vec_u16 x;
+    memcpy(&x, p, sizeof x);
+    return __builtin_convertvector(__builtin_convertvector(x, vec_i32), vec);
+}
+
+/* Clamps to [0, max], NaN to 0, and rounds to nearest even: after adding 2^23 a float below 2^22 has
+ * no bits left below 1, so the addition itself rounds, and its low bits are the integer. */
+static inline vec_i32 vec_to_int(vec x, float max) {
+    vec_i32 above = x < vec_set(max);
+    x = (vec)(((vec_i32)x & above) | ((vec_i32)vec_set(max) & ~above & (vec_i32)(x == x)));
+    x = (vec)((vec_i32)x & (x > vec_set(0)));
+    return (vec_i32)(x + vec_set(8388608.0f)) & 0x3fffff;
+}
+
+static inline void vec_store_u8(uint8_t *p, vec x) {
+    vec_u8 i = __builtin_convertvector(vec_to_int(x, 255), vec_u8);
+    memcpy(p, &i, sizeof i);
+}
+
+static inline void vec_store_u16(uint16_t *p, vec x) {
+    vec_u16 i = __builtin_convertvector(vec_to_int(x, 65535), vec_u16);
+    memcpy(p, &i, sizeof i);
+}
+
+#endif
+
+/* NaN becomes 0x7fc00000. */
+static inline vec vec_canonical(vec x) {
+    vec_i32 number = x == x;
+    return (vec)(((vec_i32)x & number) | (0x7fc00000 & ~number));
+}
+
+#endif

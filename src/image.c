@@ -1,0 +1,27 @@
+#include "image.h"
+
+#include "error.h"
+
+const char *gf_type_name(gf_type type) {
+    return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
+}
+
+/* Bytes of the largest image that is let in: far over any file, and small enough that sums of a few
+ * sizes stay in 64 bits. */
+#define GF_MAX_IMAGE_BYTES (UINT64_C(1) << 60)
+
+gf_status gf_format_check(const gf_format *format, const char *name, gf_error *error) {
+    if (format->type != GF_U8 && format->type != GF_U16 && format->type != GF_F32)
+        return gf_fail(error, GF_FAILED, "%s: unknown sample type %d", name, (int)format->type);
+    if (format->channels < 1 || format->channels > GF_MAX_CHANNELS)
+        return gf_fail(error, GF_FAILED, "%s: %u channels; images have 1 to %u", name,
+                       format->channels, GF_MAX_CHANNELS);
+    if (format->width == 0 || format->height == 0)
+        return gf_fail(error, GF_FAILED, "%s: the image has no pixels", name);
+    uint64_t bytes;
+    if (__builtin_mul_overflow(format->width, format->height, &bytes) ||
+        __builtin_mul_overflow(bytes, format->channels * gf_type_bytes(format->type), &bytes) ||
+        bytes > GF_MAX_IMAGE_BYTES || bytes > SIZE_MAX / 4)
+        return gf_fail(error, GF_FAILED, "%s: the image is too large to address", name);
+    return GF_OK;
+}

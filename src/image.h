@@ -1,0 +1,49 @@
+/* Geometry of images and views on bands of rows. */
+#ifndef GF_IMAGE_H
+#define GF_IMAGE_H
+
+#include "gpufilter.h"
+
+/* A view on rows [y0, y0 + rows) of an image; data points at row y0. */
+typedef struct gf_rows {
+    unsigned char *data;
+    size_t stride; /* bytes from one row to the next */
+    uint64_t y0;
+    uint64_t rows;
+} gf_rows;
+
+#define GF_MAX_CHANNELS 4u
+
+static inline size_t gf_type_bytes(gf_type type) {
+    return type == GF_U8 ? 1 : type == GF_U16 ? 2 : 4;
+}
+
+/* "u8", "u16", "f32". */
+const char *gf_type_name(gf_type type);
+
+/* Does the last channel hold alpha? */
+static inline bool gf_has_alpha(uint32_t channels) {
+    return channels == 2 || channels == 4;
+}
+
+/* Samples (not bytes) of one row. */
+static inline uint64_t gf_row_samples(const gf_format *format) {
+    return format->width * format->channels;
+}
+
+/* Bytes of one row. Only for formats that gf_format_check accepted. */
+static inline size_t gf_row_bytes(const gf_format *format) {
+    return (size_t)(gf_row_samples(format) * gf_type_bytes(format->type));
+}
+
+/* Row y (absolute) of a view that holds it. */
+static inline unsigned char *gf_row(const gf_rows *rows, uint64_t y) {
+    return rows->data + (size_t)(y - rows->y0) * rows->stride;
+}
+
+/* Refuses empty sizes, unknown types or channels, and images whose bytes do not fit in a size_t
+ * with room to spare; after it plain arithmetic on the format cannot overflow. name goes into the
+ * message. */
+gf_status gf_format_check(const gf_format *format, const char *name, gf_error *error);
+
+#endif

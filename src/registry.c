@@ -1,0 +1,61 @@
+/* The filters that are built in: one line each in filters/registry.def. */
+#include <string.h>
+
+#include "error.h"
+#include "filter.h"
+
+#define GF_FILTER(name) extern const gf_filter gf_##name##_filter;
+#include "registry.def"
+#undef GF_FILTER
+
+static const gf_filter *const filters[] = {
+#define GF_FILTER(name) &gf_##name##_filter,
+#include "registry.def"
+#undef GF_FILTER
+};
+
+size_t gf_filter_count(void) {
+    return sizeof filters / sizeof filters[0];
+}
+
+const gf_filter *gf_filter_at(size_t index) {
+    return index < gf_filter_count() ? filters[index] : NULL;
+}
+
+const gf_filter *gf_filter_find(const char *name) {
+    for (size_t i = 0; i < gf_filter_count(); i++)
+        if (strcmp(filters[i]->info.name, name) == 0)
+            return filters[i];
+    return NULL;
+}
+
+const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
+    return &filter->info;
+}
+
+gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error) {
+    while (*text) {
+        char name[64], value[64] = "";
+        size_t length = strcspn(text, " ");
+        size_t name_length = strcspn(text, " =");
+        size_t value_start = name_length < length ? name_length + 1 : length;
+        if (name_length >= sizeof name || length - value_start >= sizeof value)
+            return gf_fail(error, GF_USAGE, "%s: the case is too long", text);
+        memcpy(name, text, name_length);
+        name[name_length] = 0;
+        memcpy(value, text + value_start, length - value_start);
+        value[length - value_start] = 0;
+        gf_status status = gf_settings_set(settings, name, value, error);
+        if (status)
+            return status;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return GF_OK;
+}
+
+const char *gf_version(void) {
+#define GF_TEXT(x) #x
+#define GF_DOTTED(a, b, c) GF_TEXT(a) "." GF_TEXT(b) "." GF_TEXT(c)
+    return GF_DOTTED(GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH);
+}

@@ -1,0 +1,264 @@
+/* Values of parameters: the one place where text becomes numbers and ranges are checked. */
+#define _GNU_SOURCE /* strtof in the C locale, whatever the program's is: newlocale, uselocale */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+typedef struct gf_value {
+    bool given;
+    char *text; /* as given, or the default's own copy; NULL for none */
+    union {
+        bool flag;
+        int64_t integer;
+        uint64_t bits; /* SIZE, LIST, CHOICE (an index) */
+        float real;
+    } as;
+} gf_value;
+
+struct gf_settings {
+    const gf_param *params;
+    size_t count;
+    gf_value values[];
+};
+
+static size_t find(const gf_settings *settings, const char *name) {
+    size_t i = 0;
+    while (i < settings->count && strcmp(settings->params[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* "a, b or c" into text. */
+static void join_choices(const char *const *choices, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; choices[i] && used < size; i++) {
+        const char *gap = i == 0 ? "" : choices[i + 1] ? ", " : " or ";
+        int n = snprintf(text + used, size - used, "%s%s", gap, choices[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static size_t choice_index(const char *const *choices, const char *text, size_t length) {
+    size_t i = 0;
+    while (choices[i] && (strlen(choices[i]) != length || strncmp(choices[i], text, length) != 0))
+        i++;
+    return i;
+}
+
+static gf_status refuse(const gf_param *param, const char *text, gf_error *error) {
+    char want[512];
+    char names[384];
+    switch (param->type) {
+    case GF_PARAM_INT:
+        snprintf(want, sizeof want, "must be an integer from %.0f to %.0f", param->min, param->max);
+        break;
+    case GF_PARAM_FLOAT:
+        snprintf(want, sizeof want, "must be a number from %g to %g", param->min, param->max);
+        break;
+    case GF_PARAM_SIZE:
+        snprintf(want, sizeof want, "must be a number of bytes, such as 512M or 4G");
+        break;
+    case GF_PARAM_CHOICE:
+        join_choices(param->choices, names, sizeof names);
+        snprintf(want, sizeof want, "must be %s", names);
+        break;
+    case GF_PARAM_LIST:
+        join_choices(param->choices, names, sizeof names);
+        snprintf(want, sizeof want, "must be a comma-separated list of %s, each once, in this order",
+                 names);
+        break;
+    default:
+        snprintf(want, sizeof want, "takes no value");
+        break;
+    }
+    return gf_fail(error, GF_USAGE, "--%s '%s': %s", param->name, text, want);
+}
+
+static bool parse_int(const gf_param *param, const char *text, gf_value *value) {
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    value->as.integer = n;
+    return end != text && *end == 0 && errno == 0 && text[strspn(text, "+-0123456789")] == 0 &&
+           (double)n >= param->min && (double)n <= param->max;
+}
+
+/* Straight to binary32: by way of double a value would be rounded twice. */
+static bool parse_float(const gf_param *param, const char *text, gf_value *value) {
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c_locale)
+        return false;
+    locale_t before = uselocale(c_locale);
+    char *end;
+    float x = strtof(text, &end);
+    uselocale(before);
+    freelocale(c_locale);
+    value->as.real = x;
+    /* The comparisons also refuse NaN; the character set refuses hexadecimal, "inf" and spaces. */
+    return end != text && *end == 0 && text[strspn(text, "+-.0123456789eE")] == 0 &&
+           (double)x >= param->min && (double)x <= param->max;
+}
+
+static bool parse_size(const gf_param *param, const char *text, gf_value *value) {
+    if (*text < '0' || *text > '9')
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (errno != 0)
+        return false;
+    static const char units[] = "KMGT";
+    if (*end) {
+        const char *unit = strchr(units, *end >= 'a' ? *end - 'a' + 'A' : *end);
+        if (!unit || end[1] != 0)
+            return false;
+        unsigned shift = 10 * (unsigned)(unit - units + 1);
+        if (n > UINT64_MAX >> shift)
+            return false;
+        n <<= shift;
+    }
+    value->as.bits = n;
+    return (double)n >= param->min && (double)n <= param->max;
+}
+
+static bool parse_list(const gf_param *param, const char *text, gf_value *value) {
+    uint64_t bits = 0;
+    size_t next = 0; /* ascending order: also refuses doubles */
+    for (const char *item = text;; item++) {
+        size_t length = strcspn(item, ",");
+        size_t i = choice_index(param->choices, item, length);
+        if (!param->choices[i] || i < next)
+            return false;
+        bits |= UINT64_C(1) << i;
+        next = i + 1;
+        item += length;
+        if (*item == 0)
+            break;
+    }
+    value->as.bits = bits;
+    return true;
+}
+
+static gf_status parse(const gf_param *param, const char *text, gf_value *value, gf_error *error) {
+    bool good = false;
+    switch (param->type) {
+    case GF_PARAM_FLAG:
+        good = *text == 0;
+        value->as.flag = true;
+        break;
+    case GF_PARAM_INT:
+        good = parse_int(param, text, value);
+        break;
+    case GF_PARAM_FLOAT:
+        good = parse_float(param, text, value);
+        break;
+    case GF_PARAM_SIZE:
+        good = parse_size(param, text, value);
+        break;
+    case GF_PARAM_CHOICE:
+        value->as.bits = choice_index(param->choices, text, strlen(text));
+        good = param->choices[value->as.bits] != NULL;
+        break;
+    case GF_PARAM_LIST:
+        good = parse_list(param, text, value);
+        break;
+    case GF_PARAM_TEXT:
+        good = true;
+        break;
+    }
+    return good ? GF_OK : refuse(param, text, error);
+}
+
+static gf_status assign(gf_settings *settings, size_t i, const char *text, gf_error *error) {
+    gf_value value = {0};
+    gf_status status = parse(&settings->params[i], text, &value, error);
+    if (status)
+        return status;
+    value.text = strdup(text);
+    if (!value.text)
+        return gf_fail_memory(error, settings->params[i].name, strlen(text) + 1, "text");
+    free(settings->values[i].text);
+    settings->values[i] = value;
+    return GF_OK;
+}
+
+gf_settings *gf_settings_new(const gf_param *params, size_t count) {
+    gf_settings *settings = calloc(1, sizeof *settings + count * sizeof settings->values[0]);
+    if (!settings)
+        return NULL;
+    settings->params = params;
+    settings->count = count;
+    for (size_t i = 0; i < count; i++)
+        if (params[i].fallback && assign(settings, i, params[i].fallback, NULL)) {
+            gf_settings_free(settings);
+            return NULL;
+        }
+    return settings;
+}
+
+void gf_settings_free(gf_settings *settings) {
+    if (!settings)
+        return;
+    for (size_t i = 0; i < settings->count; i++)
+        free(settings->values[i].text);
+    free(settings);
+}
+
+gf_status gf_settings_set(gf_settings *settings, const char *name, const char *text,
+                          gf_error *error) {
+    size_t i = find(settings, name);
+    if (i == settings->count)
+        return gf_fail(error, GF_USAGE, "--%s: no such option", name);
+    gf_status status = assign(settings, i, text ? text : "", error);
+    if (status == GF_OK)
+        settings->values[i].given = true;
+    return status;
+}
+
+/* A name or type that does not fit is a mistake in the calling program: it reads as zero. */
+static const gf_value *lookup(const gf_settings *settings, const char *name, unsigned types) {
+    static const gf_value nothing;
+    size_t i = find(settings, name);
+    if (i == settings->count || !(types >> settings->params[i].type & 1u))
+        return &nothing;
+    return &settings->values[i];
+}
+
+bool gf_settings_given(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, ~0u)->given;
+}
+
+bool gf_settings_flag(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, 1u << GF_PARAM_FLAG)->as.flag;
+}
+
+int64_t gf_settings_int(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, 1u << GF_PARAM_INT)->as.integer;
+}
+
+uint64_t gf_settings_size(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, 1u << GF_PARAM_SIZE)->as.bits;
+}
+
+float gf_settings_float(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, 1u << GF_PARAM_FLOAT)->as.real;
+}
+
+size_t gf_settings_choice(const gf_settings *settings, const char *name) {
+    return (size_t)lookup(settings, name, 1u << GF_PARAM_CHOICE)->as.bits;
+}
+
+uint64_t gf_settings_list(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, 1u << GF_PARAM_LIST)->as.bits;
+}
+
+const char *gf_settings_text(const gf_settings *settings, const char *name) {
+    return lookup(settings, name, ~0u)->text;
+}

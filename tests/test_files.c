@@ -1,0 +1,402 @@
+#define _GNU_SOURCE
+
+#include "io_util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "io/files.h"
+
+static gf_output *open_output(const char *path, bool force) {
+    gf_output *output;
+    gf_error error = {0};
+
+    if (gf_output_open(path, force, &output, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    return output;
+}
+
+static void put_output(gf_output *output, const char *text) {
+    gf_error error = {0};
+
+    assert_int_equal(gf_output_write(output, text, strlen(text), &error), GF_OK);
+}
+
+static void commit(gf_output *output) {
+    gf_error error = {0};
+
+    if (gf_output_commit(output, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    gf_output_close(output);
+}
+
+static void assert_no_output(const char *path, bool force, gf_status status, const char *part) {
+    gf_output *output;
+    gf_error error = {0};
+
+    assert_int_equal(gf_output_open(path, force, &output, &error), status);
+    assert_null(output);
+    assert_message(&error, part);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void appears_only_when_committed(void **state) {
+    (void)state;
+    gf_output *output = open_output(in_folder("a"), false);
+    assert_string_equal(gf_output_name(output), in_folder("a"));
+    put_output(output, "hello");
+    assert_int_equal(access(in_folder("a"), F_OK), -1);
+    assert_int_equal(count_files(false), 1);
+    commit(output);
+    assert_bytes(in_folder("a"), "hello", 5);
+    assert_int_equal(count_files(false), 1);
+}
+
+static void aborting_leaves_no_litter(void **state) {
+    (void)state;
+    put_bytes(in_folder("a"), "old", 3);
+    gf_output *output = open_output(in_folder("a"), true);
+    put_output(output, "new");
+    gf_output_close(output);
+    assert_bytes(in_folder("a"), "old", 3);
+    output = open_output(in_folder("b"), false);
+    gf_output_close(output);
+    assert_int_equal(count_files(false), 1);
+}
+
+static void keeps_what_exists_without_force(void **state) {
+    (void)state;
+    put_bytes(in_folder("a"), "old", 3);
+    assert_no_output(in_folder("a"), false, GF_FAILED,
+                     "/a: exists already; use --force to replace it");
+    assert_int_equal(count_files(false), 1);
+    gf_output *output = open_output(in_folder("a"), true);
+    put_output(output, "new!");
+    assert_bytes(in_folder("a"), "old", 3);
+    commit(output);
+    assert_bytes(in_folder("a"), "new!", 4);
+    assert_int_equal(count_files(false), 1);
+}
+
+static void keeps_what_appeared_meanwhile(void **state) {
+    gf_error error = {0};
+
+    (void)state;
+    gf_output *output = open_output(in_folder("a"), false);
+    put_output(output, "ours");
+    put_bytes(in_folder("a"), "theirs", 6);
+    assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
+    assert_message(&error, "exists already; use --force to replace it");
+    gf_output_close(output);
+    assert_bytes(in_folder("a"), "theirs", 6);
+    assert_int_equal(count_files(false), 1);
+}
+
+static void keeps_permissions(void **state) {
+    struct stat info;
+
+    (void)state;
+    mode_t mask = umask(022);
+    commit(open_output(in_folder("a"), false));
+    assert_int_equal(stat(in_folder("a"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0644);
+    assert_int_equal(chmod(in_folder("a"), 0606), 0);
+    commit(open_output(in_folder("a"), true));
+    assert_int_equal(stat(in_folder("a"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0606);
+    umask(mask);
+}
+
+static void follows_links(void **state) {
+    struct stat info;
+
+    (void)state;
+    put_bytes(in_folder("real"), "old", 3);
+    assert_int_equal(symlink("real", in_folder("link")), 0);
+    assert_no_output(in_folder("link"), false, GF_FAILED, "exists already");
+    gf_output *output = open_output(in_folder("link"), true);
+    put_output(output, "new");
+    commit(output);
+    assert_int_equal(lstat(in_folder("link"), &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_bytes(in_folder("real"), "new", 3);
+    assert_int_equal(symlink("nowhere", in_folder("dangling")), 0);
+    assert_no_output(in_folder("dangling"), true, GF_FAILED, "symbolic link to nothing");
+    assert_int_equal(count_files(false), 3);
+}
+
+static void refuses_folders_and_bad_places(void **state) {
+    (void)state;
+    put_bytes(in_folder("file"), "x", 1);
+    assert_no_output(test_folder, true, GF_FAILED, "is a folder");
+    assert_no_output(in_folder("none/a.png"), false, GF_FAILED, "folder does not exist");
+    assert_no_output(in_folder("none/"), false, GF_FAILED, "is not a file name");
+    assert_no_output(in_folder("file/a.png"), false, GF_FAILED, "Not a directory");
+    assert_no_output("", false, GF_FAILED, "is not a file name");
+    assert_int_equal(count_files(false), 1);
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(test_folder, 0500), 0);
+        assert_no_output(in_folder("a"), false, GF_FAILED, "Permission denied");
+        assert_int_equal(chmod(test_folder, 0700), 0);
+    }
+}
+
+static void takes_the_longest_names(void **state) {
+    char name[256];
+
+    (void)state;
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    gf_output *output = open_output(in_folder(name), false);
+    put_output(output, "x");
+    commit(output);
+    assert_bytes(in_folder(name), "x", 1);
+}
+
+static void writes_devices_directly(void **state) {
+    struct stat info;
+
+    (void)state;
+    gf_output *output = open_output("/dev/null", false);
+    assert_false(gf_output_seekable(output));
+    put_output(output, "gone");
+    commit(output);
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+}
+
+static void reports_a_full_disk(void **state) {
+    static const char text[200000];
+    gf_error error = {0};
+
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    gf_output *output = open_output("/dev/full", false);
+    put_output(output, "buffered");
+    assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
+    assert_message(&error, "/dev/full: cannot write: No space left on device");
+    gf_output_close(output);
+    output = open_output("/dev/full", false);
+    assert_int_equal(gf_output_write(output, text, sizeof text, &error), GF_FAILED);
+    assert_message(&error, "No space left");
+    gf_output_close(output);
+}
+
+/* Odd pieces around the size of the buffer, and a piece at an offset. */
+static void writes_every_byte(void **state) {
+    static const size_t pieces[] = {1, 65535, 1, 65536, 0, 65537, 7, 200000, 3, 65535, 65535};
+    static unsigned char all[700000];
+    size_t used = 0;
+    uint32_t seed = 1;
+    gf_error error = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (unsigned char)next_random(&seed);
+    gf_output *output = open_output(in_folder("a"), false);
+    assert_true(gf_output_seekable(output));
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        assert_int_equal(gf_output_write(output, all + used, pieces[i], &error), GF_OK);
+        used += pieces[i];
+    }
+    assert_int_equal(gf_output_write_at(output, all + used, 1000, used, &error), GF_OK);
+    assert_int_equal(gf_output_write_at(output, "\x00", 1, 5, &error), GF_OK);
+    all[5] = 0;
+    put_output(output, "");
+    /* What is in the buffer goes to where it belongs, whatever was written elsewhere. */
+    commit(output);
+    assert_bytes(in_folder("a"), all, used + 1000);
+}
+
+static void removes_temporaries_on_a_signal(void **state) {
+    (void)state;
+    put_bytes(in_folder("old"), "old", 3);
+    gf_output *one = open_output(in_folder("a"), false);
+    gf_output *two = open_output(in_folder("old"), true);
+    gf_output *done = open_output(in_folder("done"), false);
+    put_output(one, "a");
+    put_output(two, "b");
+    commit(done);
+    assert_int_equal(count_files(false), 4);
+    errno = 42;
+    gf_remove_temporaries();
+    assert_int_equal(errno, 42);
+    assert_int_equal(count_files(false), 2);
+    assert_bytes(in_folder("old"), "old", 3);
+    gf_output_close(one);
+    gf_output_close(two);
+    gf_remove_temporaries();
+    assert_int_equal(count_files(false), 2);
+}
+
+static void gives_slots_back(void **state) {
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        gf_output *output = open_output(in_folder("a"), true);
+        if (i % 2 == 0)
+            commit(output);
+        else
+            gf_output_close(output);
+    }
+}
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+static void peeks_without_consuming(void **state) {
+    static const char text[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    gf_input input;
+    gf_error error = {0};
+    char got[64] = "";
+    size_t count;
+
+    (void)state;
+    put_bytes(in_folder("a"), text, 36);
+    assert_int_equal(gf_input_open(&input, in_folder("a"), &error), GF_OK);
+    assert_true(input.regular);
+    assert_int_equal(input.size, 36);
+    assert_int_equal(input.head_size, GF_PEEK);
+    assert_memory_equal(input.head, text, GF_PEEK);
+    for (size_t at = 0; at < 35; at += 5) {
+        assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+        assert_int_equal(count, 5);
+        assert_memory_equal(got, text + at, 5);
+        assert_int_equal(input.offset, at + 5);
+        assert_int_equal(gf_input_read_at(&input, got, 10, at / 2, &error), GF_OK);
+        assert_memory_equal(got, text + at / 2, 10);
+    }
+    assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(gf_input_read_at(&input, got, 10, 30, &error), GF_FAILED);
+    assert_message(&error, "ends too early");
+    gf_input_close(&input);
+    gf_input_close(&input);
+}
+
+static void refuses_what_it_cannot_read(void **state) {
+    gf_input input;
+    gf_source *source;
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(gf_input_open(&input, test_folder, &error), GF_FAILED);
+    assert_message(&error, "is a folder");
+    assert_int_equal(gf_source_open(in_folder("none.png"), NULL, &source, &error), GF_FAILED);
+    assert_message(&error, "none.png: cannot open: No such file or directory");
+    assert_null(source);
+    put_bytes(in_folder("a\nb.png"), "", 0);
+    assert_int_equal(gf_source_open(in_folder("a\nb.png"), NULL, &source, &error), GF_FAILED);
+    assert_message(&error, "b.png: the file is empty");
+}
+
+/* ---- choosing a format ------------------------------------------------------------------------ */
+
+static void chooses_the_format(void **state) {
+    const gf_format format = {1, 1, 1, GF_U8};
+    gf_sink *sink;
+    gf_error error = {0};
+    size_t size;
+
+    (void)state;
+    for (size_t i = 0; gf_output_formats()[i] != NULL; i++)
+        assert_string_not_equal(gf_output_formats()[i], "");
+    assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, &sink, &error),
+                     GF_USAGE);
+    assert_message(&error, "out.xyz: cannot tell the format from this name; use a known ending "
+                           "such as .png, or --format");
+    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, &sink, &error), GF_USAGE);
+    assert_int_equal(count_files(false), 0);
+    const gf_file_options pam = {.format = "pam"};
+    assert_int_equal(save_image(in_folder("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
+    unsigned char *data = get_bytes(in_folder("x.png"), &size);
+    assert_memory_equal(data, "P7\n", 3);
+    free(data);
+    const gf_file_options bad = {.format = "webp"};
+    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &bad, &sink, &error),
+                     GF_USAGE);
+    assert_message(&error, "--format: 'webp'");
+}
+
+/* In a child whose standard output is a file: PNG is the default there. */
+static void writes_standard_output(void **state) {
+    const gf_format format = {1, 1, 1, GF_U8};
+    int how;
+    size_t size;
+
+    (void)state;
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        gf_error error = {0};
+        int fd = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+        bool done = dup2(fd, STDOUT_FILENO) == STDOUT_FILENO &&
+                    save_image("-", &format, "a", NULL, NULL, 1, &error) == GF_OK;
+        _exit(done ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    unsigned char *data = get_bytes(in_folder("out"), &size);
+    assert_memory_equal(data, "\x89PNG", 4);
+    free(data);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void copies_rows_in_memory(void **state) {
+    const gf_format format = {2, 3, 1, GF_U8};
+    const unsigned char in[] = "ab__cd__ef";
+    unsigned char band[32];
+    unsigned char out[16];
+    gf_source *source;
+    gf_sink *sink;
+    gf_error error = {0};
+
+    (void)state;
+    memset(out, '.', sizeof out);
+    assert_int_equal(gf_memory_source(&format, in, 4, &source, &error), GF_OK);
+    assert_int_equal(gf_memory_sink(&format, out, 5, &sink, &error), GF_OK);
+    for (uint64_t rows = 1; rows <= 2; rows++) {
+        assert_int_equal(source->ops->read(source, band, 7, rows, &error), GF_OK);
+        assert_int_equal(sink->ops->write(sink, band, 7, rows, &error), GF_OK);
+    }
+    assert_int_equal(source->ops->finish(source, &error), GF_OK);
+    assert_int_equal(sink->ops->finish(sink, &source->metadata, &error), GF_OK);
+    source->ops->close(source);
+    sink->ops->close(sink);
+    assert_memory_equal(out, "ab...cd...ef....", 16);
+    assert_int_equal(gf_memory_source(&format, in, 1, &source, &error), GF_FAILED);
+    assert_message(&error, "stride");
+    assert_int_equal(gf_memory_sink(&(gf_format){1, 1, 5, GF_U8}, out, 9, &sink, &error),
+                     GF_FAILED);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(appears_only_when_committed, empty_folder),
+        cmocka_unit_test_teardown(aborting_leaves_no_litter, empty_folder),
+        cmocka_unit_test_teardown(keeps_what_exists_without_force, empty_folder),
+        cmocka_unit_test_teardown(keeps_what_appeared_meanwhile, empty_folder),
+        cmocka_unit_test_teardown(keeps_permissions, empty_folder),
+        cmocka_unit_test_teardown(follows_links, empty_folder),
+        cmocka_unit_test_teardown(refuses_folders_and_bad_places, empty_folder),
+        cmocka_unit_test_teardown(takes_the_longest_names, empty_folder),
+        cmocka_unit_test_teardown(writes_devices_directly, empty_folder),
+        cmocka_unit_test_teardown(reports_a_full_disk, empty_folder),
+        cmocka_unit_test_teardown(writes_every_byte, empty_folder),
+        cmocka_unit_test_teardown(removes_temporaries_on_a_signal, empty_folder),
+        cmocka_unit_test_teardown(gives_slots_back, empty_folder),
+        cmocka_unit_test_teardown(peeks_without_consuming, empty_folder),
+        cmocka_unit_test_teardown(refuses_what_it_cannot_read, empty_folder),
+        cmocka_unit_test_teardown(chooses_the_format, empty_folder),
+        cmocka_unit_test_teardown(writes_standard_output, empty_folder),
+        cmocka_unit_test_teardown(copies_rows_in_memory, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

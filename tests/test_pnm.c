@@ -1,0 +1,324 @@
+#define _GNU_SOURCE /* memfd-free pipes: mkfifo, fork */
+
+#include "io_util.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* A literal with its size, zeros inside included. */
+#define TEXT(literal) (literal), sizeof(literal) - 1
+
+static gf_status load_text(const char *name, const void *data, size_t size, gf_format *format,
+                           unsigned char **pixels, gf_error *error) {
+    put_bytes(in_folder(name), data, size);
+    return load_image(in_folder(name), NULL, 2, format, pixels, NULL, error);
+}
+
+static void assert_reads(const void *file, size_t size, uint64_t width, uint64_t height,
+                         uint32_t channels, gf_type type, const void *expected) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    if (load_text("x.pnm", file, size, &format, &pixels, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(format.width, width);
+    assert_int_equal(format.height, height);
+    assert_int_equal(format.channels, channels);
+    assert_int_equal(format.type, type);
+    assert_memory_equal(pixels, expected, gf_row_bytes(&format) * height);
+    free(pixels);
+}
+
+static void assert_fails(const void *file, size_t size, const char *part) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    assert_int_equal(load_text("x.pnm", file, size, &format, &pixels, &error), GF_FAILED);
+    assert_message(&error, "x.pnm: ");
+    assert_message(&error, part);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void reads_headers(void **state) {
+    const uint16_t deep[] = {0x0102, 0xfffe};
+
+    (void)state;
+    assert_reads(TEXT("P5\n2 1\n255\n\x07#"), 2, 1, 1, GF_U8, "\x07#");
+    assert_reads(TEXT("P5 # a comment\n# another\n 0002\t\v\f\r1#x\n#\n255\nab"), 2, 1, 1, GF_U8,
+                 "ab");
+    assert_reads(TEXT("P5 1 2 00255 \n\n"), 1, 2, 1, GF_U8, "\n\n");
+    assert_reads(TEXT("P5#\n1 1 255#to the end of the line\nz"), 1, 1, 1, GF_U8, "z");
+    assert_reads(TEXT("P6 1 2 255 rgbRGB and what follows"), 1, 2, 3, GF_U8, "rgbRGB");
+    assert_reads(TEXT("P5 2 1 65535 \x01\x02\xff\xfe"), 2, 1, 1, GF_U16, deep);
+    assert_reads(TEXT("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nTUPLTYPE GRAYSCALE_ALPHA\n"
+                      "ENDHDR\nabcd"),
+                 2, 1, 2, GF_U8, "abcd");
+    assert_reads(TEXT("P7\n# comment\n\n  MAXVAL\t65535 \nDEPTH 1\nHEIGHT 1\nWIDTH 2\nENDHDR\n"
+                      "\x01\x02\xff\xfe"),
+                 2, 1, 1, GF_U16, deep);
+    assert_reads(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nENDHDR\n#abc"), 1, 1, 4, GF_U8,
+                 "#abc");
+}
+
+static void reads_plain_formats(void **state) {
+    const uint16_t deep[] = {0, 65535, 300, 7};
+
+    (void)state;
+    assert_reads(TEXT("P2\n3 2\n255\n0 1 2\n# between\n003 254 255"), 3, 2, 1, GF_U8,
+                 "\x00\x01\x02\x03\xfe\xff");
+    assert_reads(TEXT("P3 1 2 255 1 2 3\n\n4 5 6\n"), 1, 2, 3, GF_U8, "\1\2\3\4\5\6");
+    assert_reads(TEXT("P2 2 2 65535 0 65535 300 7 "), 2, 2, 1, GF_U16, deep);
+    assert_fails(TEXT("P2 2 1 255 0 256"), "sample is over 255");
+    assert_fails(TEXT("P2 2 1 255 0 -1"), "sample is not a number");
+    assert_fails(TEXT("P2 2 1 255 0 1x"), "sample is not a number");
+    assert_fails(TEXT("P2 2 1 255 0"), "ends too early");
+}
+
+static void refuses_what_it_cannot_keep(void **state) {
+    (void)state;
+    assert_fails(TEXT("P5 1 1 4095 ab"),
+                 "x.pnm: maxval 4095: only 255 and 65535 keep values exact here; rescale it first, "
+                 "e.g. with pamdepth 65535");
+    assert_fails(TEXT("P5 1 1 0 a"), "maxval 0");
+    assert_fails(TEXT("P4 8 1\nx"), "bitmap");
+    assert_fails(TEXT("P1 1 1 0"), "pbmtopgm");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde"), "DEPTH 5");
+    assert_fails(
+        TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd"), "CMYK");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\nabc"),
+                 "DEPTH 3 with TUPLTYPE 'GRAYSCALE'");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nENDHDR\na"), "maxval 0");
+}
+
+static void reports_damage(void **state) {
+    static const char pgm[] = "P5 3 2 255\nabcdef";
+    static const char pam[] =
+        "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\na";
+
+    (void)state;
+    assert_fails(TEXT("P5 0 1 255 "), "empty");
+    assert_fails(TEXT("P5 -1 1 255 a"), "width is not a number");
+    assert_fails(TEXT("P5 1x 1 255 a"), "width is not a number");
+    assert_fails(TEXT("P5 99999999999999999999999 1 255 a"), "width is over");
+    assert_fails(TEXT("P5 18446744073709551615 18446744073709551615 255 a"), "--max-pixels");
+    assert_fails(TEXT("P5 100000 1000 255 a"), "the file ends too early, in row 1 of 1000");
+    assert_fails(TEXT("P5x"), "not an image");
+    assert_fails(TEXT("P8 1 1 255 a"), "not an image");
+    assert_fails(TEXT("P7\nWIDTH x\n"), "WIDTH is not a number");
+    assert_fails(TEXT("P7\nNAME x\n"), "NAME");
+    assert_fails(TEXT("Pf 1 1 0\nabcd"), "scale");
+    assert_fails(TEXT("Pf 1 1 nan\nabcd"), "scale");
+    assert_fails(TEXT("Pf 1 1 1e999\nabcd"), "scale");
+    for (size_t size = 3; size < sizeof pgm - 1; size++)
+        assert_fails(pgm, size, "ends too early");
+    for (size_t size = 3; size < sizeof pam - 1; size++)
+        assert_fails(pam, size, "ends too early");
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void writes_exact_bytes(void **state) {
+    const uint16_t deep[] = {0x0102, 0xfffe, 3};
+    const float floats[] = {1.0f, -2.0f};
+    const gf_file_options force = {.force = true};
+    const gf_metadata scaled = {.pfm_scale = 0.1};
+    gf_error error = {0};
+
+    (void)state;
+    const char *path = in_folder("x.pgm");
+    assert_int_equal(save_image(path, &(gf_format){2, 1, 1, GF_U8}, "ab", NULL, NULL, 1, &error),
+                     GF_OK);
+    assert_bytes(path, TEXT("P5\n2 1\n255\nab"));
+    path = in_folder("x.PPM");
+    assert_int_equal(save_image(path, &(gf_format){1, 1, 3, GF_U16}, deep, NULL, NULL, 1, &error),
+                     GF_OK);
+    assert_bytes(path, TEXT("P6\n1 1\n65535\n\x01\x02\xff\xfe\x00\x03"));
+    path = in_folder("x.pam");
+    assert_int_equal(save_image(path, &(gf_format){1, 1, 4, GF_U8}, "rgba", NULL, NULL, 1, &error),
+                     GF_OK);
+    assert_bytes(path, TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\n"
+                            "ENDHDR\nrgba"));
+    path = in_folder("x.pfm");
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 2, 1, GF_F32}, floats, NULL, NULL, 1, &error), GF_OK);
+    assert_bytes(path, TEXT("Pf\n1 2\n-1.0\n\x00\x00\x00\xc0\x00\x00\x80\x3f"));
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 1, 1, GF_F32}, floats, &scaled, &force, 1, &error),
+        GF_OK);
+    assert_bytes(path, TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
+}
+
+static void writes_what_it_reads(void **state) {
+    static const char *const names[] = {"x.pgm", "x.ppm", "x.pnm", "x.pnm", "x.pam", "x.pam",
+                                        "x.pam", "x.pam", "x.pfm", "x.pfm"};
+    static const uint32_t channels[] = {1, 3, 1, 3, 1, 2, 3, 4, 1, 3};
+    static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {13, 1}, {31, 22}, {20000, 8}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            for (int type = GF_U8; type <= GF_F32; type++) {
+                if ((type == GF_F32) != (i >= 8))
+                    continue;
+                const gf_format format = {sizes[s][0], sizes[s][1], channels[i], (gf_type)type};
+                unsigned char *pixels = random_pixels(&format, (uint32_t)(i + s));
+                assert_round_trip(in_folder(names[i]), &format, pixels);
+                free(pixels);
+            }
+        }
+    }
+}
+
+static void refuses_what_a_format_cannot_hold(void **state) {
+    (void)state;
+    assert_refused("y.pgm", &(gf_format){1, 1, 3, GF_U8}, "write .ppm");
+    assert_refused("y.ppm", &(gf_format){1, 1, 1, GF_U8}, "write .pgm");
+    assert_refused("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "no alpha channel");
+    assert_refused("y.pnm", &(gf_format){1, 1, 4, GF_U16}, "write .png or .pam");
+    assert_refused("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
+    assert_refused("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .pfm");
+    assert_refused("y.pfm", &(gf_format){1, 1, 1, GF_U16}, "only f32");
+    assert_refused("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "no alpha channel");
+}
+
+/* ---- PFM ------------------------------------------------------------------------------------- */
+
+/* Two rows; the first float of the upper one is a NaN with a payload. */
+static const uint32_t pfm_pixels[] = {0x7fc12345, 0x3f800000, 0x00000001, 0x80000000};
+static const unsigned char pfm_little[] = "Pf\n2 2\n-2.5\n\x01\x00\x00\x00\x00\x00\x00\x80"
+                                          "\x45\x23\xc1\x7f\x00\x00\x80\x3f";
+static const unsigned char pfm_big[] = "Pf 2 2 2.5 \x00\x00\x00\x01\x80\x00\x00\x00"
+                                       "\x7f\xc1\x23\x45\x3f\x80\x00\x00";
+
+static void assert_is_pfm(const char *path) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_metadata metadata;
+    gf_error error = {0};
+
+    if (load_image(path, NULL, 1, &format, &pixels, &metadata, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(format.type, GF_F32);
+    assert_int_equal(format.channels, 1);
+    assert_memory_equal(pixels, pfm_pixels, sizeof pfm_pixels);
+    assert_true(metadata.pfm_scale == 2.5);
+    gf_metadata_clear(&metadata);
+    free(pixels);
+}
+
+static void reads_pfm_of_both_orders(void **state) {
+    (void)state;
+    put_bytes(in_folder("l.pfm"), pfm_little, sizeof pfm_little - 1);
+    assert_is_pfm(in_folder("l.pfm"));
+    put_bytes(in_folder("b.pfm"), pfm_big, sizeof pfm_big - 1);
+    assert_is_pfm(in_folder("b.pfm"));
+}
+
+/* Writes bytes into a new FIFO from a child process. */
+static pid_t feed(const char *path, const void *data, size_t size) {
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        FILE *file = fopen(path, "wb");
+        bool done = file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0;
+        _exit(done ? 0 : 1);
+    }
+    return child;
+}
+
+static void wait_for(pid_t child) {
+    int how;
+
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+}
+
+static void reads_pipes_as_files(void **state) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    pid_t child = feed(in_folder("fifo"), pfm_big, sizeof pfm_big - 1);
+    assert_is_pfm(in_folder("fifo"));
+    wait_for(child);
+    unlink(in_folder("fifo"));
+    child = feed(in_folder("fifo"), TEXT("P5 3 2 255\nabcdef"));
+    assert_int_equal(load_image(in_folder("fifo"), NULL, 1, &format, &pixels, NULL, &error), GF_OK);
+    assert_memory_equal(pixels, "abcdef", 6);
+    free(pixels);
+    wait_for(child);
+    unlink(in_folder("fifo"));
+    child = feed(in_folder("fifo"), pfm_big, sizeof pfm_big - 1);
+    assert_int_equal(load_image(in_folder("fifo"), &(gf_limits){.max_memory = 15}, 1, &format,
+                                &pixels, NULL, &error),
+                     GF_FAILED);
+    assert_message(&error, "--max-memory");
+    wait_for(child);
+    unlink(in_folder("fifo"));
+    child = feed(in_folder("fifo"), pfm_big, sizeof pfm_big - 2);
+    assert_int_equal(load_image(in_folder("fifo"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_FAILED);
+    assert_message(&error, "ends too early, in row 2 of 2");
+    wait_for(child);
+}
+
+static void reads_standard_input(void **state) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.pgm"), TEXT("P5 3 2 255\nabcdef"));
+    assert_non_null(freopen(in_folder("x.pgm"), "rb", stdin));
+    assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
+    assert_memory_equal(pixels, "abcdef", 6);
+    free(pixels);
+    assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_FAILED);
+    assert_message(&error, "standard input: the file is empty");
+}
+
+static void writes_pfm_to_a_pipe(void **state) {
+    gf_error error = {0};
+    unsigned char got[64];
+
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("out.pfm"), 0600), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        gf_status status = save_image(in_folder("out.pfm"), &(gf_format){2, 2, 1, GF_F32},
+                                      pfm_pixels, NULL, NULL, 1, &error);
+        _exit(status == GF_OK ? 0 : 1);
+    }
+    FILE *file = fopen(in_folder("out.pfm"), "rb");
+    assert_non_null(file);
+    size_t size = fread(got, 1, sizeof got, file);
+    fclose(file);
+    wait_for(child);
+    assert_int_equal(size, sizeof pfm_little - 1);
+    assert_memory_equal(got + 12, pfm_little + 12, 16);
+    assert_memory_equal(got, "Pf\n2 2\n-1.0\n", 12);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(reads_headers, empty_folder),
+        cmocka_unit_test_teardown(reads_plain_formats, empty_folder),
+        cmocka_unit_test_teardown(refuses_what_it_cannot_keep, empty_folder),
+        cmocka_unit_test_teardown(reports_damage, empty_folder),
+        cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
+        cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
+        cmocka_unit_test_teardown(refuses_what_a_format_cannot_hold, empty_folder),
+        cmocka_unit_test_teardown(reads_pfm_of_both_orders, empty_folder),
+        cmocka_unit_test_teardown(reads_pipes_as_files, empty_folder),
+        cmocka_unit_test_teardown(reads_standard_input, empty_folder),
+        cmocka_unit_test_teardown(writes_pfm_to_a_pipe, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,284 @@
+#include <math.h>
+
+#include "io_util.h"
+
+static gf_status load_bytes(const char *name, const void *data, size_t size,
+                            const gf_limits *limits, gf_error *error) {
+    gf_format format;
+    unsigned char *pixels;
+
+    put_bytes(in_folder(name), data, size);
+    gf_status status = load_image(in_folder(name), limits, 4, &format, &pixels, NULL, error);
+    free(pixels);
+    return status;
+}
+
+/* ---- round trips ----------------------------------------------------------------------------- */
+
+static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {33, 17}, {300, 40}};
+
+static void keeps_tga_exactly(void **state) {
+    (void)state;
+    for (uint32_t channels = 1; channels <= 4; channels++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
+            unsigned char *pixels = random_pixels(&format, channels);
+            assert_round_trip(in_folder("x.TGA"), &format, pixels);
+            /* Runs, too. */
+            memset(pixels, 7, gf_row_bytes(&format) * format.height / 2);
+            assert_round_trip(in_folder("x.TGA"), &format, pixels);
+            free(pixels);
+        }
+    }
+}
+
+static void keeps_bmp_exactly(void **state) {
+    (void)state;
+    for (uint32_t channels = 3; channels <= 4; channels++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
+            unsigned char *pixels = random_pixels(&format, channels);
+            pixels[3] |= 1; /* an alpha that is 0 everywhere counts as none in BMP */
+            assert_round_trip(in_folder("x.bmp"), &format, pixels);
+            free(pixels);
+        }
+    }
+}
+
+static void writes_grey_bmp_as_equal_channels(void **state) {
+    const gf_format format = {5, 3, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    unsigned char *back;
+    gf_format got;
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
+    assert_int_equal(load_image(in_folder("x.bmp"), NULL, 1, &got, &back, NULL, &error), GF_OK);
+    assert_int_equal(got.channels, 3);
+    for (size_t i = 0; i < 45; i++)
+        assert_int_equal(back[i], pixels[i / 3]);
+    free(pixels);
+    free(back);
+}
+
+static void writes_jpeg_close_to_it(void **state) {
+    const gf_format format = {64, 48, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    unsigned char *back;
+    gf_format got;
+    gf_error error = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 64 * 48 * 3; i++)
+        pixels[i] = (unsigned char)(i / 3 % 64 * 2 + i / 3 / 64 + i % 3 * 30);
+    assert_int_equal(save_image(in_folder("x.jpeg"), &format, pixels, NULL, NULL, 5, &error),
+                     GF_OK);
+    assert_int_equal(load_image(in_folder("x.jpeg"), NULL, 5, &got, &back, NULL, &error), GF_OK);
+    assert_int_equal(got.width, 64);
+    assert_int_equal(got.height, 48);
+    assert_int_equal(got.channels, 3);
+    assert_int_equal(got.type, GF_U8);
+    for (size_t i = 0; i < 64 * 48 * 3; i++)
+        assert_in_range(back[i] + 8, pixels[i], pixels[i] + 16);
+    free(pixels);
+    free(back);
+}
+
+/* Multiples of the shared exponent's step are exact in HDR. */
+static void writes_hdr_of_floats(void **state) {
+    static const uint32_t widths[] = {3, 40};
+
+    (void)state;
+    for (size_t w = 0; w < 2; w++) {
+        const gf_format format = {widths[w], 7, 3, GF_F32};
+        float pixels[40 * 7 * 3];
+        for (size_t i = 0; i < widths[w] * 7 * 3; i += 3) {
+            pixels[i] = 1.5f * (float)(1 << i % 9);
+            pixels[i + 1] = 0.25f * (float)(1 << i % 9);
+            pixels[i + 2] = 0;
+        }
+        assert_round_trip(in_folder("x.hdr"), &format, pixels);
+    }
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static void refuses_what_a_format_cannot_hold(void **state) {
+    (void)state;
+    assert_refused("y.jpg", &(gf_format){1, 1, 4, GF_U8},
+                   "y.jpg: JPEG holds no alpha channel and this image has one; write .png or .pam");
+    assert_refused("y.jpg", &(gf_format){1, 1, 2, GF_U8}, "alpha");
+    assert_refused("y.jpg", &(gf_format){1, 1, 3, GF_U16}, "only u8 samples and this image is u16");
+    assert_refused("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
+    assert_refused("y.tga", &(gf_format){1, 1, 1, GF_U16}, "write .png or .pam");
+    assert_refused("y.bmp", &(gf_format){1, 1, 2, GF_U8}, "grey BMP");
+    assert_refused("y.hdr", &(gf_format){1, 1, 3, GF_U8}, "only f32");
+    assert_refused("y.hdr", &(gf_format){1, 1, 4, GF_F32}, "alpha");
+    assert_refused("y.tga", &(gf_format){65536, 1, 1, GF_U8}, "65535");
+    assert_refused("y.jpg", &(gf_format){1, 65536, 3, GF_U8}, "65535");
+    assert_refused("y.bmp", &(gf_format){50000, 50000, 4, GF_U8}, "2 GiB");
+}
+
+static void refuses_samples_that_hdr_cannot_hold(void **state) {
+    static const float bad[] = {-1.0f, INFINITY, NAN, 0x1p127f};
+    gf_error error = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(save_image(in_folder("y.hdr"), &(gf_format){1, 1, 1, GF_F32}, &bad[i],
+                                    NULL, NULL, 1, &error),
+                         GF_FAILED);
+        assert_message(&error, "write .pfm");
+        assert_int_equal(count_files(false), 0);
+    }
+}
+
+static void limits_name_their_option(void **state) {
+    const gf_format format = {30, 20, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    const gf_file_options options = {.max_memory = 1799};
+    gf_error error = {0};
+    size_t size;
+
+    (void)state;
+    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, &options, 1, &error),
+                     GF_FAILED);
+    assert_message(&error, "over the limit of 1799; raise it with --max-memory");
+    assert_int_equal(count_files(false), 0);
+    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
+    unsigned char *file = get_bytes(in_folder("x.bmp"), &size);
+    assert_int_equal(load_bytes("x.bmp", file, size, &(gf_limits){.max_pixels = 599}, &error),
+                     GF_FAILED);
+    assert_message(&error, "--max-pixels");
+    assert_int_equal(load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = 1000}, &error),
+                     GF_FAILED);
+    assert_message(&error, "the file are over the limit");
+    assert_int_equal(
+        load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = size + 1799}, &error),
+        GF_FAILED);
+    assert_message(&error, "--max-memory");
+    assert_int_equal(
+        load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = size + 1800}, &error), GF_OK);
+    free(file);
+    free(pixels);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void reports_truncation(void **state) {
+    static const char *const names[] = {"x.jpg", "x.bmp", "x.tga", "x.hdr"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const gf_format format = {21, 13, 3, i == 3 ? GF_F32 : GF_U8};
+        unsigned char *pixels = random_pixels(&format, 5);
+        gf_error error = {0};
+        size_t size;
+        if (i == 3)
+            memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
+        assert_int_equal(save_image(in_folder(names[i]), &format, pixels, NULL, NULL, 1, &error),
+                         GF_OK);
+        unsigned char *file = get_bytes(in_folder(names[i]), &size);
+        for (size_t cut = 0; cut < size; cut++) {
+            /* BMP: the padding of the last row carries nothing. */
+            gf_status status = load_bytes(names[i], file, cut, NULL, &error);
+            if (status == GF_OK && (i != 1 || cut + 4 <= size))
+                fail_msg("%s: cut to %zu of %zu bytes", names[i], cut, size);
+            if (status != GF_OK)
+                assert_message(&error, names[i]);
+        }
+        assert_int_equal(load_bytes(names[i], file, size - 5, NULL, &error), GF_FAILED);
+        assert_message(&error, "ends too early");
+        free(file);
+        free(pixels);
+    }
+}
+
+/* ---- PSD and GIF, which are only read --------------------------------------------------------- */
+
+static void reads_psd(void **state) {
+    static const char deep[] = "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3"
+                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                               "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
+    static const uint16_t expected[] = {0x0102, 0x0506, 0x090a, 0x0304, 0x0708, 0x0b0c};
+    char packed[sizeof deep];
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.psd"), deep, sizeof deep - 1);
+    if (load_image(in_folder("x.psd"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(format.width, 2);
+    assert_int_equal(format.height, 1);
+    assert_int_equal(format.channels, 3);
+    assert_int_equal(format.type, GF_U16);
+    assert_memory_equal(pixels, expected, sizeof expected);
+    free(pixels);
+    memcpy(packed, deep, sizeof deep);
+    packed[39] = 1;
+    assert_int_equal(load_bytes("x.psd", packed, sizeof packed - 1, NULL, &error), GF_FAILED);
+    assert_message(&error, "compressed 16-bit PSD");
+    assert_int_equal(load_bytes("x.psd", deep, sizeof deep - 2, NULL, &error), GF_FAILED);
+    assert_message(&error, "ends too early");
+}
+
+static void reads_gif(void **state) {
+    static const char gif[] = "GIF89a\1\0\1\0\x80\0\0\x0a\x14\x1e\xff\xff\xff"
+                              ",\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.gif"), gif, sizeof gif - 1);
+    if (load_image(in_folder("x.gif"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(format.width, 1);
+    assert_int_equal(format.channels, 4);
+    assert_memory_equal(pixels, "\x0a\x14\x1e\xff", 4);
+    free(pixels);
+}
+
+static void goes_by_content_not_by_name(void **state) {
+    const gf_format format = {4, 4, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    const gf_file_options bmp = {.format = "bmp"};
+    gf_error error = {0};
+    gf_format got;
+    unsigned char *back;
+
+    (void)state;
+    assert_int_equal(save_image(in_folder("x.tga"), &format, pixels, NULL, &bmp, 1, &error), GF_OK);
+    assert_int_equal(load_image(in_folder("x.tga"), NULL, 1, &got, &back, NULL, &error), GF_OK);
+    assert_memory_equal(back, pixels, 48);
+    assert_int_equal(load_bytes("x.tga", "this is not a TGA file at all", 29, NULL, &error),
+                     GF_FAILED);
+    assert_message(&error, "x.tga: cannot decode");
+    assert_int_equal(load_bytes("x.bmp", "BM and other words in a text", 28, NULL, &error),
+                     GF_FAILED);
+    assert_message(&error, "x.bmp: not an image");
+    free(pixels);
+    free(back);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(keeps_tga_exactly, empty_folder),
+        cmocka_unit_test_teardown(keeps_bmp_exactly, empty_folder),
+        cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_folder),
+        cmocka_unit_test_teardown(writes_jpeg_close_to_it, empty_folder),
+        cmocka_unit_test_teardown(writes_hdr_of_floats, empty_folder),
+        cmocka_unit_test_teardown(refuses_what_a_format_cannot_hold, empty_folder),
+        cmocka_unit_test_teardown(refuses_samples_that_hdr_cannot_hold, empty_folder),
+        cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
+        cmocka_unit_test_teardown(reports_truncation, empty_folder),
+        cmocka_unit_test_teardown(reads_psd, empty_folder),
+        cmocka_unit_test_teardown(reads_gif, empty_folder),
+        cmocka_unit_test_teardown(goes_by_content_not_by_name, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,56 @@
+/* Images for tests: random content, painted margins, and a comparison that says where it failed. */
+#ifndef TESTING_H
+#define TESTING_H
+
+#include "filter.h"
+
+/* xorshift64*: the same numbers everywhere. */
+typedef struct test_random {
+    uint64_t state;
+} test_random;
+
+uint64_t test_next(test_random *random);
+/* Uniform in [0, n). */
+uint64_t test_below(test_random *random, uint64_t n);
+/* From the environment, or the default: so that a failure can be run again, or the test run longer. */
+uint64_t test_environment(const char *name, uint64_t fallback);
+
+/* An image whose rows lie in painted memory: before, after and between them. */
+typedef struct test_image {
+    gf_format format;
+    size_t stride;
+    unsigned char *memory;
+    size_t size;
+    gf_rows rows; /* all of them */
+} test_image;
+
+/* padding: painted bytes between rows, kept at whole samples. Fails the test if out of memory. */
+test_image test_image_new(gf_format format, size_t padding);
+void test_image_free(test_image *image);
+/* Are all margins as they were painted? */
+bool test_margins_intact(const test_image *image);
+
+typedef enum test_content {
+    TEST_UNIFORM,  /* every value alike */
+    TEST_EXTREMES, /* 0, 1, max - 1, max; f32: NaN, infinities, -0, subnormals, huge and ordinary */
+    TEST_SMOOTH,   /* a slow wave: sums near rounding boundaries, as in photographs */
+    TEST_CONTENT_COUNT
+} test_content;
+void test_fill(const test_image *image, test_content content, test_random *random);
+
+/* Compares to the bit; on a difference prints `what` and the first (x, y, channel) with both values,
+ * leaves a difference picture in $TMPDIR, and returns false. */
+bool test_same(const test_image *golden, const test_image *other, const char *what);
+
+/* Sizes around every vector, warp, tile and band edge. */
+uint64_t test_width(test_random *random);
+uint64_t test_height(test_random *random);
+gf_format test_format(test_random *random);
+
+/* Settings of a filter's case; fails the test if it does not parse. */
+gf_settings *test_settings(const gf_filter *filter, const char *text);
+
+/* Is there a CUDA device to test on? Says so once if not; fails under GF_REQUIRE_CUDA. */
+bool test_has_cuda(void);
+
+#endif
