@@ -49,13 +49,15 @@ endif
 ifneq ($(NVCC),)
   DEFINES += -DGF_WITH_CUDA
   CUDA_ROOT := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
-  # What we want, as far as this nvcc knows it; PTX of the newest for what comes after.
+  # Machine code for every generation this nvcc knows (it also runs on later chips of the same one, 8.0 on
+  # 8.6 and 8.9), PTX of the newest for what comes after.
   SMS_KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))
-  SMS ?= $(filter $(SMS_KNOWN),75 80 86 89 90 100 120)
+  SMS ?= $(filter $(SMS_KNOWN),75 80 90 100 120)
   GENCODE := $(foreach sm,$(SMS),-gencode=arch=compute_$(sm),code=sm_$(sm)) \
     -gencode=arch=compute_$(lastword $(SMS)),code=compute_$(lastword $(SMS))
-  NVCC_FLAGS := -O3 -std=c++17 -lineinfo -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
+  NVCC_FLAGS := -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
     -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions
+  NVCC_FLAGS += $(shell $(NVCC) --help | grep -q compress-mode && echo --compress-mode=size)
   CUDA_LIBS := $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a \
     $(CUDA_ROOT)/targets/$(MACHINE)-linux/lib/libcudart_static.a /usr/lib/$(MACHINE)-linux-gnu/libcudart_static.a)) \
     $(shell $(CC) -print-file-name=libstdc++.a) -ldl -lrt
@@ -141,6 +143,11 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
 
+$(BUILD)/tests/list_cases: $(OBJ)/tests/tools/list_cases.o $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
 $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -164,7 +171,7 @@ test: ## Install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(BUILD)
 
-tests: $(TESTS) $(BUILD)/gpufilter-shared $(BUILD)/draw
+tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests

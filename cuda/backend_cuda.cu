@@ -166,9 +166,12 @@ gf_status grow_device(void **memory, size_t *have, size_t want, gf_error *error)
     cudaFree(*memory);
     *memory = nullptr;
     *have = 0;
-    const cudaError_t result = cudaMalloc(memory, want);
-    *have = result == cudaSuccess ? want : 0;
-    return gf_cuda_check(result, "device memory", error);
+    gf_status status = gf_cuda_check(cudaMalloc(memory, want), "device memory", error);
+    // Rows are copied back with the padding between them, which must not be another program's memory.
+    if (!status)
+        status = gf_cuda_check(cudaMemset(*memory, 0, want), "device memory", error);
+    *have = status ? 0 : want;
+    return status;
 }
 
 gf_status prepare_place(Place *place, int device, const Run *run, gf_error *error) {

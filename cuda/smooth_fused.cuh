@@ -23,9 +23,10 @@ struct gf_fused_args {
     gf_smooth_constants constants;
 };
 
-// One sample of one pixel by the definition; row points at the channel's first sample.
+// One sample of one pixel by the definition; row points at the channel's first sample. Few threads come
+// here: kept out of line, it costs the others no registers.
 template <typename T, int C, int R>
-static __device__ float smooth_at_end(const T *row, uint64_t i, uint64_t width,
+static __device__ __noinline__ float smooth_at_end(const T *row, uint64_t i, uint64_t width,
                                       const gf_smooth_constants &k) {
     float around[3] = {0.0f, 0.0f, 0.0f};
     for (int d = -1; d <= 1; d++) {

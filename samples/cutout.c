@@ -201,8 +201,9 @@ static void pixel(const topping *s, int px, int py, uint8_t out[4]) {
     vec3 sum = vec(0, 0, 0);
     int hits = 0;
     for (int i = 0; i < GRID * GRID; i++) {
-        double u = (px + (i % GRID + 0.5) / GRID) / SIDE - 0.5;
-        double v = 0.5 - (py + (i / GRID + 0.5) / GRID) / SIDE;
+        const int column = i % GRID, row = i / GRID;
+        double u = (px + (column + 0.5) / GRID) / SIDE - 0.5;
+        double v = 0.5 - (py + (row + 0.5) / GRID) / SIDE;
         vec3 along = vec_unit(
             vec_add(forward, vec_add(vec_scale(right, 0.63 * u), vec_scale(up, 0.63 * v))));
         double t = 3.0;

@@ -112,7 +112,7 @@ static double develop(double light) {
 }
 
 static void pixel(int x, int y, uint8_t out[3]) {
-    rng r = rng_seed((uint64_t)(y * WIDTH + x));
+    rng r = rng_seed((uint64_t)y * WIDTH + (uint64_t)x);
     vec3 sum = vec(0, 0, 0);
     for (int i = 0; i < SAMPLES; i++)
         sum = vec_add(sum, camera(x, y, &r));

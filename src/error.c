@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-gf_status gf_fail(gf_error *error, gf_status status, const char *format, ...) {
+void gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
     if (!error)
-        return status;
+        return;
     error->status = status;
     va_list args;
     va_start(args, format);
@@ -16,10 +16,8 @@ gf_status gf_fail(gf_error *error, gf_status status, const char *format, ...) {
     for (char *c = error->message; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
-    return status;
 }
 
-gf_status gf_fail_memory(gf_error *error, const char *name, uint64_t bytes, const char *what) {
-    return gf_fail(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name, bytes,
-                   what);
+void gf_set_memory_error(gf_error *error, const char *name, uint64_t bytes, const char *what) {
+    gf_set_error(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name, bytes, what);
 }

@@ -4,13 +4,24 @@
 
 #include "gpufilter.h"
 
-/* Sets the message and returns status, so that callers can write `return gf_fail(...)`. The first
- * failure is the one that explains: callers never overwrite an error with a later one. Control
- * characters (from file names) are replaced, the message stays one line. error may be NULL. */
-gf_status gf_fail(gf_error *error, gf_status status, const char *format, ...)
+/* Sets the message and the status. The first failure is the one that explains: callers never overwrite
+ * an error with a later one. Control characters (from file names) are replaced, the message stays one
+ * line. error may be NULL. */
+void gf_set_error(gf_error *error, gf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Its argument; a call, so that a gf_fail whose value is not wanted is no warning. */
+static inline gf_status gf_failed(gf_status status) {
+    return status;
+}
+
+/* The same as an expression of value `status`, for `return gf_fail(...)`. A macro, so that compilers and
+ * analysers see that what follows a failure is not GF_OK. */
+#define gf_fail(error, status, ...) (gf_set_error(error, status, __VA_ARGS__), gf_failed(status))
+
 /* "NAME: out of memory for N bytes of WHAT". */
-gf_status gf_fail_memory(gf_error *error, const char *name, uint64_t bytes, const char *what);
+#define gf_fail_memory(error, name, bytes, what)                                                   \
+    (gf_set_memory_error(error, name, bytes, what), gf_failed(GF_FAILED))
+void gf_set_memory_error(gf_error *error, const char *name, uint64_t bytes, const char *what);
 
 #endif

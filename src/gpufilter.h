@@ -167,7 +167,7 @@ typedef struct gf_report {
     gf_format in, out;
     uint64_t band_rows, bands;
     double decode_seconds;  /* busy time of the source */
-    double compute_seconds; /* time the sink waited for the backend */
+    double compute_seconds; /* time spent in the backend's calls, waiting for results included */
     double encode_seconds;  /* busy time of the sink */
     double total_seconds;   /* wall time of the whole job */
 } gf_report;

@@ -294,7 +294,8 @@ static void refuses_what_it_cannot_read(void **state) {
     assert_message(&error, "b.png: the file is empty");
 }
 
-/* ---- choosing a format ------------------------------------------------------------------------ */
+/* ---- choosing a format ------------------------------------------------------------------------
+ */
 
 static void chooses_the_format(void **state) {
     const gf_format format = {1, 1, 1, GF_U8};
@@ -307,8 +308,9 @@ static void chooses_the_format(void **state) {
         assert_string_not_equal(gf_output_formats()[i], "");
     assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, &sink, &error),
                      GF_USAGE);
-    assert_message(&error, "out.xyz: cannot tell the format from this name; use a known ending "
-                           "such as .png, or --format");
+    assert_message(&error,
+                   "out.xyz: cannot tell the format from this name; use a known ending "
+                   "such as .png, or --format");
     assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, &sink, &error), GF_USAGE);
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.format = "pam"};

@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* memmem */
+
 #include <math.h>
 
 #include "io_util.h"
@@ -38,7 +40,7 @@ static void keeps_bmp_exactly(void **state) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
             unsigned char *pixels = random_pixels(&format, channels);
-            pixels[3] |= 1; /* an alpha that is 0 everywhere counts as none in BMP */
+            pixels[channels - 1] |= 1; /* an alpha that is 0 everywhere counts as none in BMP */
             assert_round_trip(in_folder("x.bmp"), &format, pixels);
             free(pixels);
         }
@@ -195,12 +197,32 @@ static void reports_truncation(void **state) {
     }
 }
 
-/* ---- PSD and GIF, which are only read --------------------------------------------------------- */
+/* More codes than the decoder has room for. */
+static void refuses_overfull_huffman_tables(void **state) {
+    const gf_format format = {8, 8, 1, GF_U8};
+    const unsigned char pixels[64] = {0};
+    gf_error error = {0};
+    size_t size;
+
+    (void)state;
+    assert_int_equal(save_image(in_folder("x.jpg"), &format, pixels, NULL, NULL, 8, &error), GF_OK);
+    unsigned char *file = get_bytes(in_folder("x.jpg"), &size);
+    unsigned char *table = memmem(file, size, "\xff\xc4", 2);
+    assert_non_null(table);
+    memset(table + 5, 17, 16);
+    assert_int_equal(load_bytes("x.jpg", file, size, NULL, &error), GF_FAILED);
+    assert_message(&error, "x.jpg: the JPEG is damaged (bad Huffman table)");
+    free(file);
+}
+
+/* ---- PSD and GIF, which are only read ---------------------------------------------------------
+ */
 
 static void reads_psd(void **state) {
-    static const char deep[] = "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3"
-                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-                               "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
+    static const char deep[] =
+        "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
     static const uint16_t expected[] = {0x0102, 0x0506, 0x090a, 0x0304, 0x0708, 0x0b0c};
     char packed[sizeof deep];
     gf_format format;
@@ -226,8 +248,9 @@ static void reads_psd(void **state) {
 }
 
 static void reads_gif(void **state) {
-    static const char gif[] = "GIF89a\1\0\1\0\x80\0\0\x0a\x14\x1e\xff\xff\xff"
-                              ",\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
+    static const char gif[] =
+        "GIF89a\1\0\1\0\x80\0\0\x0a\x14\x1e\xff\xff\xff"
+        ",\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
@@ -275,6 +298,7 @@ int main(void) {
         cmocka_unit_test_teardown(refuses_samples_that_hdr_cannot_hold, empty_folder),
         cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
         cmocka_unit_test_teardown(reports_truncation, empty_folder),
+        cmocka_unit_test_teardown(refuses_overfull_huffman_tables, empty_folder),
         cmocka_unit_test_teardown(reads_psd, empty_folder),
         cmocka_unit_test_teardown(reads_gif, empty_folder),
         cmocka_unit_test_teardown(goes_by_content_not_by_name, empty_folder),

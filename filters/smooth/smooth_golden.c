@@ -129,14 +129,13 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_rows *in, const gf_rows
     const uint64_t width = head->in.width, height = head->in.height;
     const uint32_t channels = head->in.channels;
     const uint64_t longest = width > height ? width : height;
-    const size_t signal_bytes = (size_t)longest * sizeof(float);
-    gf_status status = GF_FAILED;
+    gf_status status = GF_OK;
 
-    float *plane = malloc((size_t)(width * height) * sizeof(float)); /* one channel */
-    float *signal = malloc(signal_bytes);
-    float *work = malloc(signal_bytes);
+    float *plane = calloc((size_t)(width * height), sizeof(float)); /* one channel */
+    float *signal = calloc((size_t)longest, sizeof(float));
+    float *work = calloc((size_t)longest, sizeof(float));
     if (!plane || !signal || !work) {
-        gf_fail_memory(error, "golden", width * height * sizeof(float), "one channel");
+        status = gf_fail_memory(error, "golden", width * height * sizeof(float), "one channel");
         goto done;
     }
 
@@ -168,7 +167,6 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_rows *in, const gf_rows
             for (uint64_t x = 0; x < width; x++)
                 store(gf_row(out, y), type, x * channels + c, plane[y * width + x]);
     }
-    status = GF_OK;
 done:
     free(plane);
     free(signal);

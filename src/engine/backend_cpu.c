@@ -66,12 +66,15 @@ static void cpu_describe(const void *state, char *text, size_t size) {
              gf_simd_names()[1 + cpu->isa]);
 }
 
-/* Enough that every thread has a chunk worth waking up for, little enough to stay in the cache. */
+/* Enough that every thread has a chunk worth waking up for, little enough to stay in the cache; of a
+ * small image a sixteenth, so that decoding and encoding overlap there too. */
 static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
-    (void)plan;
-    return (gf_band_wish){.bytes = (512u << 10) + ((uint64_t)cpu->threads * (64u << 10)),
-                          .slots = 4};
+    uint64_t bytes = (512u << 10) + (uint64_t)cpu->threads * (64u << 10);
+    uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
+    if (share < bytes)
+        bytes = share > 64u << 10 ? share : 64u << 10;
+    return (gf_band_wish){.bytes = bytes, .slots = 4};
 }
 
 /* A chunk below the halo's height would read more rows than it computes. */

@@ -69,7 +69,7 @@ void gf_engine_close(gf_engine *engine) {
     if (!engine)
         return;
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
-        if (engine->started[i])
+        if (backends[i] && engine->started[i])
             backends[i]->close(engine->states[i]);
     free(engine);
 }

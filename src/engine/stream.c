@@ -8,6 +8,7 @@
 
 #include "engine/stream.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,6 +32,7 @@ typedef struct gf_stream {
     pthread_cond_t moved;
     uint64_t submitted; /* bands given to the backend */
     uint64_t released;  /* bands taken by the sink */
+    double submit_seconds; /* the reader's, until it has ended */
     gf_status status;   /* the first failure of either side stops both */
     gf_error *error;
 } gf_stream;
@@ -156,6 +158,7 @@ static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const g
 static void *read_bands(void *argument) {
     gf_stream *stream = argument;
     const uint32_t ring = stream->geometry.slots;
+    assert(ring > 0);
     gf_error error = {0};
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < stream->bands && !status; k++) {
@@ -168,6 +171,7 @@ static void *read_bands(void *argument) {
         if (!status)
             status = stream->job->backend->submit(stream->run, slot, &error);
         stream->report->decode_seconds += filled - start;
+        stream->submit_seconds += gf_now() - filled;
         if (!status)
             advance(stream, &stream->submitted);
     }
@@ -240,6 +244,7 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     if (!status) {
         write_bands(&stream);
         pthread_join(reader, NULL);
+        report->compute_seconds += stream.submit_seconds;
         status = stream.status;
     }
     pthread_cond_destroy(&stream.moved);

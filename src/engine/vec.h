@@ -38,6 +38,11 @@ static inline vec vec_set(float x) {
     return x - (vec){0}; /* not x + 0, which would make +0 of -0 */
 }
 
+/* All ones where x is a number. */
+static inline vec_i32 vec_is_number(vec x) {
+    return x == x; /* NOLINT(misc-redundant-expression) */
+}
+
 #if VEC_FLOATS == 16
 
 static inline vec vec_load_u8(const uint8_t *p) {
@@ -109,7 +114,7 @@ static inline vec vec_load_u16(const uint16_t *p) {
  * no bits left below 1, so the addition itself rounds, and its low bits are the integer. */
 static inline vec_i32 vec_to_int(vec x, float max) {
     vec_i32 above = x < vec_set(max);
-    x = (vec)(((vec_i32)x & above) | ((vec_i32)vec_set(max) & ~above & (vec_i32)(x == x)));
+    x = (vec)(((vec_i32)x & above) | ((vec_i32)vec_set(max) & ~above & vec_is_number(x)));
     x = (vec)((vec_i32)x & (x > vec_set(0)));
     return (vec_i32)(x + vec_set(8388608.0f)) & 0x3fffff;
 }
@@ -128,7 +133,7 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 /* NaN becomes 0x7fc00000. */
 static inline vec vec_canonical(vec x) {
-    vec_i32 number = x == x;
+    vec_i32 number = vec_is_number(x);
     return (vec)(((vec_i32)x & number) | (0x7fc00000 & ~number));
 }
 

@@ -1,0 +1,53 @@
+/* Files as bytes: inputs that can be peeked at, outputs that appear whole or not at all. */
+#ifndef GF_FILES_H
+#define GF_FILES_H
+
+#include <stdio.h>
+
+#include "gpufilter.h"
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+#define GF_PEEK 16
+
+typedef struct gf_input {
+    FILE *file;
+    char *name; /* the path, or "standard input" */
+    unsigned char head[GF_PEEK];
+    size_t head_size; /* bytes in head; fewer than GF_PEEK only if the file is that short */
+    size_t head_used; /* bytes of head already given out */
+    uint64_t offset;  /* bytes given out so far */
+    bool regular;     /* a regular file: gf_input_read_at works */
+    uint64_t size;    /* of a regular file */
+} gf_input;
+
+/* Opens a path, or standard input for "-", and fills head. */
+gf_status gf_input_open(gf_input *input, const char *path, gf_error *error);
+/* Reads up to size bytes; fewer only at the end of the file. *got is how many. */
+gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error);
+/* Reads exactly size bytes at an offset of a regular file; the stream position stays. A file that
+ * ends before is an error. */
+gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,
+                           gf_error *error);
+void gf_input_close(gf_input *input);
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* A file written beside its target under a temporary name and renamed when complete. Devices and
+ * pipes that exist already, and standard output, are written directly. */
+typedef struct gf_output gf_output;
+
+gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error);
+/* The path, or "standard output". */
+const char *gf_output_name(const gf_output *output);
+/* Can gf_output_write_at be used? */
+bool gf_output_seekable(const gf_output *output);
+gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error);
+gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
+                             gf_error *error);
+/* Flushes, closes and renames. */
+gf_status gf_output_commit(gf_output *output, gf_error *error);
+/* Frees; removes the temporary file unless it was committed. */
+void gf_output_close(gf_output *output);
+
+#endif

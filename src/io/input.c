@@ -1,0 +1,128 @@
+#define _GNU_SOURCE /* fopen's "e" and 64-bit pread */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io/files.h"
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+static gf_status fail_read(const gf_input *input, int cause, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(cause));
+}
+
+/* fread that goes on after an interrupting signal. Fewer than size bytes: end of file, or *cause is
+ * set. */
+static size_t read_stream(FILE *file, unsigned char *data, size_t size, int *cause) {
+    size_t got = 0;
+
+    *cause = 0;
+    while (got < size) {
+        errno = 0;
+        got += fread(data + got, 1, size - got, file);
+        if (got == size || feof(file))
+            break;
+        if (errno != EINTR) {
+            *cause = errno != 0 ? errno : EIO;
+            break;
+        }
+        clearerr(file);
+    }
+    return got;
+}
+
+gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
+    struct stat info;
+    int cause;
+    bool standard = strcmp(path, "-") == 0;
+    const char *name = standard ? "standard input" : path;
+
+    *input = (gf_input){0};
+    input->name = strdup(name);
+    if (input->name == NULL)
+        return gf_fail_memory(error, name, strlen(name) + 1, "its name");
+    input->file = standard ? stdin : fopen(path, "rbe");
+    if (input->file == NULL) {
+        gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
+        goto failed;
+    }
+    if (fstat(fileno(input->file), &info) != 0) {
+        gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
+        goto failed;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        gf_fail(error, GF_FAILED, "%s: is a folder; name an image file", name);
+        goto failed;
+    }
+    if (!standard) {
+        /* Only a hint: on failure the stream keeps its smaller buffer. */
+        (void)setvbuf(input->file, NULL, _IOFBF, BUFFER_BYTES);
+    }
+    /* Offsets count from where reading starts, so a shared standard input that was read from before
+     * is treated as a pipe. */
+    if (S_ISREG(info.st_mode) && ftello(input->file) == 0) {
+        input->regular = true;
+        input->size = (uint64_t)info.st_size;
+    }
+    input->head_size = read_stream(input->file, input->head, GF_PEEK, &cause);
+    if (cause != 0) {
+        fail_read(input, cause, error);
+        goto failed;
+    }
+    return GF_OK;
+
+failed:
+    gf_input_close(input);
+    return GF_FAILED;
+}
+
+gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error) {
+    unsigned char *bytes = data;
+    size_t peeked = input->head_size - input->head_used;
+    int cause;
+
+    if (peeked > size)
+        peeked = size;
+    if (peeked != 0) {
+        memcpy(bytes, input->head + input->head_used, peeked);
+        input->head_used += peeked;
+    }
+    *got = peeked + read_stream(input->file, bytes + peeked, size - peeked, &cause);
+    input->offset += *got;
+    return cause != 0 ? fail_read(input, cause, error) : GF_OK;
+}
+
+gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,
+                           gf_error *error) {
+    unsigned char *bytes = data;
+
+    while (size != 0) {
+        ssize_t got = pread(fileno(input->file), bytes, size, (off_t)offset);
+        if (got < 0) {
+            if (errno == EINTR)
+                continue;
+            return fail_read(input, errno, error);
+        }
+        if (got == 0) {
+            return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy",
+                           input->name);
+        }
+        bytes += got;
+        size -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    return GF_OK;
+}
+
+void gf_input_close(gf_input *input) {
+    /* Nothing was written, so closing cannot lose anything. */
+    if (input->file != NULL && input->file != stdin)
+        (void)fclose(input->file);
+    free(input->name);
+    *input = (gf_input){0};
+}

@@ -1,0 +1,95 @@
+/* Sources and sinks: images as streams of rows, whatever file they live in.
+ *
+ * The kind of an input is read from its first bytes, of an output from its name or the format asked
+ * for. A source gives rows top to bottom; a sink takes them in that order and commits or aborts. */
+#ifndef GF_IO_H
+#define GF_IO_H
+
+#include "image.h"
+
+typedef struct gf_limits {
+    uint64_t max_pixels; /* width x height of an input; option --max-pixels */
+    uint64_t max_memory; /* bytes held for one image or one row; option --max-memory */
+    uint64_t max_chunk;  /* bytes of one metadata chunk; option --max-chunk */
+} gf_limits;
+
+/* Where a PNG chunk stood, so that it can be put back there. */
+typedef enum gf_chunk_place { GF_BEFORE_PLTE, GF_BEFORE_IDAT, GF_AFTER_IDAT } gf_chunk_place;
+
+typedef struct gf_chunk {
+    char name[5];
+    gf_chunk_place place;
+    size_t size;
+    unsigned char *data;
+} gf_chunk;
+
+/* What travels beside the pixels. Chunks are carried as the bytes they are, never parsed. */
+typedef struct gf_metadata {
+    gf_chunk *chunks;
+    size_t count;
+    double pfm_scale; /* magnitude of the scale in a PFM header; 1 elsewhere */
+} gf_metadata;
+
+void gf_metadata_init(gf_metadata *metadata);
+void gf_metadata_clear(gf_metadata *metadata);
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+typedef struct gf_source gf_source;
+
+typedef struct gf_source_ops {
+    /* Reads the next `rows` rows to dst, `stride` bytes apart. Never called past the last row. */
+    gf_status (*read)(gf_source *source, void *dst, size_t stride, uint64_t rows, gf_error *error);
+    /* After the last row: reads what follows the pixels (checksums, late metadata). */
+    gf_status (*finish)(gf_source *source, gf_error *error);
+    void (*close)(gf_source *source);
+} gf_source_ops;
+
+/* The common head of every source; the kinds extend it. */
+struct gf_source {
+    const gf_source_ops *ops;
+    gf_format format;
+    gf_metadata metadata; /* chunks after the pixels are there only after finish */
+    double cost;          /* estimated nanoseconds a sample takes to read */
+};
+
+/* Opens a file, or standard input for "-". On success the format is known and checked against the
+ * limits; close with source->ops->close. */
+gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
+                         gf_error *error);
+
+/* A source over rows in memory (borrowed until close). */
+gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
+                           gf_source **source, gf_error *error);
+
+/* ---- sinks ----------------------------------------------------------------------------------- */
+
+typedef struct gf_sink gf_sink;
+
+typedef struct gf_sink_ops {
+    /* Takes the next `rows` rows. Never called past the last row. */
+    gf_status (*write)(gf_sink *sink, const void *src, size_t stride, uint64_t rows,
+                       gf_error *error);
+    /* After the last row: writes what follows the pixels and puts the output in place. metadata is
+     * the source's, now complete (NULL for none). */
+    gf_status (*finish)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
+    /* Frees the sink. Without a successful finish before it: removes what was written. */
+    void (*close)(gf_sink *sink);
+} gf_sink_ops;
+
+struct gf_sink {
+    const gf_sink_ops *ops;
+    double cost; /* estimated nanoseconds a sample takes to write */
+};
+
+/* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
+ * that cannot hold the image without loss, an existing file without force, a folder that cannot be
+ * written. metadata (NULL for none) holds what the source knows before its pixels. */
+gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
+                       const gf_file_options *options, gf_sink **sink, gf_error *error);
+
+/* A sink into rows in memory (borrowed until close). */
+gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
+                         gf_error *error);
+
+#endif

@@ -1,0 +1,150 @@
+/* PGM, PPM and PAM out: a header and the rows as they are, 16-bit samples in big-endian order. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "io/bytes.h"
+#include "io/kinds.h"
+#include "io/limits.h"
+
+typedef struct pnm_sink {
+    gf_sink base;
+    gf_output *output;
+    gf_format format;
+    unsigned char *row; /* u16: a row in the file's byte order */
+} pnm_sink;
+
+/* ---- what the formats hold ------------------------------------------------------------------- */
+
+static gf_status check(const gf_format *format, const char *name, const char *kind, bool grey,
+                       bool rgb, gf_error *error) {
+    if (format->type == GF_F32) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s holds no f32 samples and this image has them; write .pfm", name,
+                       kind);
+    }
+    if (gf_has_alpha(format->channels)) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s holds no alpha channel and this image has one; write .png or .pam",
+                       name, kind);
+    }
+    if (!grey && format->channels == 1) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s is for colour and this image is grey; write .pgm, .pnm or .png",
+                       name, kind);
+    }
+    if (!rgb && format->channels == 3) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s is for grey and this image is in colour; write .ppm, .pnm or .png",
+                       name, kind);
+    }
+    return GF_OK;
+}
+
+gf_status gf_pgm_sink_check(const gf_format *format, const char *name, gf_error *error) {
+    return check(format, name, "PGM", true, false, error);
+}
+
+gf_status gf_ppm_sink_check(const gf_format *format, const char *name, gf_error *error) {
+    return check(format, name, "PPM", false, true, error);
+}
+
+gf_status gf_pnm_sink_check(const gf_format *format, const char *name, gf_error *error) {
+    return check(format, name, "PNM", true, true, error);
+}
+
+gf_status gf_pam_sink_check(const gf_format *format, const char *name, gf_error *error) {
+    if (format->type == GF_F32) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: PAM holds no f32 samples and this image has them; write .pfm", name);
+    }
+    return GF_OK;
+}
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static gf_status pnm_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                           gf_error *error) {
+    pnm_sink *sink = (pnm_sink *)base;
+    size_t row_bytes = gf_row_bytes(&sink->format);
+    const unsigned char *in = src;
+    gf_status status = GF_OK;
+
+    for (uint64_t i = 0; i < rows && status == GF_OK; i++) {
+        const unsigned char *row = in + i * stride;
+        if (sink->row != NULL) {
+            gf_copy_big16(sink->row, row, gf_row_samples(&sink->format));
+            row = sink->row;
+        }
+        status = gf_output_write(sink->output, row, row_bytes, error);
+    }
+    return status;
+}
+
+static gf_status pnm_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    (void)metadata;
+    return gf_output_commit(((pnm_sink *)base)->output, error);
+}
+
+static void pnm_close(gf_sink *base) {
+    pnm_sink *sink = (pnm_sink *)base;
+
+    gf_output_close(sink->output);
+    free(sink->row);
+    free(sink);
+}
+
+static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_sink **opened,
+                           gf_error *error) {
+    static const gf_sink_ops ops = {pnm_write, pnm_finish, pnm_close};
+    const char *name = gf_output_name(setup->output);
+    pnm_sink *sink = calloc(1, sizeof *sink);
+    gf_status status = GF_OK;
+
+    if (sink == NULL)
+        return gf_fail_memory(error, name, sizeof *sink, "a sink");
+    sink->base.ops = &ops;
+    sink->output = setup->output;
+    sink->format = *setup->format;
+    if (sink->format.type == GF_U16) {
+        size_t row_bytes = gf_row_bytes(&sink->format);
+        status = gf_check_memory(row_bytes, setup->max_memory, name, "a row", error);
+        if (status == GF_OK && (sink->row = malloc(row_bytes)) == NULL)
+            status = gf_fail_memory(error, name, row_bytes, "a row");
+    }
+    if (status == GF_OK)
+        status = gf_output_write(sink->output, header, strlen(header), error);
+    if (status != GF_OK) {
+        free(sink->row);
+        free(sink);
+        return status;
+    }
+    *opened = &sink->base;
+    return GF_OK;
+}
+
+gf_status gf_pnm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    const gf_format *format = setup->format;
+    char header[128];
+
+    (void)snprintf(header, sizeof header, "P%d\n%" PRIu64 " %" PRIu64 "\n%d\n",
+                   format->channels == 1 ? 5 : 6, format->width, format->height,
+                   format->type == GF_U8 ? 255 : 65535);
+    return open_sink(setup, header, opened, error);
+}
+
+gf_status gf_pam_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
+    const gf_format *format = setup->format;
+    char header[256];
+
+    (void)snprintf(header, sizeof header,
+                   "P7\nWIDTH %" PRIu64 "\nHEIGHT %" PRIu64 "\nDEPTH %" PRIu32
+                   "\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n",
+                   format->width, format->height, format->channels,
+                   format->type == GF_U8 ? 255 : 65535, tuples[format->channels]);
+    return open_sink(setup, header, opened, error);
+}

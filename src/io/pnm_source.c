@@ -1,0 +1,175 @@
+/* PGM, PPM, PAM and PFM in. */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "io/bytes.h"
+#include "io/kinds.h"
+#include "io/limits.h"
+#include "io/metadata.h"
+#include "io/pnm.h"
+
+typedef struct pnm_source {
+    gf_source base;
+    gf_input input;
+    gf_pnm_header header;
+    uint64_t max_memory;
+    uint64_t start;      /* offset of the first sample in the file */
+    uint64_t y;          /* of the next row */
+    unsigned char *held; /* a PFM that cannot be read backwards, once read */
+} pnm_source;
+
+static gf_status fail_short(const pnm_source *source, uint64_t y, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: the file ends too early, in row %" PRIu64 " of %" PRIu64
+                   "; get a complete copy",
+                   source->input.name, y + 1, source->base.format.height);
+}
+
+/* Reads exactly size bytes that hold rows from row y on. */
+static gf_status read_exactly(pnm_source *source, void *data, size_t size, uint64_t y,
+                              gf_error *error) {
+    size_t got;
+    gf_status status = gf_input_read(&source->input, data, size, &got, error);
+
+    if (status == GF_OK && got < size)
+        status = fail_short(source, y + got / gf_row_bytes(&source->base.format), error);
+    return status;
+}
+
+static gf_status read_plain_row(pnm_source *source, unsigned char *row, gf_error *error) {
+    const gf_format *format = &source->base.format;
+    uint64_t max = format->type == GF_U8 ? 255 : 65535;
+
+    for (uint64_t i = 0; i < gf_row_samples(format); i++) {
+        uint64_t value;
+        gf_status status = gf_pnm_read_number(&source->input, max, "sample", &value, error);
+        if (status != GF_OK)
+            return status;
+        if (format->type == GF_U8) {
+            row[i] = (unsigned char)value;
+        } else {
+            uint16_t sample = (uint16_t)value;
+            memcpy(row + 2 * i, &sample, sizeof sample);
+        }
+    }
+    return GF_OK;
+}
+
+static gf_status read_binary_row(pnm_source *source, unsigned char *row, gf_error *error) {
+    const gf_format *format = &source->base.format;
+    gf_status status = read_exactly(source, row, gf_row_bytes(format), source->y, error);
+
+    if (status == GF_OK && format->type == GF_U16)
+        gf_copy_big16(row, row, gf_row_samples(format));
+    return status;
+}
+
+/* The file has the last row first: a pipe must be held before the first row is known. */
+static gf_status hold(pnm_source *source, gf_error *error) {
+    size_t row_bytes = gf_row_bytes(&source->base.format);
+    uint64_t bytes = row_bytes * source->base.format.height;
+    gf_status status =
+        gf_check_memory(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
+
+    if (status != GF_OK)
+        return status;
+    source->held = malloc((size_t)bytes);
+    if (source->held == NULL)
+        return gf_fail_memory(error, source->input.name, bytes, "a PFM from a pipe");
+    return read_exactly(source, source->held, (size_t)bytes, 0, error);
+}
+
+static gf_status read_pfm_row(pnm_source *source, unsigned char *row, gf_error *error) {
+    const gf_format *format = &source->base.format;
+    size_t row_bytes = gf_row_bytes(format);
+    uint64_t offset = (format->height - 1 - source->y) * row_bytes;
+    gf_status status = GF_OK;
+
+    if (source->input.regular) {
+        status = gf_input_read_at(&source->input, row, row_bytes, source->start + offset, error);
+    } else {
+        if (source->held == NULL)
+            status = hold(source, error);
+        if (status == GF_OK)
+            memcpy(row, source->held + offset, row_bytes);
+    }
+    if (status == GF_OK)
+        gf_copy_order32(row, row, gf_row_samples(format), source->header.little);
+    return status;
+}
+
+static gf_status pnm_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                          gf_error *error) {
+    pnm_source *source = (pnm_source *)base;
+    unsigned char *out = dst;
+    gf_status status = GF_OK;
+
+    for (uint64_t i = 0; i < rows && status == GF_OK; i++, source->y++) {
+        unsigned char *row = out + i * stride;
+        if (base->format.type == GF_F32) {
+            status = read_pfm_row(source, row, error);
+        } else if (source->header.plain) {
+            status = read_plain_row(source, row, error);
+        } else {
+            status = read_binary_row(source, row, error);
+        }
+    }
+    return status;
+}
+
+/* Nothing follows the pixels that would matter: netpbm files may hold further images. */
+static gf_status pnm_finish(gf_source *base, gf_error *error) {
+    (void)base;
+    (void)error;
+    return GF_OK;
+}
+
+static void pnm_close(gf_source *base) {
+    pnm_source *source = (pnm_source *)base;
+
+    gf_metadata_clear(&base->metadata);
+    gf_input_close(&source->input);
+    free(source->held);
+    free(source);
+}
+
+/* A truncated file is told at once where its size is known, not after most of the work. */
+static gf_status check_size(const pnm_source *source, gf_error *error) {
+    const gf_format *format = &source->base.format;
+    uint64_t row_bytes = gf_row_bytes(format);
+
+    /* Files that know no size (in /proc) call themselves empty. */
+    if (source->header.plain || !source->input.regular || source->input.size == 0)
+        return GF_OK;
+    uint64_t rows = (source->input.size - source->start) / row_bytes;
+    return rows < format->height ? fail_short(source, rows, error) : GF_OK;
+}
+
+gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
+    static const gf_source_ops ops = {pnm_read, pnm_finish, pnm_close};
+    pnm_source *source = calloc(1, sizeof *source);
+
+    if (source == NULL)
+        return gf_fail_memory(error, input->name, sizeof *source, "a source");
+    source->base.ops = &ops;
+    gf_metadata_init(&source->base.metadata);
+    source->input = *input;
+    source->max_memory = limits->max_memory;
+    gf_status status = gf_pnm_read_header(&source->input, limits, &source->header, error);
+    if (status == GF_OK) {
+        source->base.format = source->header.format;
+        source->base.metadata.pfm_scale = source->header.pfm_scale;
+        source->start = source->input.offset;
+        status = check_size(source, error);
+    }
+    if (status != GF_OK) {
+        free(source);
+        return status;
+    }
+    *opened = &source->base;
+    return GF_OK;
+}

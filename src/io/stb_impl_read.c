@@ -1,0 +1,105 @@
+#include "io/stb.h"
+
+#include <string.h>
+
+/* stb counts on int arithmetic that wraps. */
+#pragma GCC optimize("wrapv")
+/* Reported at the end of the file: a pop would come before that. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_NO_STDIO
+#define STBI_NO_PNG
+#define STBI_NO_PNM
+#define STBI_NO_PIC
+/* STBI_MAX_DIMENSIONS stays at 2^24: stb's int arithmetic is made for that. */
+#include <stb/stb_image.h>
+#pragma GCC diagnostic pop
+
+/* stb takes what is past the end of a file for zeros. Reading through callbacks shows when it does:
+ * a refill of its buffer may be short, but not empty; any other read may not be short.
+ *
+ * Its HDR decoder never ends on zeros, which are runs of no length: there the end reads as bytes of
+ * 0xff, one at a time, so that it still counts as the end of a header. */
+static int on_read(void *user, char *data, int size) {
+    gf_stb_bytes *bytes = user;
+    size_t wanted = (size_t)size;
+    size_t left = bytes->size - bytes->used;
+    size_t got = wanted < left ? wanted : left;
+
+    if (bytes->buffer == NULL)
+        bytes->buffer = data;
+    if (got < wanted && (got == 0 || data != bytes->buffer))
+        bytes->past_end = true;
+    /* stb does not always look at how much it got. */
+    memset(data + got, 0, wanted - got);
+    if (got == 0 && size > 0 && bytes->hdr) {
+        *data = (char)0xff;
+        return 1;
+    }
+    memcpy(data, bytes->data + bytes->used, got);
+    bytes->used += got;
+    return (int)got;
+}
+
+/* No flag here: padding after the last sample may be missing. n < 0 goes back. */
+static void on_skip(void *user, int n) {
+    gf_stb_bytes *bytes = user;
+
+    if (n < 0) {
+        size_t back = (size_t) - (long)n;
+        bytes->used -= back < bytes->used ? back : bytes->used;
+    } else {
+        size_t left = bytes->size - bytes->used;
+        bytes->used += (size_t)n < left ? (size_t)n : left;
+    }
+}
+
+static int on_eof(void *user) {
+    const gf_stb_bytes *bytes = user;
+
+    return bytes->used == bytes->size;
+}
+
+static const stbi_io_callbacks callbacks = {on_read, on_skip, on_eof};
+
+static void rewind_bytes(gf_stb_bytes *bytes) {
+    bytes->used = 0;
+    bytes->buffer = NULL;
+    bytes->past_end = false;
+    bytes->hdr = false;
+}
+
+bool gf_stb_info(gf_stb_bytes *bytes, int *width, int *height, int *channels) {
+    rewind_bytes(bytes);
+    return stbi_info_from_callbacks(&callbacks, bytes, width, height, channels) != 0;
+}
+
+void *gf_stb_load(gf_stb_bytes *bytes, gf_stb_depth depth, int channels, int *width, int *height,
+                  int *found) {
+    rewind_bytes(bytes);
+    bytes->hdr = depth == GF_STB_FLOAT;
+    if (depth == GF_STB_FLOAT)
+        return stbi_loadf_from_callbacks(&callbacks, bytes, width, height, found, channels);
+    if (depth == GF_STB_16)
+        return stbi_load_16_from_callbacks(&callbacks, bytes, width, height, found, channels);
+    return stbi_load_from_callbacks(&callbacks, bytes, width, height, found, channels);
+}
+
+void gf_stb_free(void *pixels) {
+    stbi_image_free(pixels);
+}
+
+const char *gf_stb_reason(void) {
+    const char *reason = stbi_failure_reason();
+
+    return reason != NULL ? reason : "unknown reason";
+}

@@ -1,0 +1,223 @@
+/* JPEG, BMP, TGA, PSD, GIF (the first frame) and HDR in, through stb_image: the file and the image
+ * are held whole. */
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "io/jpeg_check.h"
+#include "io/kinds.h"
+#include "io/limits.h"
+#include "io/metadata.h"
+#include "io/stb.h"
+
+/* Files without a size (pipes) are read in pieces that double. No image is shorter than the least
+ * header, and stb's guessing reads that much without asking. */
+enum { FIRST_PIECE = 1 << 16, LEAST_BYTES = 19 };
+
+typedef struct stb_source {
+    gf_source base;
+    unsigned char *pixels;
+    uint64_t y; /* of the next row */
+} stb_source;
+
+static gf_status stb_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                          gf_error *error) {
+    stb_source *source = (stb_source *)base;
+    size_t row_bytes = gf_row_bytes(&base->format);
+    unsigned char *out = dst;
+
+    (void)error;
+    for (uint64_t i = 0; i < rows; i++, source->y++)
+        memcpy(out + i * stride, source->pixels + source->y * row_bytes, row_bytes);
+    return GF_OK;
+}
+
+static gf_status stb_finish(gf_source *base, gf_error *error) {
+    (void)base;
+    (void)error;
+    return GF_OK;
+}
+
+static void stb_close(gf_source *base) {
+    stb_source *source = (stb_source *)base;
+
+    gf_metadata_clear(&base->metadata);
+    gf_stb_free(source->pixels);
+    free(source);
+}
+
+/* ---- the whole file -------------------------------------------------------------------------- */
+
+/* *data is the caller's to free, after a failure too. */
+static gf_status read_file(gf_input *input, uint64_t max_memory, unsigned char **data, size_t *size,
+                           gf_error *error) {
+    size_t capacity = FIRST_PIECE;
+    size_t used = 0;
+
+    if (input->regular) {
+        gf_status status = gf_check_memory(input->size, max_memory, input->name, "the file", error);
+        if (status != GF_OK)
+            return status;
+        /* One more byte, so that the end is seen without growing. */
+        capacity = (size_t)input->size + 1;
+    }
+    for (;;) {
+        gf_status status = gf_check_memory(used, max_memory, input->name, "the file", error);
+        if (status != GF_OK)
+            return status;
+        unsigned char *grown = realloc(*data, capacity);
+        if (grown == NULL)
+            return gf_fail_memory(error, input->name, capacity, "the file");
+        *data = grown;
+        size_t got;
+        status = gf_input_read(input, *data + used, capacity - used, &got, error);
+        if (status != GF_OK)
+            return status;
+        used += got;
+        if (used < capacity) {
+            *size = used;
+            return GF_OK;
+        }
+        capacity *= 2;
+    }
+}
+
+/* ---- PSD, of which stb says too little --------------------------------------------------------
+ */
+
+static uint32_t big32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Offset of the compression field: after three sections that start with their size. 0 if there is
+ * none. */
+static size_t psd_compression_at(const gf_stb_bytes *bytes) {
+    uint64_t at = 26;
+
+    for (int section = 0; section < 3; section++) {
+        if (at + 4 > bytes->size)
+            return 0;
+        at += 4 + (uint64_t)big32(bytes->data + at);
+    }
+    return at + 2 <= bytes->size ? (size_t)at : 0;
+}
+
+/* stb makes RGBA of every PSD, the alpha being its own invention where the file has none. Its test
+ * for 16 bits looks at the wrong field, and it takes packed 16-bit samples for 8-bit ones. */
+static gf_status check_psd(const gf_stb_bytes *bytes, const char *name, gf_format *format,
+                           int *channels, gf_error *error) {
+    const unsigned char *data = bytes->data;
+    bool deep = bytes->size >= 24 && data[22] == 0 && data[23] == 16;
+
+    format->type = deep ? GF_U16 : GF_U8;
+    *channels = (data[12] << 8 | data[13]) < 4 ? 3 : 4;
+    size_t at = psd_compression_at(bytes);
+    if (deep && at != 0 && (data[at] != 0 || data[at + 1] != 0)) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: compressed 16-bit PSD is not read; save it uncompressed or as PNG",
+                       name);
+    }
+    return GF_OK;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+static gf_status fail_decode(const char *name, const gf_stb_bytes *bytes, gf_error *error) {
+    if (bytes->past_end) {
+        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
+    }
+    return gf_fail(error, GF_FAILED,
+                   "%s: cannot decode (%s); get an intact copy or convert it to PNG", name,
+                   gf_stb_reason());
+}
+
+/* Checks what the header says against the limits, before stb allocates for it. */
+static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_limits *limits,
+                             gf_format *format, int *channels, gf_error *error) {
+    bool hdr = bytes->data[0] == '#';
+    bool psd = memcmp(bytes->data, "8BPS", 4) == 0;
+    int width = 0, height = 0, found = 0;
+    gf_status status = GF_OK;
+
+    if (bytes->data[0] == 0xff && !gf_jpeg_tables_fit(bytes->data, bytes->size)) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: the JPEG is damaged (bad Huffman table); get an intact copy", name);
+    }
+    if (!gf_stb_info(bytes, &width, &height, &found))
+        return fail_decode(name, bytes, error);
+    if (width <= 0 || height <= 0 || found < 1 || found > 4) {
+        return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
+    }
+    *format = (gf_format){.width = (uint64_t)width,
+                          .height = (uint64_t)height,
+                          .channels = (uint32_t)found,
+                          .type = hdr ? GF_F32 : GF_U8};
+    *channels = 0;
+    if (psd)
+        status = check_psd(bytes, name, format, channels, error);
+    if (status == GF_OK)
+        status = gf_check_pixels(format->width, format->height, limits, name, error);
+    if (status == GF_OK)
+        status = gf_format_check(format, name, error);
+    if (status == GF_OK) {
+        uint64_t held = bytes->size + format->height * (uint64_t)gf_row_bytes(format);
+        status = gf_check_memory(held, limits->max_memory, name, "the file and its image", error);
+    }
+    return status;
+}
+
+static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *limits,
+                        stb_source *source, gf_error *error) {
+    gf_format *format = &source->base.format;
+    int width = 0, height = 0, found = 0, channels = 0;
+    gf_status status = read_format(bytes, name, limits, format, &channels, error);
+
+    if (status != GF_OK)
+        return status;
+    gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
+                         : format->type == GF_U16 ? GF_STB_16
+                                                  : GF_STB_8;
+    source->pixels = gf_stb_load(bytes, depth, channels, &width, &height, &found);
+    if (source->pixels == NULL || bytes->past_end)
+        return fail_decode(name, bytes, error);
+    if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
+        found > 4) {
+        return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
+    }
+    /* The decoded count is the true one: headers may promise an alpha that is not there. */
+    format->channels = (uint32_t)(channels != 0 ? channels : found);
+    return GF_OK;
+}
+
+gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
+    static const gf_source_ops ops = {stb_read, stb_finish, stb_close};
+    gf_input reader = *input;
+    unsigned char *file = NULL;
+    gf_stb_bytes bytes = {0};
+    gf_status status;
+    stb_source *source = calloc(1, sizeof *source);
+
+    if (source == NULL)
+        return gf_fail_memory(error, input->name, sizeof *source, "a source");
+    source->base.ops = &ops;
+    gf_metadata_init(&source->base.metadata);
+    status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
+    if (status == GF_OK) {
+        bytes.data = file;
+        bytes.past_end = bytes.size < LEAST_BYTES;
+        status = bytes.past_end ? fail_decode(input->name, &bytes, error)
+                                : decode(&bytes, input->name, limits, source, error);
+    }
+    free(file);
+    if (status != GF_OK) {
+        stb_close(&source->base);
+        return status;
+    }
+    /* Everything is read, so the input is not needed any longer. */
+    gf_input_close(&reader);
+    *opened = &source->base;
+    return GF_OK;
+}

@@ -1,0 +1,11 @@
+/* The temporary files that exist right now, so that a signal handler can remove them. */
+#ifndef GF_TEMPORARIES_H
+#define GF_TEMPORARIES_H
+
+/* Notes a path that is about to be created. Returns its slot, or -1 if the table is full or the
+ * path too long. */
+int gf_temporary_add(const char *path);
+/* The file is gone or has its final name. slot may be -1. */
+void gf_temporary_drop(int slot);
+
+#endif

@@ -1,0 +1,151 @@
+# Usage: exit 2, one line, nothing is written.
+$ gpufilter smoth a.png b.png
+! gpufilter: smoth: no such filter; see 'gpufilter --help'
+[2]
+$ gpufilter --radius 2 smooth a.png b.png
+! gpufilter: --radius: options follow the filter's name; see 'gpufilter --help'
+[2]
+$ gpufilter help smoth
+! gpufilter: smoth: no such filter; see 'gpufilter --help'
+[2]
+$ gpufilter smooth
+! gpufilter: smooth: takes IN OUT, got 0 files; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth a.png
+! gpufilter: smooth: takes IN OUT, got 1 file; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth a.png b.png c.png
+! gpufilter: smooth: takes IN OUT, got 3 files; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth --radius -1 samples/scene.png out.png
+! gpufilter: --radius '-1': must be an integer from 0 to 127
+[2]
+$ gpufilter smooth --radius 128 samples/scene.png out.png
+! gpufilter: --radius '128': must be an integer from 0 to 127
+[2]
+$ gpufilter smooth --radius=two samples/scene.png out.png
+! gpufilter: --radius 'two': must be an integer from 0 to 127
+[2]
+$ gpufilter smooth --radius
+! gpufilter: --radius: needs a value: R
+[2]
+$ gpufilter smooth --unknown samples/scene.png out.png
+! gpufilter: --unknown: no such option; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth -rz samples/scene.png out.png
+! gpufilter: --radius 'z': must be an integer from 0 to 127
+[2]
+$ gpufilter smooth -Z samples/scene.png out.png
+! gpufilter: -Z: no such option; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth --strip=yes samples/scene.png out.png
+! gpufilter: --strip 'yes': takes no value
+[2]
+$ gpufilter smooth --axis z samples/scene.png out.png
+! gpufilter: --axis 'z': must be x, y or xy
+[2]
+$ gpufilter smooth --stages smooth,blur samples/scene.png out.png
+! gpufilter: --stages 'smooth,blur': must be a comma-separated list of enhance, blur or smooth, each once, in this order
+[2]
+$ gpufilter smooth --keep-brightness --weight 0 samples/scene.png out.png
+! gpufilter: --keep-brightness: needs a --weight above 0, nothing brings black back
+[2]
+$ gpufilter smooth --backend gpu samples/scene.png out.png
+! gpufilter: --backend 'gpu': must be auto, golden, cpu or cuda
+[2]
+$ gpufilter smooth --format jpeg2000 samples/scene.png out.png
+! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga or hdr
+[2]
+$ gpufilter smooth --max-memory lots samples/scene.png out.png
+! gpufilter: --max-memory 'lots': must be a number of bytes, such as 512M or 4G
+[2]
+$ ls
+> samples
+# Files: exit 1, one line, what was there stays, no litter.
+$ gpufilter smooth absent.png out.png
+! gpufilter: absent.png: cannot open: No such file or directory
+[1]
+$ gpufilter smooth samples out.png
+! gpufilter: samples: is a folder; name an image file
+[1]
+$ head -c 20000 samples/scene.png >short.png; gpufilter smooth short.png out.png
+! gpufilter: short.png: the PNG ends too early; get a complete copy
+[1]
+$ head -c 20 samples/scene.png >shorter.png; gpufilter smooth shorter.png out.png
+! gpufilter: shorter.png: the PNG ends too early; get a complete copy
+[1]
+$ echo 'this is text' >text.png; gpufilter smooth text.png out.png
+! gpufilter: text.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF, HDR)
+[1]
+$ : >empty.png; gpufilter smooth empty.png out.png
+! gpufilter: empty.png: the file is empty
+[1]
+$ { head -c 3000 samples/page.png; printf 'xxxx'; tail -c +3005 samples/page.png; } >broken.png; gpufilter smooth broken.png out.png
+! gpufilter: broken.png: the PNG is damaged (IDAT: CRC error); get an intact copy
+[1]
+$ gpufilter smooth samples/scene.png no/such/folder/out.png
+! gpufilter: no/such/folder/out.png: its folder does not exist; create it first
+[1]
+$ gpufilter smooth samples/scene.png text.png/out.png
+! gpufilter: text.png/out.png: cannot open: Not a directory
+[1]
+$ gpufilter smooth samples/scene.png .
+! gpufilter: .: cannot tell the format from this name; use a known ending such as .png, or --format
+[2]
+$ echo precious >kept.png; gpufilter smooth samples/scene.png kept.png
+! gpufilter: kept.png: exists already; use --force to replace it
+[1]
+$ cat kept.png
+> precious
+$ gpufilter smooth --force short.png kept.png
+! gpufilter: short.png: the PNG ends too early; get a complete copy
+[1]
+$ cat kept.png
+> precious
+$ gpufilter smooth samples/scene.png out.xyz
+! gpufilter: out.xyz: cannot tell the format from this name; use a known ending such as .png, or --format
+[2]
+$ gpufilter smooth samples/scene.png out
+! gpufilter: out: cannot tell the format from this name; use a known ending such as .png, or --format
+[2]
+$ gpufilter smooth samples/gradient16.png out.jpg
+! gpufilter: out.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam
+[1]
+$ gpufilter smooth samples/cutout.png out.jpg
+! gpufilter: out.jpg: JPEG holds no alpha channel and this image has one; write .png or .pam
+[1]
+$ gpufilter smooth samples/cutout.png out.ppm
+! gpufilter: out.ppm: PPM holds no alpha channel and this image has one; write .png or .pam
+[1]
+$ gpufilter smooth samples/ramp.pfm out.png
+! gpufilter: out.png: PNG holds no f32 samples and this image has them; write .pfm
+[1]
+$ gpufilter smooth samples/scene.png out.pgm
+! gpufilter: out.pgm: PGM is for grey and this image is in colour; write .ppm, .pnm or .png
+[1]
+$ gpufilter smooth samples/scene.png /dev/full --format png
+! gpufilter: /dev/full: cannot write: No space left on device
+[1]
+$ gpufilter smooth samples/scene.png - --format ppm >/dev/full
+! gpufilter: standard output: cannot write: No space left on device
+[1]
+$ gpufilter --help >/dev/full
+! gpufilter: standard output: No space left on device
+[1]
+# Limits name the option that raises them.
+$ gpufilter smooth --max-pixels 1000 samples/scene.png out.png
+! gpufilter: samples/scene.png: 768x512 pixels are over the limit of 1000; raise it with --max-pixels
+[1]
+$ gpufilter smooth --max-memory 1000 samples/scene.png out.png
+! gpufilter: samples/scene.png: 4608 bytes for two rows are over the limit of 1000; raise it with --max-memory
+[1]
+$ gpufilter smooth --backend golden --max-memory 1M samples/scene.png out.png
+! gpufilter: samples/scene.png: bands of 512 rows need more than 1048576 bytes; raise --max-memory
+[1]
+$ ls -A | grep -v samples
+> broken.png
+> empty.png
+> kept.png
+> short.png
+> shorter.png
+> text.png

@@ -1,0 +1,91 @@
+# Help says what the descriptors say.
+$ gpufilter
+> gpufilter 0.1.0: image filters with the same bits on CPU and GPU
+> 
+> Usage: gpufilter FILTER [OPTION]... IN OUT
+> 
+> Filters:
+>   smooth       enhance, blur and smooth an image along its rows or columns
+> 
+> Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.
+> Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.
+> 
+> Try:
+>   gpufilter FILTER --help        the options of a filter
+>   gpufilter smooth in.png out.png
+> 
+> Exit codes: 0 good, 1 a file failed, 2 usage, 3 no such backend or device,
+> 128 + n on signal n.
+$ gpufilter help smooth
+> Usage: gpufilter smooth [OPTION]... IN OUT
+> smooth: enhance, blur and smooth an image along its rows or columns.
+> 
+> Three stages run over every row (--axis x), in binary32, every operation rounded:
+>   enhance  multiplies every sample by the gain
+>   blur     takes the mean of a sample and its neighbours within the radius
+>   smooth   adds each next neighbour in turn, times the weight
+> Only real samples of the row count as neighbours: nothing is padded. By default
+> flat areas come out 1.452 times as bright; --keep-brightness undoes that. Alpha
+> is carried through untouched. Every backend gives the same bits.
+> 
+> Options of smooth:
+>   -g, --gain G            enhance: factor of every sample; 1 with
+>                           --keep-brightness (0 to 100; default 1.1)
+>   -r, --radius R          blur: neighbours on each side in the mean (0 to 127;
+>                           default 2)
+>   -w, --weight W          smooth: weight of the sum with each next neighbour (0
+>                           to 100; default 0.6)
+>       --stages LIST       which stages run (enhance, blur, smooth; default
+>                           enhance,blur,smooth)
+>   -a, --axis AXIS         along rows, down columns, or rows and then columns
+>                           (x, y, xy; default x)
+>   -t, --tile N            cut rows (columns) into tiles of N samples filtered
+>                           on their own; 0: no tiles (0 to 2147483647; default
+>                           0)
+>   -k, --keep-brightness   undo the chain's gain, so that flat areas keep their
+>                           value
+> 
+> Options of every filter:
+>   -b, --backend NAME      who computes: the one expected to finish first, or a
+>                           named one (auto, golden, cpu, cuda; default auto)
+>   -d, --device LIST       CUDA devices that share the work: 0, 0,2 or all
+>                           (default 0)
+>   -j, --threads N         CPU threads that compute; 0: one a core (0 to 1024;
+>                           default 0)
+>       --simd LEVEL        vector instructions of the cpu backend (auto,
+>                           portable, avx2, avx512; default auto)
+>       --band-rows N       rows that travel together; 0: chosen from their size
+>                           (0 to 2147483647; default 0)
+>       --format FORMAT     format of the output, instead of what its name says
+>                           (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga, hdr)
+>   -c, --compression LEVEL PNG: zlib level, from stored to slowest (0 to 9;
+>                           default 1)
+>       --strip             leave the input's metadata out of the output
+>   -f, --force             replace an existing output; allow an image to a
+>                           terminal
+>       --max-memory SIZE   most memory one image may take (default 4G)
+>       --max-pixels N      most pixels an input may have (default 64G)
+>       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
+>                           16M)
+>   -q, --quiet             say nothing but errors
+>   -v, --verbose           say what was done, by which backend, and where the
+>                           time went
+>   -h, --help              print this help
+>   -V, --version           print the version
+> 
+> A file named - is standard input or output (--format says which kind goes out).
+> 
+> Examples:
+>   gpufilter smooth in.png out.png
+>   gpufilter smooth --keep-brightness --axis xy --radius 4 in.png out.png
+>   gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm
+$ gpufilter smooth --help | cmp - <(gpufilter help smooth)
+$ gpufilter --help | cmp - <(gpufilter)
+$ gpufilter smooth -h --radius 3 | head -n 1
+> Usage: gpufilter smooth [OPTION]... IN OUT
+$ gpufilter --version | sed 's/ with CUDA//'
+> gpufilter 0.1.0
+$ gpufilter smooth --version
+> gpufilter 0.1.0
+$ gpufilter smooth --help | awk 'length > 80'
+> Three stages run over every row (--axis x), in binary32, every operation rounded:

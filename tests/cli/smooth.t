@@ -1,0 +1,51 @@
+# A picture in, a picture out; silent when it went well.
+$ gpufilter smooth samples/scene.png out.png
+$ head -c 8 out.png | od -An -c
+>  211   P   N   G  \r  \n 032  \n
+$ gpufilter smooth samples/scene.png out.png
+! gpufilter: out.png: exists already; use --force to replace it
+[1]
+$ gpufilter smooth --force samples/scene.png out.png
+# Options in any order, short and long, = or not, before and after the files.
+$ gpufilter smooth samples/cutout.png -r3 -a xy --weight=0.5 a.pam -k
+$ gpufilter smooth --keep-brightness --axis=xy --radius 3 -w 0.5 samples/cutout.png b.pam
+$ cmp a.pam b.pam
+$ cp samples/cutout.png ./-r.png; gpufilter smooth -k -- -r.png -o.pam; gpufilter smooth -k samples/cutout.png c.pam; cmp ./-o.pam c.pam
+# Standard input and output.
+$ gpufilter smooth - out2.png <samples/scene.png; cmp out.png out2.png
+$ gpufilter smooth samples/scene.png - | cmp - out.png
+$ cat samples/scene.png | gpufilter smooth --format ppm - - | head -n 3 | strings | head -n 2
+> 768 512
+$ cat samples/ramp.pfm | gpufilter smooth --tile 256 --format pfm - - | tail -c 4096 | od -An -tx4 -N 12
+>  3fd54fe1 40155184 40599409
+# Every backend, thread count, SIMD level and band height: the same bytes.
+$ for backend in golden cpu auto; do gpufilter smooth --backend $backend samples/scene.png - | cmp - out.png; done
+$ for threads in 1 2 7; do gpufilter smooth --threads $threads samples/scene.png - | cmp - out.png; done
+$ for rows in 1 2 3 100 511 512 9999; do gpufilter smooth --band-rows $rows samples/scene.png - | cmp - out.png; done
+$ for size in 24K 100K 1G; do gpufilter smooth --max-memory $size samples/scene.png - | cmp - out.png; done
+$ gpufilter smooth --axis y samples/scene.png y.png; for rows in 1 2 3 100 511; do gpufilter smooth --axis y --band-rows $rows samples/scene.png - | cmp - y.png; done
+# Conversions that lose nothing are made; the pixels are the same in every format.
+$ for kind in ppm pam bmp tga; do gpufilter smooth samples/scene.png out.$kind; gpufilter smooth --stages enhance --gain 1 out.$kind - | cmp - out.png; done
+$ gpufilter smooth samples/gradient16.png g.pgm; gpufilter smooth samples/gradient16.png g.png; gpufilter smooth --stages enhance --gain 1 g.pgm - | cmp - g.png
+$ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1
+>  ff d8 ff
+# Input and output may be the same file, with --force; a link stays a link.
+$ cp samples/scene.png same.png; gpufilter smooth --force same.png same.png; cmp same.png out.png
+$ cp samples/scene.png real.png; ln -s real.png link.png; gpufilter smooth --force link.png link.png; cmp real.png out.png; readlink link.png
+> real.png
+# Devices are written to, never replaced.
+$ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
+# What ran is told to whoever asks.
+$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)/# \1/g'
+> v.png: 768x512 RGB u8 by cpu (2 threads, portable) in # s, # MP/s
+>   auto: expected # s on cpu, # s on cuda with # s start-up
+>   16 bands of 32 rows; decoding # s, encoding # s, waiting for the backend # s
+$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)/# \1/g'
+> w.png: 768x512 RGB u8 by golden (1 thread, scalar) in # s, # MP/s
+>   1 band of 512 rows; decoding # s, encoding # s, waiting for the backend # s
+# No device, no silent substitute: exit 3 and a reason.
+$ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 2>&1 | sed -E 's/(cuda: ).*/\1reason/'; exit ${PIPESTATUS[0]}
+> gpufilter: cuda: reason
+[3]
+$ ls -A | grep -E 'tmp|z.png'
+[1]

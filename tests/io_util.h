@@ -1,0 +1,238 @@
+/* What the tests of src/io share: a folder for files, bytes in and out, images in and out. */
+#ifndef IO_UTIL_H
+#define IO_UTIL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/io.h"
+
+enum { MARGIN = 13, PAINT = 0xa5 };
+
+static char test_folder[1024];
+
+static inline int make_folder(void **state) {
+    const char *base = getenv("TMPDIR");
+
+    (void)state;
+    snprintf(test_folder, sizeof test_folder, "%s/gpufilter-test-XXXXXX",
+             base != NULL && *base != '\0' ? base : "/tmp");
+    return mkdtemp(test_folder) == NULL;
+}
+
+/* Path of a file in the folder; four calls share the memory in turn. */
+static inline const char *in_folder(const char *name) {
+    static char paths[4][2048];
+    static int next;
+    char *path = paths[next++ % 4];
+
+    snprintf(path, sizeof paths[0], "%s/%s", test_folder, name);
+    return path;
+}
+
+/* Files in the folder; remove: and deletes them. */
+static inline int count_files(bool remove) {
+    DIR *folder = opendir(test_folder);
+    struct dirent *entry;
+    int count = 0;
+
+    assert_non_null(folder);
+    while ((entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        count++;
+        if (remove)
+            unlink(in_folder(entry->d_name));
+    }
+    closedir(folder);
+    return count;
+}
+
+static inline int empty_folder(void **state) {
+    (void)state;
+    count_files(true);
+    return 0;
+}
+
+static inline int remove_folder(void **state) {
+    (void)state;
+    count_files(true);
+    return rmdir(test_folder);
+}
+
+static inline void put_bytes(const char *path, const void *data, size_t size) {
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The bytes of a file, malloc'ed, with a 0 behind them. */
+static inline unsigned char *get_bytes(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    unsigned char *data;
+
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    data = calloc(1, *size + 1);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *size, file), *size);
+    fclose(file);
+    return data;
+}
+
+static inline void assert_bytes(const char *path, const void *expected, size_t size) {
+    size_t got;
+    unsigned char *data = get_bytes(path, &got);
+
+    assert_int_equal(got, size);
+    assert_memory_equal(data, expected, size);
+    free(data);
+}
+
+/* A message is one line that names the file. */
+static inline void assert_message(const gf_error *error, const char *part) {
+    assert_int_not_equal(error->status, GF_OK);
+    assert_null(strchr(error->message, '\n'));
+    if (strstr(error->message, part) == NULL)
+        fail_msg("'%s' is not in '%s'", part, error->message);
+}
+
+/* Pseudo-random bytes. */
+static inline uint32_t next_random(uint32_t *seed) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* Reads a whole image, rows packed, in bands of `band` rows into a buffer with painted margins that
+ * must survive. Metadata goes to *metadata (cleared by the caller) unless NULL. */
+static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t band,
+                                   gf_format *format, unsigned char **pixels, gf_metadata *metadata,
+                                   gf_error *error) {
+    gf_source *source;
+    gf_status status = gf_source_open(path, limits, &source, error);
+
+    *pixels = NULL;
+    *format = (gf_format){0};
+    if (status != GF_OK) {
+        assert_null(source);
+        return status;
+    }
+    *format = source->format;
+    size_t row = gf_row_bytes(format);
+    size_t stride = row + MARGIN;
+    unsigned char *buffer = malloc(stride * format->height);
+    *pixels = malloc(row * format->height);
+    assert_non_null(buffer);
+    assert_non_null(*pixels);
+    memset(buffer, PAINT, stride * format->height);
+    for (uint64_t y = 0; y < format->height && status == GF_OK; y += band) {
+        uint64_t rows = format->height - y < band ? format->height - y : band;
+        status = source->ops->read(source, buffer + y * stride, stride, rows, error);
+    }
+    if (status == GF_OK)
+        status = source->ops->finish(source, error);
+    if (status == GF_OK) {
+        for (uint64_t y = 0; y < format->height; y++) {
+            memcpy(*pixels + y * row, buffer + y * stride, row);
+            for (size_t i = row; i < stride; i++)
+                assert_int_equal(buffer[y * stride + i], PAINT);
+        }
+        if (metadata != NULL) {
+            *metadata = source->metadata;
+            gf_metadata_init(&source->metadata);
+        }
+    } else {
+        free(*pixels);
+        *pixels = NULL;
+    }
+    source->ops->close(source);
+    free(buffer);
+    return status;
+}
+
+/* Writes packed rows in bands from a buffer with margins. */
+static inline gf_status save_image(const char *path, const gf_format *format, const void *pixels,
+                                   const gf_metadata *metadata, const gf_file_options *options,
+                                   uint64_t band, gf_error *error) {
+    gf_sink *sink;
+    gf_status status = gf_sink_open(path, format, metadata, options, &sink, error);
+
+    if (status != GF_OK) {
+        assert_null(sink);
+        return status;
+    }
+    size_t row = gf_row_bytes(format);
+    size_t stride = row + MARGIN;
+    unsigned char *buffer = malloc(stride * format->height);
+    assert_non_null(buffer);
+    memset(buffer, PAINT, stride * format->height);
+    for (uint64_t y = 0; y < format->height; y++)
+        memcpy(buffer + y * stride, (const unsigned char *)pixels + y * row, row);
+    for (uint64_t y = 0; y < format->height && status == GF_OK; y += band) {
+        uint64_t rows = format->height - y < band ? format->height - y : band;
+        status = sink->ops->write(sink, buffer + y * stride, stride, rows, error);
+    }
+    if (status == GF_OK)
+        status = sink->ops->finish(sink, metadata, error);
+    sink->ops->close(sink);
+    free(buffer);
+    return status;
+}
+
+/* Saves, loads, and wants the same image back. */
+static inline void assert_round_trip(const char *path, const gf_format *format,
+                                     const void *pixels) {
+    gf_error error = {0};
+    gf_format got = {0};
+    unsigned char *back = NULL;
+    const gf_file_options options = {.force = true};
+
+    if (save_image(path, format, pixels, NULL, &options, 3, &error) != GF_OK ||
+        load_image(path, NULL, 2, &got, &back, NULL, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(got.width, format->width);
+    assert_int_equal(got.height, format->height);
+    assert_int_equal(got.channels, format->channels);
+    assert_int_equal(got.type, format->type);
+    assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
+    free(back);
+}
+
+/* Wants a refusal to write that leaves nothing behind. */
+static inline void assert_refused(const char *name, const gf_format *format, const char *part) {
+    gf_error error = {0};
+    gf_sink *sink;
+    int before = count_files(false);
+
+    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, &sink, &error), GF_FAILED);
+    assert_null(sink);
+    assert_message(&error, part);
+    assert_message(&error, name);
+    assert_int_equal(count_files(false), before);
+}
+
+/* Random bytes that are finite as f32 samples, too, unless nan. */
+static inline unsigned char *random_pixels(const gf_format *format, uint32_t seed) {
+    size_t bytes = gf_row_bytes(format) * format->height;
+    unsigned char *pixels = malloc(bytes);
+
+    assert_non_null(pixels);
+    for (size_t i = 0; i < bytes; i++)
+        pixels[i] = (unsigned char)next_random(&seed);
+    return pixels;
+}
+
+#endif

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# The library as others meet it: tests/library.sh BUILD. What is installed, what is exported, and a
+# program of one's own against it.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build}
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+passed=0 failed=0 skipped=0
+
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$prefix/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $what"
+        cat "$prefix/log"
+    fi
+}
+
+# Every symbol that is exported is declared in the header, and the other way round.
+exported() { nm -D --defined-only "$build/libgpufilter.so" | awk '$2 ~ /[TDBR]/ {print $3}' | sort; }
+declared() { grep -o '\bgf_[a-z_]*(' src/gpufilter.h | tr -d '(' | sort -u; }
+check "exported symbols are those of the header" diff <(declared) <(exported)
+
+# The program on the shared library gives what the program on the static one does.
+same_from_shared() {
+    "$build/gpufilter" smooth --backend cpu samples/cutout.png "$prefix/a.pam" &&
+        "$build/gpufilter-shared" smooth --backend cpu samples/cutout.png "$prefix/b.pam" &&
+        cmp "$prefix/a.pam" "$prefix/b.pam"
+}
+check "the program on the shared library" same_from_shared
+
+sanitized=$(grep -o -- '-fsanitize=[a-z,]*' "$build/config" | head -n 1)
+make_install() {
+    make --no-print-directory BUILD="$build" CUDA="$(grep -q -- -DGF_WITH_CUDA "$build/config" && echo 1 || echo 0)" \
+        SAN="${sanitized#*=}" PREFIX=/usr DESTDIR="$prefix/root" "$1"
+}
+check "make install" make_install install
+root=$prefix/root/usr
+check "the installed program" "$root/bin/gpufilter" --version
+
+cat >"$prefix/mine.c" <<'C'
+#include <gpufilter.h>
+#include <stdio.h>
+
+int main(void) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    const gf_filter_info *info = gf_filter_describe(filter);
+    gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    gf_engine_options options = {.backend = "cpu"};
+    gf_engine *engine;
+    gf_error error;
+    unsigned char in[8] = {9, 9, 9, 9, 9, 9, 9, 9}, out[8] = {0};
+    gf_format format = {.width = 8, .height = 1, .channels = 1, .type = GF_U8};
+    if (gf_settings_set(settings, "keep-brightness", NULL, &error) ||
+        gf_engine_open(&options, &engine, &error) ||
+        gf_run_memory(engine, filter, settings, &format, in, 8, out, 8, NULL, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    for (int i = 0; i < 8; i++)
+        if (out[i] != 9)
+            return 1;
+    return 0;
+}
+C
+if command -v pkg-config >/dev/null 2>&1; then
+    flags() { PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$prefix/root pkg-config "$@" gpufilter; }
+    build_mine() {
+        # shellcheck disable=SC2046
+        cc -std=c11 -Wall -Wextra -Wpedantic -Werror $sanitized "$prefix/mine.c" $(flags --cflags) $(flags --libs) \
+            -o "$prefix/mine" && LD_LIBRARY_PATH=$root/lib "$prefix/mine"
+    }
+    check "a program through pkg-config" build_mine
+else
+    echo "SKIP pkg-config: not here"
+    skipped=$((skipped + 1))
+fi
+if command -v c++ >/dev/null 2>&1; then
+    check "the header in C++" c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ src/gpufilter.h
+else
+    skipped=$((skipped + 1))
+fi
+check "make uninstall" make_install uninstall
+nothing_left() { [ -z "$(find "$prefix/root" -type f -o -type l)" ]; }
+check "uninstall leaves nothing" nothing_left
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Runs every test of a build: tests/run.sh BUILD. Ends with "N passed, N failed, N skipped", where one
+# test is one cmocka test, one golden digest, or one command of a transcript.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build}
+log=$build/tests/log
+mkdir -p "$log"
+passed=0 failed=0 skipped=0
+
+count() { # FILE WORD: the number in cmocka's or a script's last "WORD N" or "N WORD" line
+    sed -n "s/^\[  $2  \] \([0-9]*\) test.*/\1/p" "$1" | tail -n 1
+}
+
+for test in "$build"/tests/test_*; do
+    [ -x "$test" ] || continue
+    name=$(basename "$test")
+    start=$SECONDS
+    timeout 900 "$test" >"$log/$name" 2>&1 # a hang is a failure, not a wait
+    code=$?
+    p=$(count "$log/$name" PASSED) f=$(count "$log/$name" FAILED) s=$(count "$log/$name" SKIPPED)
+    passed=$((passed + ${p:-0})) failed=$((failed + ${f:-0})) skipped=$((skipped + ${s:-0}))
+    if [ $code -ne 0 ]; then
+        [ "${f:-0}" -gt 0 ] || failed=$((failed + 1))
+        cat "$log/$name"
+    fi
+    echo "$name: ${p:-0} passed, ${f:-0} failed, ${s:-0} skipped (exit $code, $((SECONDS - start)) s)"
+    grep -hE '^SKIP|samples compared' "$log/$name"
+done
+
+for script in tests/golden.sh tests/transcripts.sh tests/library.sh; do
+    start=$SECONDS
+    "$script" "$build" >"$log/$(basename "$script")" 2>&1
+    code=$?
+    read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' \
+        "$log/$(basename "$script")" | tail -n 1)
+    passed=$((passed + ${p:-0})) failed=$((failed + ${f:-0})) skipped=$((skipped + ${s:-0}))
+    if [ $code -ne 0 ] || [ -z "${p:-}" ]; then
+        [ "${f:-0}" -gt 0 ] || failed=$((failed + 1))
+        cat "$log/$(basename "$script")"
+    fi
+    echo "$(basename "$script"): ${p:-0} passed, ${f:-0} failed, ${s:-0} skipped (exit $code, $((SECONDS - start)) s)"
+    p= f= s=
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

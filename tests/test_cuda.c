@@ -1,0 +1,164 @@
+/* The CUDA functions alone, on device memory painted by hand: bands from the middle of an image are
+ * exact with no row more than their halo, and nothing is written outside the output rows. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "testing.h"
+
+#ifdef GF_WITH_CUDA
+#include <cuda_runtime_api.h>
+
+static void must(cudaError_t result) {
+    if (result != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(result));
+}
+
+static void *to_device(const void *data, size_t size) {
+    void *memory = NULL;
+    must(cudaMalloc(&memory, size));
+    must(cudaMemcpy(memory, data, size, cudaMemcpyHostToDevice));
+    return memory;
+}
+
+static void band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
+    test_random random = {seed};
+    gf_format format = test_format(&random);
+    gf_settings *settings = test_settings(filter, text);
+    gf_plan *plan = calloc(1, filter->plan_bytes);
+    assert_non_null(plan);
+    plan->in = plan->out = format;
+    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    /* Rows begin on 64-byte boundaries, as the engine's do; the paint between them is at least that. */
+    size_t padding = 128 - gf_row_bytes(&format) % 64;
+    test_image in = test_image_new(format, padding), want = test_image_new(format, padding);
+    test_image got = test_image_new(format, padding);
+    assert_int_equal(in.stride % 64, 0);
+    test_fill(&in, TEST_EXTREMES, &random);
+    assert_int_equal(filter->golden(plan, &in.rows, &want.rows, NULL), GF_OK);
+
+    unsigned char *device_in = to_device(in.memory, in.size);
+    unsigned char *device_out = to_device(got.memory, got.size);
+    gf_rows out = got.rows, from = in.rows;
+    out.y0 = test_below(&random, format.height);
+    out.rows = 1 + test_below(&random, format.height - out.y0);
+    out.data = device_out + (gf_row(&got.rows, out.y0) - got.memory);
+    from.y0 = out.y0 < plan->halo ? 0 : out.y0 - plan->halo;
+    uint64_t end = out.y0 + out.rows + plan->halo;
+    from.rows = (end < format.height ? end : format.height) - from.y0;
+    from.data = device_in + (gf_row(&in.rows, from.y0) - in.memory);
+    void *scratch = NULL;
+    must(cudaMalloc(&scratch, filter->cuda->scratch_bytes(plan, from.rows) + 1));
+    gf_error error = {0};
+    if (filter->cuda->launch(plan, &from, &out, scratch, NULL, &error))
+        fail_msg("%s", error.message);
+    must(cudaDeviceSynchronize());
+    must(cudaMemcpy(got.memory, device_out, got.size, cudaMemcpyDeviceToHost));
+    must(cudaFree(device_in));
+    must(cudaFree(device_out));
+    must(cudaFree(scratch));
+
+    size_t row = gf_row_bytes(&format);
+    for (uint64_t y = 0; y < format.height; y++) {
+        bool inside = y >= out.y0 && y < out.y0 + out.rows;
+        if (inside && memcmp(gf_row(&want.rows, y), gf_row(&got.rows, y), row) != 0)
+            fail_msg("%s '%s': row %" PRIu64 " of a band differs, seed %" PRIu64,
+                     filter->info.name, text, y, seed);
+        for (size_t i = 0; !inside && i < row; i++)
+            assert_int_equal(gf_row(&got.rows, y)[i], 0xa5);
+    }
+    assert_true(test_margins_intact(&got));
+    test_image_free(&in);
+    test_image_free(&want);
+    test_image_free(&got);
+    gf_settings_free(settings);
+    free(plan);
+}
+
+static void bands_stay_inside(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
+    for (size_t f = 0; f < gf_filter_count(); f++)
+        for (size_t c = 0; gf_filter_at(f)->cases[c]; c++)
+            for (uint64_t round = 0; round < rounds; round++)
+                band_on_device(gf_filter_at(f), gf_filter_at(f)->cases[c], 1 + round * 6151 + c);
+}
+
+/* Pinned buffers are kept from image to image and grow: large after small after large. */
+static void one_engine_many_images(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    const gf_filter *filter = gf_filter_at(0);
+    gf_settings *settings = test_settings(filter, "");
+    gf_engine *cuda = NULL, *golden = NULL;
+    gf_engine_options options = {.backend = "cuda", .devices = "all", .band_rows = 5};
+    gf_error error = {0};
+    if (gf_engine_open(&options, &cuda, &error))
+        fail_msg("%s", error.message);
+    options.backend = "golden";
+    assert_int_equal(gf_engine_open(&options, &golden, &error), GF_OK);
+    test_random random = {99};
+    for (int i = 0; i < 40; i++) {
+        gf_format format = test_format(&random);
+        test_image in = test_image_new(format, 0), want = test_image_new(format, 0);
+        test_image got = test_image_new(format, 0);
+        test_fill(&in, TEST_UNIFORM, &random);
+        if (gf_run_memory(golden, filter, settings, &format, in.rows.data, in.stride,
+                          want.rows.data, want.stride, NULL, &error) ||
+            gf_run_memory(cuda, filter, settings, &format, in.rows.data, in.stride, got.rows.data,
+                          got.stride, NULL, &error))
+            fail_msg("%s", error.message);
+        assert_true(test_same(&want, &got, "one engine, many images"));
+        test_image_free(&in);
+        test_image_free(&want);
+        test_image_free(&got);
+    }
+    gf_engine_close(cuda);
+    gf_engine_close(golden);
+    gf_settings_free(settings);
+}
+
+#else
+
+static void bands_stay_inside(void **state) {
+    (void)state;
+    assert_false(test_has_cuda());
+    skip();
+}
+
+static void one_engine_many_images(void **state) {
+    bands_stay_inside(state);
+}
+
+#endif
+
+/* Where there is no device, asking for one must fail with a reason, never compute elsewhere. */
+static void no_silent_substitute(void **state) {
+    (void)state;
+    if (test_has_cuda())
+        skip();
+    gf_engine_options options = {.backend = "cuda"};
+    gf_engine *engine = NULL;
+    gf_error error = {0};
+    assert_int_equal(gf_engine_open(&options, &engine, &error), GF_NO_BACKEND);
+    assert_null(engine);
+    assert_non_null(strstr(error.message, "cuda: "));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bands_stay_inside),
+        cmocka_unit_test(one_engine_many_images),
+        cmocka_unit_test(no_silent_substitute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* Text to values: what is taken, what is refused, and with which words. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "testing.h"
+
+static const char *const colours[] = {"red", "green", "blue", NULL};
+
+static const gf_param params[] = {
+    {.name = "flag", .type = GF_PARAM_FLAG, .help = "h"},
+    {.name = "count", .type = GF_PARAM_INT, .fallback = "3", .min = 0, .max = 10},
+    {.name = "signed", .type = GF_PARAM_INT, .min = -5, .max = 5},
+    {.name = "ratio", .type = GF_PARAM_FLOAT, .fallback = "0.1", .min = 0, .max = 2},
+    {.name = "colour", .type = GF_PARAM_CHOICE, .fallback = "green", .choices = colours},
+    {.name = "some", .type = GF_PARAM_LIST, .fallback = "red,blue", .choices = colours},
+    {.name = "size", .type = GF_PARAM_SIZE, .fallback = "2K", .min = 1, .max = 1e18},
+    {.name = "text", .type = GF_PARAM_TEXT},
+};
+#define COUNT (sizeof params / sizeof params[0])
+
+static void defaults_are_parsed_but_not_given(void **state) {
+    (void)state;
+    gf_settings *s = gf_settings_new(params, COUNT);
+    assert_non_null(s);
+    assert_false(gf_settings_flag(s, "flag"));
+    assert_int_equal(gf_settings_int(s, "count"), 3);
+    assert_true(gf_settings_float(s, "ratio") == 0.1f);
+    assert_int_equal(gf_settings_choice(s, "colour"), 1);
+    assert_int_equal(gf_settings_list(s, "some"), 5);
+    assert_int_equal(gf_settings_size(s, "size"), 2048);
+    assert_null(gf_settings_text(s, "text"));
+    for (size_t i = 0; i < COUNT; i++)
+        assert_false(gf_settings_given(s, params[i].name));
+    gf_settings_free(s);
+}
+
+static void good_text_is_taken(void **state) {
+    (void)state;
+    gf_settings *s = gf_settings_new(params, COUNT);
+    static const char *const given[][2] = {
+        {"flag", ""},      {"count", "10"},  {"signed", "-5"}, {"ratio", "1e-1"},
+        {"colour", "red"}, {"some", "blue"}, {"size", "3m"},   {"text", "a, b"}};
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(gf_settings_set(s, given[i][0], given[i][1], NULL), GF_OK);
+        assert_true(gf_settings_given(s, given[i][0]));
+    }
+    assert_true(gf_settings_flag(s, "flag"));
+    assert_int_equal(gf_settings_int(s, "count"), 10);
+    assert_int_equal(gf_settings_int(s, "signed"), -5);
+    assert_true(gf_settings_float(s, "ratio") == 0.1f);
+    assert_int_equal(gf_settings_choice(s, "colour"), 0);
+    assert_int_equal(gf_settings_list(s, "some"), 4);
+    assert_int_equal(gf_settings_size(s, "size"), 3 << 20);
+    assert_string_equal(gf_settings_text(s, "text"), "a, b");
+    gf_settings_free(s);
+}
+
+/* 1 + 2^-24 + 2^-54 lies just above a tie of binary32. Rounded to double first it becomes the tie and
+ * then 1; rounded once it is 1 + 2^-23. */
+static void floats_are_rounded_once(void **state) {
+    (void)state;
+    gf_settings *s = gf_settings_new(params, COUNT);
+    const char *above_tie = "1.00000005960464483090229800154202";
+    assert_int_equal(gf_settings_set(s, "ratio", above_tie, NULL), GF_OK);
+    assert_true(gf_settings_float(s, "ratio") == 0x1.000002p0f);
+    gf_settings_free(s);
+}
+
+static void bad_text_is_refused_and_changes_nothing(void **state) {
+    (void)state;
+    gf_settings *s = gf_settings_new(params, COUNT);
+    static const char *const bad[][2] = {
+        {"flag", "yes"},   {"count", ""},       {"count", "-1"},    {"count", "11"},
+        {"count", "3x"},   {"count", " 3"},     {"count", "0x3"},   {"count", "3.5"},
+        {"count", "99999999999999999999"},      {"ratio", ""},      {"ratio", "nan"},
+        {"ratio", "inf"},  {"ratio", "0x1p0"},  {"ratio", "2.1"},   {"ratio", "-0.5"},
+        {"ratio", "1,5"},  {"ratio", "1e99"},   {"colour", "Red"},  {"colour", ""},
+        {"colour", "re"},  {"some", ""},        {"some", "red,"},   {"some", "blue,red"},
+        {"some", "red,red"},                    {"some", "pink"},   {"size", "-1"},
+        {"size", "K"},     {"size", "1KB"},     {"size", "0"},      {"size", "99999999T"},
+        {"absent", "1"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        gf_error error = {0};
+        if (gf_settings_set(s, bad[i][0], bad[i][1], &error) != GF_USAGE)
+            fail_msg("--%s '%s' was taken", bad[i][0], bad[i][1]);
+        assert_int_equal(error.status, GF_USAGE);
+        assert_int_equal(strncmp(error.message, "--", 2), 0);
+        assert_null(strchr(error.message, '\n'));
+    }
+    assert_int_equal(gf_settings_int(s, "count"), 3);
+    assert_int_equal(gf_settings_size(s, "size"), 2048);
+    assert_false(gf_settings_given(s, "ratio"));
+    gf_settings_free(s);
+}
+
+static void messages_name_the_range(void **state) {
+    (void)state;
+    gf_settings *s = gf_settings_new(params, COUNT);
+    gf_error error = {0};
+    gf_settings_set(s, "count", "11", &error);
+    assert_string_equal(error.message, "--count '11': must be an integer from 0 to 10");
+    gf_settings_set(s, "colour", "pink", &error);
+    assert_string_equal(error.message, "--colour 'pink': must be red, green or blue");
+    gf_settings_set(s, "ratio", "\n\033[2J", &error);
+    assert_string_equal(error.message, "--ratio '??[2J': must be a number from 0 to 2");
+    gf_settings_free(s);
+}
+
+/* The descriptors themselves: what the parser, the help and the tests rely on. */
+static void descriptors_are_sound(void **state) {
+    (void)state;
+    for (size_t f = 0; f < gf_filter_count(); f++) {
+        const gf_filter *filter = gf_filter_at(f);
+        assert_ptr_equal(gf_filter_find(filter->info.name), filter);
+        for (size_t i = 0; i < filter->info.param_count; i++) {
+            const gf_param *p = &filter->info.params[i];
+            assert_non_null(p->help);
+            assert_true(p->type == GF_PARAM_FLAG || p->metavar);
+            for (size_t k = 0; k < i; k++) {
+                assert_string_not_equal(p->name, filter->info.params[k].name);
+                assert_true(!p->letter || p->letter != filter->info.params[k].letter);
+            }
+        }
+        for (size_t c = 0; filter->cases[c]; c++)
+            gf_settings_free(test_settings(filter, filter->cases[c]));
+    }
+    assert_null(gf_filter_at(gf_filter_count()));
+    assert_null(gf_filter_find("no such filter"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_parsed_but_not_given),
+        cmocka_unit_test(good_text_is_taken),
+        cmocka_unit_test(floats_are_rounded_once),
+        cmocka_unit_test(bad_text_is_refused_and_changes_nothing),
+        cmocka_unit_test(messages_name_the_range),
+        cmocka_unit_test(descriptors_are_sound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* The stream between a source and a sink: order, halo, failure on either side, memory. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/engine.h"
+#include "engine/stream.h"
+#include "error.h"
+#include "testing.h"
+
+/* A source and a sink that count, check the order, and fail where they are told to. */
+typedef struct counting_source {
+    gf_source base;
+    uint64_t next, fail_at;
+    bool finished;
+} counting_source;
+
+typedef struct counting_sink {
+    gf_sink base;
+    const gf_format *format;
+    uint64_t next, fail_at;
+    bool knows_rows;
+} counting_sink;
+
+/* Row y is y, repeated. */
+static gf_status read_rows(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                           gf_error *error) {
+    counting_source *source = (counting_source *)base;
+    for (uint64_t i = 0; i < rows; i++) {
+        if (source->next == source->fail_at)
+            return gf_fail(error, GF_FAILED, "source: row %" PRIu64, source->next);
+        assert_true(source->next < base->format.height);
+        memset((unsigned char *)dst + i * stride, (int)(source->next++ & 0xff),
+               gf_row_bytes(&base->format));
+    }
+    return GF_OK;
+}
+
+static gf_status finish_source(gf_source *base, gf_error *error) {
+    counting_source *source = (counting_source *)base;
+    source->finished = true;
+    if (source->fail_at == base->format.height)
+        return gf_fail(error, GF_FAILED, "source: the end");
+    return GF_OK;
+}
+
+static gf_status write_rows(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                            gf_error *error) {
+    counting_sink *sink = (counting_sink *)base;
+    for (uint64_t i = 0; i < rows; i++) {
+        if (sink->next == sink->fail_at)
+            return gf_fail(error, GF_FAILED, "sink: row %" PRIu64, sink->next);
+        const unsigned char *row = (const unsigned char *)src + i * stride;
+        for (size_t k = 0; sink->knows_rows && k < gf_row_bytes(sink->format); k++)
+            if (row[k] != (sink->next & 0xff))
+                fail_msg("row %" PRIu64 " holds %u", sink->next, row[k]);
+        sink->next++;
+    }
+    return GF_OK;
+}
+
+static const gf_source_ops source_ops = {read_rows, finish_source, NULL};
+static const gf_sink_ops sink_ops = {write_rows, NULL, NULL};
+
+typedef struct outcome {
+    gf_status status;
+    gf_error error;
+    gf_report report;
+    uint64_t read, written;
+    bool finished;
+} outcome;
+
+#define NEVER UINT64_MAX
+
+/* Changes nothing, so that the sink can tell the rows apart. */
+static const char plain[] = "stages=enhance gain=1";
+static const char with_halo[] = "axis=y"; /* 3 rows on each side */
+
+static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
+                      uint64_t sink_fails, uint64_t max_memory) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, text);
+    gf_plan *plan = calloc(1, filter->plan_bytes);
+    assert_non_null(plan);
+    plan->in = (gf_format){77, height, 1, GF_U8};
+    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    counting_source source = {.base = {.ops = &source_ops, .format = plan->in},
+                              .fail_at = source_fails};
+    counting_sink sink = {.base = {.ops = &sink_ops},
+                          .format = &plan->out,
+                          .fail_at = sink_fails,
+                          .knows_rows = plan->halo == 0};
+    void *state;
+    gf_engine_options options = {.threads = 2};
+    assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
+    gf_stream_job job = {.name = "test",
+                         .filter = filter,
+                         .plan = plan,
+                         .backend = &gf_backend_cpu,
+                         .state = state,
+                         .band_rows = band_rows,
+                         .max_memory = max_memory};
+    outcome result = {0};
+    result.status = gf_stream_run(&job, &source.base, &sink.base, &result.report, &result.error);
+    result.read = source.next;
+    result.written = sink.next;
+    result.finished = source.finished;
+    gf_backend_cpu.close(state);
+    gf_settings_free(settings);
+    free(plan);
+    return result;
+}
+
+static void every_row_once_in_order(void **state) {
+    (void)state;
+    const uint64_t bands[] = {0, 1, 2, 3, 5, 64, 99, 100, 101, 1000};
+    for (size_t i = 0; i < sizeof bands / sizeof bands[0]; i++) {
+        outcome result = stream(i % 2 ? plain : with_halo, 100, bands[i], NEVER, NEVER, 1 << 30);
+        assert_int_equal(result.status, GF_OK);
+        assert_int_equal(result.read, 100);
+        assert_int_equal(result.written, 100);
+        assert_true(result.finished);
+        if (bands[i]) {
+            uint64_t rows = bands[i] < 100 ? bands[i] : 100;
+            assert_int_equal(result.report.band_rows, rows);
+            assert_int_equal(result.report.bands, (100 + rows - 1) / rows);
+        }
+    }
+}
+
+static void a_failing_source_stops_the_stream(void **state) {
+    (void)state;
+    for (uint64_t at = 0; at <= 40; at++) {
+        outcome result = stream(plain, 40, 3, at, NEVER, 1 << 30);
+        assert_int_equal(result.status, GF_FAILED);
+        assert_non_null(strstr(result.error.message, "source: "));
+        assert_true(result.written <= at);
+        assert_int_equal(result.read, at);
+    }
+}
+
+static void a_failing_sink_stops_the_stream(void **state) {
+    (void)state;
+    for (uint64_t at = 0; at < 40; at++) {
+        outcome result = stream(plain, 40, 3, NEVER, at, 1 << 30);
+        assert_int_equal(result.status, GF_FAILED);
+        assert_non_null(strstr(result.error.message, "sink: "));
+        assert_int_equal(result.written, at);
+    }
+}
+
+static void memory_bounds_the_bands(void **state) {
+    (void)state;
+    /* A row takes 128 bytes in a band (77, rounded up): 4096 bytes hold two slots of 8 rows each way. */
+    outcome result = stream(plain, 1000, 0, NEVER, NEVER, 4096);
+    assert_int_equal(result.status, GF_OK);
+    assert_true(result.report.band_rows <= 8);
+    assert_int_equal(result.written, 1000);
+    result = stream(plain, 1000, 0, NEVER, NEVER, 256);
+    assert_int_equal(result.status, GF_FAILED);
+    assert_non_null(strstr(result.error.message, "--max-memory"));
+    result = stream(plain, 1000, 500, NEVER, NEVER, 4096);
+    assert_int_equal(result.status, GF_FAILED);
+}
+
+/* Golden takes the whole image as one band, whatever is asked for. */
+static void golden_is_one_band(void **state) {
+    (void)state;
+    gf_format format = {31, 57, 3, GF_U8};
+    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    gf_engine_options options = {.backend = "golden", .band_rows = 4};
+    gf_engine *engine = NULL;
+    gf_report report;
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &format,
+                                   in.rows.data, in.stride, out.rows.data, out.stride, &report,
+                                   NULL),
+                     GF_OK);
+    assert_int_equal(report.bands, 1);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    test_image_free(&in);
+    test_image_free(&out);
+}
+
+/* auto: a GPU's start-up is never paid for a small image, and is for a long enough one. */
+static void auto_weighs_the_start_up(void **state) {
+    (void)state;
+    gf_plan plan = {.in = {1000, 1000, 3, GF_U8}, .cost = 2};
+    char reason[128];
+    assert_false(gf_auto_wants_cuda(&plan, 0, 2, false, reason, sizeof reason));
+    plan.in.height = 1000000;
+    assert_true(gf_auto_wants_cuda(&plan, 0, 2, false, reason, sizeof reason));
+    /* The codec is the same on both sides: behind a slow one a fast kernel gains nothing. */
+    assert_false(gf_auto_wants_cuda(&plan, 10, 2, false, reason, sizeof reason));
+    /* On more cores the CPU wins for longer. */
+    assert_false(gf_auto_wants_cuda(&plan, 0, 64, false, reason, sizeof reason));
+    /* Once started, it is free. */
+    plan.in.height = 1000;
+    assert_true(gf_auto_wants_cuda(&plan, 0, 2, true, reason, sizeof reason));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_once_in_order),
+        cmocka_unit_test(a_failing_source_stops_the_stream),
+        cmocka_unit_test(a_failing_sink_stops_the_stream),
+        cmocka_unit_test(memory_bounds_the_bands),
+        cmocka_unit_test(golden_is_one_band),
+        cmocka_unit_test(auto_weighs_the_start_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

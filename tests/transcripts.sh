@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Command-line tests: tests/transcripts.sh BUILD [write].
+#
+# A transcript (tests/cli/*.t) is what a terminal would show, checked to the byte:
+#   # a comment
+#   $ a command, run by bash in a fresh folder with gpufilter on PATH and the samples in samples/
+#   > its standard output
+#   ! its standard error
+#   [its exit code, if not 0]
+# `write` puts in what the commands now say: read the difference before you commit it.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+build=$(cd "${1:-build}" && pwd)
+export PATH=$build:$PATH LC_ALL=C
+unset GF_REQUIRE_CUDA
+passed=0 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+run() { # FILE: the transcript as it is now
+    local line code
+    rm -rf "$work/here" && mkdir "$work/here" && cd "$work/here" || exit
+    ln -s "$root/samples" samples
+    while IFS= read -r line; do
+        case $line in
+        '#'* | '') echo "$line" ;;
+        '$ '*)
+            echo "$line"
+            bash -c "${line#\$ }" >"$work/out" 2>"$work/err" </dev/null
+            code=$?
+            # A last line without a newline is still a line.
+            sed -e 's/^/> /' -e '$a\' "$work/out"
+            sed -e 's/^/! /' -e '$a\' "$work/err"
+            [ $code -eq 0 ] || echo "[$code]"
+            ;;
+        esac
+    done <"$1"
+    cd "$root" || exit
+}
+
+for transcript in tests/cli/*.t; do
+    run "$root/$transcript" >"$work/now"
+    if [ "${2:-}" = write ]; then
+        cp "$work/now" "$transcript"
+        continue
+    fi
+    commands=$(grep -c '^\$ ' "$transcript")
+    if diff -u --label "$transcript" --label "$transcript (now)" "$transcript" "$work/now"; then
+        passed=$((passed + commands))
+    else
+        failed=$((failed + 1))
+    fi
+done
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed -eq 0 ]
