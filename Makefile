@@ -152,6 +152,10 @@ $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/codec: $(OBJ)/bench/codec.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -176,6 +180,10 @@ tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/dra
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
+
+bench: all $(BUILD)/draw $(BUILD)/codec ## Time gpufilter against the codec alone
+	@bench/start.sh $(BUILD)
+	@bench/start.sh $(BUILD) 5 6000 4000
 
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
 	@tests/golden.sh $(BUILD) write
@@ -215,4 +223,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda bench golden samples install uninstall format lint clean

@@ -11,9 +11,9 @@ gpufilter=$build/gpufilter
 manifest=golden/manifest.txt
 samples=(scene.png page.png gradient16.png cutout.png ramp.pfm)
 pictures=( # file, filter, sample, parameters
-    "scene-default.png smooth scene.png"
+    "scene-keep-xy.png smooth scene.png keep-brightness axis=xy"
     "cutout-keep-xy.png smooth cutout.png keep-brightness axis=xy radius=7"
-    "page-tile.png smooth page.png keep-brightness tile=24 axis=xy radius=5"
+    "gradient-keep-y.png smooth gradient16.png keep-brightness axis=y radius=64"
 )
 passed=0 failed=0 skipped=0
 

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Does the default backend cost a small image anything? Pairs `gpufilter smooth` (backend auto) with libpng
+# decoding and encoding alone at the same settings: bench/start.sh BUILD [RUNS [WIDTH HEIGHT]].
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build} runs=${2:-21} width=${3:-1250} height=${4:-800}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$build/draw" --photo "$width" "$height" 1 "$work/photo.png"
+
+seconds() { # COMMAND...: its wall time
+    local start=$EPOCHREALTIME
+    "$@"
+    awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN {print b - a}'
+}
+median() { sort -n | awk '{v[NR] = $1} END {print (NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2)}'; }
+
+for run in $(seq 0 "$runs"); do
+    a=$(seconds "$build/gpufilter" smooth --force "$work/photo.png" "$work/out.png")
+    b=$(seconds "$build/codec" "$work/photo.png" "$work/copy.png")
+    [ "$run" -eq 0 ] || echo "$a $b" # the first pair warms up
+done >"$work/times"
+ours=$(cut -d ' ' -f 1 "$work/times" | median)
+codec=$(cut -d ' ' -f 2 "$work/times" | median)
+ratio=$(awk '{print $1 / $2}' "$work/times" | median)
+printf '%dx%d RGB PNG, medians of %d pairs\n' "$width" "$height" "$runs"
+printf 'gpufilter smooth, default backend   %7.1f ms\n' "$(awk -v s="$ours" 'BEGIN {print s * 1000}')"
+printf 'libpng decode + encode alone        %7.1f ms\n' "$(awk -v s="$codec" 'BEGIN {print s * 1000}')"
+printf 'ratio                               %7.2f\n' "$ratio"
