@@ -126,7 +126,7 @@ $(BUILD)/libgpufilter.a: $(LIB_O)
 
 $(BUILD)/libgpufilter.so: $(LIB_O)
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
 $(BUILD)/gpufilter: $(CLI_O) $(BUILD)/libgpufilter.a
@@ -215,7 +215,7 @@ format: ## Lay out all code with clang-format
 
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	clang-format --dry-run -Werror $(FORMATTED)
-	clang-tidy --quiet $(LIB_C) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
+	clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
 	clang-tidy --quiet $(CLI_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) -I$(BUILD)/include
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples

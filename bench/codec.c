@@ -1,6 +1,6 @@
-/* What PNG costs by itself: decodes IN and encodes it again into OUT with libpng's row API, at the settings
- * that gpufilter uses (zlib level 1, Sub filter, 64 KiB of output at a time). The yardstick for
- * bench/start.sh; 8 and 16-bit images without interlacing. */
+/* What PNG costs by itself: decodes IN and encodes it again into OUT with libpng's row API, at the
+ * settings that gpufilter uses (zlib level 1, Sub filter, 64 KiB of output at a time). The
+ * yardstick for bench/start.sh; 8 and 16-bit images without interlacing. */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>

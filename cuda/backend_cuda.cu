@@ -1,5 +1,6 @@
-// The cuda backend: one or more devices, a stream and pinned buffers for each slot of the ring, so that
-// uploads, kernels and downloads of different bands overlap. Slots go round the devices in turn.
+// The cuda backend: one or more devices, a stream and pinned buffers for each slot of the ring, so
+// that uploads, kernels and downloads of different bands overlap. Slots go round the devices in
+// turn.
 #include "device.cuh"
 
 #include <stdio.h>
@@ -124,7 +125,8 @@ gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *er
     Cuda *cuda = static_cast<Cuda *>(calloc(1, sizeof *cuda));
     if (!cuda)
         return gf_fail_memory(error, "cuda", sizeof *cuda, "the backend");
-    gf_status status = parse_devices(cuda, options->devices ? options->devices : "0", present, error);
+    gf_status status =
+        parse_devices(cuda, options->devices ? options->devices : "0", present, error);
     for (int i = 0; i < cuda->count && !status; i++)
         status = start_device(cuda, cuda->devices[i], error);
     if (status) {
@@ -167,7 +169,8 @@ gf_status grow_device(void **memory, size_t *have, size_t want, gf_error *error)
     *memory = nullptr;
     *have = 0;
     gf_status status = gf_cuda_check(cudaMalloc(memory, want), "device memory", error);
-    // Rows are copied back with the padding between them, which must not be another program's memory.
+    // Rows are copied back with the padding between them, which must not be another program's
+    // memory.
     if (!status)
         status = gf_cuda_check(cudaMemset(*memory, 0, want), "device memory", error);
     *have = status ? 0 : want;

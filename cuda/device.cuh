@@ -40,11 +40,15 @@ template <> __device__ __forceinline__ float gf_store<float>(float x) {
 
 // A sample that is only carried: the same value in another type, the same bits in its own.
 template <typename To, typename From> struct gf_carry {
-    static __device__ __forceinline__ To run(From x) { return gf_store<To>(gf_load(x)); }
+    static __device__ __forceinline__ To run(From x) {
+        return gf_store<To>(gf_load(x));
+    }
 };
 
 template <typename T> struct gf_carry<T, T> {
-    static __device__ __forceinline__ T run(T x) { return x; }
+    static __device__ __forceinline__ T run(T x) {
+        return x;
+    }
 };
 
 // Four neighbouring samples, moved as one word of their size.

@@ -160,8 +160,8 @@ static void run(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *ou
     } else if (plan->axis == GF_SMOOTH_Y) {
         general_columns<T, T>(plan, in, out, stream);
     } else {
-        const gf_rows between = {static_cast<unsigned char *>(scratch),
-                                 between_stride(&plan->head), in->y0, in->rows};
+        const gf_rows between = {static_cast<unsigned char *>(scratch), between_stride(&plan->head),
+                                 in->y0, in->rows};
         rows<T, float>(plan, in, &between, stream);
         general_columns<float, T>(plan, &between, out, stream);
     }

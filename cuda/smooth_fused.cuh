@@ -1,10 +1,11 @@
 // smooth along rows for the common parameters, in registers: radius 1 to 3, no tiles.
 //
-// A thread computes 4 pixels of C channels. It loads 12 pixels, from 4 before to 4 after its own, as
-// 3*C aligned words of 4 samples, and keeps everything in registers: no shared memory, no barrier.
-// Neighbouring threads load the same words, which the L1 cache serves: a sample is read once from
-// memory, written once. Rows begin on 64-byte boundaries. Threads whose window reaches over an end of
-// the row take each pixel on its own, straight from the definition, so every width is exact.
+// A thread computes 4 pixels of C channels. It loads 12 pixels, from 4 before to 4 after its own,
+// as 3*C aligned words of 4 samples, and keeps everything in registers: no shared memory, no
+// barrier. Neighbouring threads load the same words, which the L1 cache serves: a sample is read
+// once from memory, written once. Rows begin on 64-byte boundaries. Threads whose window reaches
+// over an end of the row take each pixel on its own, straight from the definition, so every width
+// is exact.
 #ifndef GF_SMOOTH_FUSED_CUH
 #define GF_SMOOTH_FUSED_CUH
 
@@ -23,11 +24,11 @@ struct gf_fused_args {
     gf_smooth_constants constants;
 };
 
-// One sample of one pixel by the definition; row points at the channel's first sample. Few threads come
-// here: kept out of line, it costs the others no registers.
+// One sample of one pixel by the definition; row points at the channel's first sample. Few threads
+// come here: kept out of line, it costs the others no registers.
 template <typename T, int C, int R>
 static __device__ __noinline__ float smooth_at_end(const T *row, uint64_t i, uint64_t width,
-                                      const gf_smooth_constants &k) {
+                                                   const gf_smooth_constants &k) {
     float around[3] = {0.0f, 0.0f, 0.0f};
     for (int d = -1; d <= 1; d++) {
         if ((d != 0 && !k.smooth) || (d < 0 && i == 0) || (d > 0 && i + 1 == width))
@@ -59,7 +60,8 @@ __global__ void __launch_bounds__(GF_FUSED_THREADS) smooth_fused(const gf_fused_
         if (first < 4 || a.width - first < 8) {
             for (uint64_t i = first; i < a.width && i < first + GF_FUSED_PIXELS; i++) {
                 for (int c = 0; c < filtered; c++)
-                    out[i * C + c] = gf_store<Tout>(smooth_at_end<Tin, C, R>(row + c, i, a.width, k));
+                    out[i * C + c] =
+                        gf_store<Tout>(smooth_at_end<Tin, C, R>(row + c, i, a.width, k));
                 if (alpha)
                     out[i * C + C - 1] = gf_carry<Tout, Tin>::run(row[i * C + C - 1]);
             }

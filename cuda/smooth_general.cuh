@@ -1,17 +1,17 @@
 // smooth for any radius, tile and axis: the published form of the pipeline, generalised.
 //
-// As on the CPU, rows and columns are the same work: a signal has positions, `lanes` samples each, and
-// position p + 1 lies lanes floats after position p in shared memory. For rows a position is a pixel
-// and the lanes are its channels; for columns a position is a row and the lanes are neighbouring
-// samples of it.
+// As on the CPU, rows and columns are the same work: a signal has positions, `lanes` samples each,
+// and position p + 1 lies lanes floats after position p in shared memory. For rows a position is a
+// pixel and the lanes are its channels; for columns a position is a row and the lanes are
+// neighbouring samples of it.
 //
-// One block works through pieces of `length` positions x `lanes`. Its first half produces: loads and
-// enhances the next piece into one of two buffers. Its second half consumes: blurs the current piece
-// into a third. Barrier; all threads smooth and store; barrier.
+// One block works through pieces of `length` positions x `lanes`. Its first half produces: loads
+// and enhances the next piece into one of two buffers. Its second half consumes: blurs the current
+// piece into a third. Barrier; all threads smooth and store; barrier.
 //
 // Shared memory: (2 * (length + 2*radius + 2) + length + 2) * lanes floats.
-// Global memory: reads each sample (1 + 2*(radius+1)/length) times, writes it once. Windows are cut at
-// the tile's ends, so any width, height and tile is exact; the last piece is just shorter.
+// Global memory: reads each sample (1 + 2*(radius+1)/length) times, writes it once. Windows are cut
+// at the tile's ends, so any width, height and tile is exact; the last piece is just shorter.
 #ifndef GF_SMOOTH_GENERAL_CUH
 #define GF_SMOOTH_GENERAL_CUH
 
@@ -80,10 +80,10 @@ static __device__ void produce(const gf_general_args &a, const gf_piece &piece, 
     }
 }
 
-// blurred holds positions [begin - 1, end + 1), of which those outside the signal or not needed stay
-// unwritten.
-static __device__ void consume(const gf_general_args &a, const gf_piece &piece,
-                               const float *loaded, float *blurred, int thread, int threads) {
+// blurred holds positions [begin - 1, end + 1), of which those outside the signal or not needed
+// stay unwritten.
+static __device__ void consume(const gf_general_args &a, const gf_piece &piece, const float *loaded,
+                               float *blurred, int thread, int threads) {
     const int side = a.constants.smooth ? 1 : 0;
     const uint64_t from = piece.begin < side ? 0 : piece.begin - side;
     const uint64_t to = a.signal - piece.end < side ? a.signal : piece.end + side;
@@ -95,7 +95,8 @@ static __device__ void consume(const gf_general_args &a, const gf_piece &piece,
         tile_of(a, p, &tile_begin, &tile_end);
         uint64_t lo = p - tile_begin < a.radius ? tile_begin : p - a.radius;
         uint64_t hi = tile_end - 1 - p < a.radius ? tile_end - 1 : p + a.radius;
-        // At the rim of what was loaded lie positions of a neighbouring tile, which nobody asks for.
+        // At the rim of what was loaded lie positions of a neighbouring tile, which nobody asks
+        // for.
         lo = lo < piece.load_begin ? piece.load_begin : lo;
         hi = hi < piece.load_end ? hi : piece.load_end - 1;
         const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;
@@ -105,8 +106,8 @@ static __device__ void consume(const gf_general_args &a, const gf_piece &piece,
 }
 
 template <typename Tin, typename Tout>
-static __device__ void finish(const gf_general_args &a, const gf_piece &piece,
-                              const float *blurred, int thread, int threads) {
+static __device__ void finish(const gf_general_args &a, const gf_piece &piece, const float *blurred,
+                              int thread, int threads) {
     const int count = static_cast<int>(piece.end - piece.begin) * piece.lanes;
     const bool has_alpha = a.channels == 2 || a.channels == 4;
     for (int i = thread; i < count; i += threads) {
@@ -117,10 +118,9 @@ static __device__ void finish(const gf_general_args &a, const gf_piece &piece,
                   lane;
         // In rows lanes are channels; in columns strips begin at a multiple of 4 samples.
         if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
-            const Tin *source =
-                reinterpret_cast<const Tin *>(a.in + piece.across * a.in_across +
-                                              (p - a.in_first) * a.in_position) +
-                lane;
+            const Tin *source = reinterpret_cast<const Tin *>(a.in + piece.across * a.in_across +
+                                                              (p - a.in_first) * a.in_position) +
+                                lane;
             *q = gf_carry<Tout, Tin>::run(*source);
             continue;
         }

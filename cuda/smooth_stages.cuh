@@ -27,8 +27,8 @@ struct gf_smooth_constants {
     bool smooth;
 };
 
-static __device__ __forceinline__ float smooth(float prev, float mid, float next,
-                                               gf_smooth_end end, const gf_smooth_constants &k) {
+static __device__ __forceinline__ float smooth(float prev, float mid, float next, gf_smooth_end end,
+                                               const gf_smooth_constants &k) {
     float t = mid;
     if (end.has_prev)
         t = __fmul_rn(__fadd_rn(t, prev), k.weight);

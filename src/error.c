@@ -19,5 +19,6 @@ void gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
 }
 
 void gf_set_memory_error(gf_error *error, const char *name, uint64_t bytes, const char *what) {
-    gf_set_error(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name, bytes, what);
+    gf_set_error(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name, bytes,
+                 what);
 }

@@ -1,9 +1,9 @@
 /* The contract between one filter and everything else: read this first.
  *
- * A filter is a descriptor (struct gf_filter): what it is called, which parameters it takes, how they
- * become a plan, and one function a backend that carries the plan out. The parser, the help, the
- * golden digests and the equality tests are all made from it. To add a filter: a folder in filters/,
- * a .cu in cuda/, a line in filters/registry.def.
+ * A filter is a descriptor (struct gf_filter): what it is called, which parameters it takes, how
+ * they become a plan, and one function a backend that carries the plan out. The parser, the help,
+ * the golden digests and the equality tests are all made from it. To add a filter: a folder in
+ * filters/, a .cu in cuda/, a line in filters/registry.def.
  *
  * All implementations of one filter give the same bits. The golden one says which bits. */
 #ifndef GF_FILTER_H
@@ -16,8 +16,9 @@
  * this head; every backend reads the same plan. */
 typedef struct gf_plan {
     gf_format in, out;
-    uint64_t halo; /* rows above and below an output row that the filter reads, clipped to the image */
-    double cost;   /* estimated nanoseconds an input sample takes one CPU core */
+    uint64_t
+        halo; /* rows above and below an output row that the filter reads, clipped to the image */
+    double cost; /* estimated nanoseconds an input sample takes one CPU core */
 } gf_plan;
 
 /* The fast CPU implementation. It is called for some rows at a time, from many threads at once. */
@@ -44,8 +45,8 @@ struct gf_filter {
      * digests and the equality tests go through them all. */
     const char *const *cases;
     size_t plan_bytes;
-    /* Fills a plan of plan_bytes; plan->in is set already. GF_USAGE for settings that contradict each
-     * other. */
+    /* Fills a plan of plan_bytes; plan->in is set already. GF_USAGE for settings that contradict
+     * each other. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
     /* The definition: scalar, one thread, the whole image at once. */
     gf_status (*golden)(const gf_plan *plan, const gf_rows *in, const gf_rows *out,

@@ -101,7 +101,8 @@ GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
 GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name);
 GF_API float gf_settings_float(const gf_settings *settings, const char *name);
 GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name); /* its index */
-GF_API uint64_t gf_settings_list(const gf_settings *settings, const char *name); /* bit i: choice i */
+GF_API uint64_t gf_settings_list(const gf_settings *settings,
+                                 const char *name); /* bit i: choice i */
 /* The text last set, the default, or NULL. */
 GF_API const char *gf_settings_text(const gf_settings *settings, const char *name);
 
@@ -121,8 +122,8 @@ typedef struct gf_filter_info {
 } gf_filter_info;
 
 GF_API size_t gf_filter_count(void);
-GF_API const gf_filter *gf_filter_at(size_t index);         /* NULL past the end */
-GF_API const gf_filter *gf_filter_find(const char *name);   /* NULL if there is none */
+GF_API const gf_filter *gf_filter_at(size_t index);       /* NULL past the end */
+GF_API const gf_filter *gf_filter_find(const char *name); /* NULL if there is none */
 GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter);
 
 /* ---- engine ---------------------------------------------------------------------------------- */
@@ -162,8 +163,8 @@ GF_API void gf_engine_close(gf_engine *engine);
 /* What was done, by whom, and how long each part of the pipeline was busy. */
 typedef struct gf_report {
     char backend[16];
-    char device[192];   /* "2 threads, avx2"; "NVIDIA H200 (sm_90)" */
-    char reason[192];   /* why "auto" chose this backend; empty if it was named */
+    char device[192]; /* "2 threads, avx2"; "NVIDIA H200 (sm_90)" */
+    char reason[192]; /* why "auto" chose this backend; empty if it was named */
     gf_format in, out;
     uint64_t band_rows, bands;
     double decode_seconds;  /* busy time of the source */
@@ -174,13 +175,13 @@ typedef struct gf_report {
 
 /* How files are read and written. All zero is the default. */
 typedef struct gf_file_options {
-    const char *format;   /* of the output: "png", "pam", ...; NULL: from the output's name */
-    bool force;           /* replace an existing output; binary data to a terminal */
-    bool strip;           /* leave the input's metadata out */
-    int compression;      /* PNG: 1 + zlib level (0..9); 0: the default */
-    uint64_t max_pixels;  /* 0: GF_DEFAULT_MAX_PIXELS */
-    uint64_t max_memory;  /* for images that must be held whole; 0: GF_DEFAULT_MAX_MEMORY */
-    uint64_t max_chunk;   /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
+    const char *format;  /* of the output: "png", "pam", ...; NULL: from the output's name */
+    bool force;          /* replace an existing output; binary data to a terminal */
+    bool strip;          /* leave the input's metadata out */
+    int compression;     /* PNG: 1 + zlib level (0..9); 0: the default */
+    uint64_t max_pixels; /* 0: GF_DEFAULT_MAX_PIXELS */
+    uint64_t max_memory; /* for images that must be held whole; 0: GF_DEFAULT_MAX_MEMORY */
+    uint64_t max_chunk;  /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
 } gf_file_options;
 
 /* NULL-terminated names for gf_file_options.format. */

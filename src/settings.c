@@ -1,13 +1,11 @@
 /* Values of parameters: the one place where text becomes numbers and ranges are checked. */
-#define _GNU_SOURCE /* strtof in the C locale, whatever the program's is: newlocale, uselocale */
-
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "c_locale.h"
 #include "error.h"
 
 typedef struct gf_value {
@@ -71,8 +69,8 @@ static gf_status refuse(const gf_param *param, const char *text, gf_error *error
         break;
     case GF_PARAM_LIST:
         join_choices(param->choices, names, sizeof names);
-        snprintf(want, sizeof want, "must be a comma-separated list of %s, each once, in this order",
-                 names);
+        snprintf(want, sizeof want,
+                 "must be a comma-separated list of %s, each once, in this order", names);
         break;
     default:
         snprintf(want, sizeof want, "takes no value");
@@ -92,14 +90,10 @@ static bool parse_int(const gf_param *param, const char *text, gf_value *value) 
 
 /* Straight to binary32: by way of double a value would be rounded twice. */
 static bool parse_float(const gf_param *param, const char *text, gf_value *value) {
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale)
-        return false;
-    locale_t before = uselocale(c_locale);
+    gf_c_locale scope = gf_c_locale_enter();
     char *end;
     float x = strtof(text, &end);
-    uselocale(before);
-    freelocale(c_locale);
+    gf_c_locale_leave(&scope);
     value->as.real = x;
     /* The comparisons also refuse NaN; the character set refuses hexadecimal, "inf" and spaces. */
     return end != text && *end == 0 && text[strspn(text, "+-.0123456789eE")] == 0 &&

@@ -1,9 +1,9 @@
 /* The CUDA functions alone, on device memory painted by hand: bands from the middle of an image are
  * exact with no row more than their halo, and nothing is written outside the output rows. */
+#include <inttypes.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ static void band_on_device(const gf_filter *filter, const char *text, uint64_t s
     assert_non_null(plan);
     plan->in = plan->out = format;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-    /* Rows begin on 64-byte boundaries, as the engine's do; the paint between them is at least that. */
+    /* Rows begin on 64-byte boundaries, as the engine's do; the paint between them is at least
+     * that. */
     size_t padding = 128 - gf_row_bytes(&format) % 64;
     test_image in = test_image_new(format, padding), want = test_image_new(format, padding);
     test_image got = test_image_new(format, padding);
@@ -68,8 +69,8 @@ static void band_on_device(const gf_filter *filter, const char *text, uint64_t s
     for (uint64_t y = 0; y < format.height; y++) {
         bool inside = y >= out.y0 && y < out.y0 + out.rows;
         if (inside && memcmp(gf_row(&want.rows, y), gf_row(&got.rows, y), row) != 0)
-            fail_msg("%s '%s': row %" PRIu64 " of a band differs, seed %" PRIu64,
-                     filter->info.name, text, y, seed);
+            fail_msg("%s '%s': row %" PRIu64 " of a band differs, seed %" PRIu64, filter->info.name,
+                     text, y, seed);
         for (size_t i = 0; !inside && i < row; i++)
             assert_int_equal(gf_row(&got.rows, y)[i], 0xa5);
     }

@@ -1,10 +1,10 @@
 /* Every backend against golden, to the bit, for every case of every filter: random sizes, types,
- * channels, contents, band heights, thread counts, SIMD levels. GF_TEST_ROUNDS and GF_TEST_SEED make it
- * longer or run a failure again. */
+ * channels, contents, band heights, thread counts, SIMD levels. GF_TEST_ROUNDS and GF_TEST_SEED
+ * make it longer or run a failure again. */
+#include <inttypes.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,8 @@ static void compare_once(gf_engine *golden, const char *backend, const gf_filter
 
     char what[512];
     snprintf(what, sizeof what,
-             "%s '%s' on %s: seed %" PRIu64 ", %" PRIu64 "x%" PRIu64 "x%u %s, threads %u, simd %s, "
+             "%s '%s' on %s: seed %" PRIu64 ", %" PRIu64 "x%" PRIu64
+             "x%u %s, threads %u, simd %s, "
              "band rows %" PRIu64,
              filter->info.name, text, backend, seed, format.width, format.height, format.channels,
              gf_type_name(format.type), options.threads, options.simd, options.band_rows);
@@ -107,8 +108,8 @@ static void cuda_equals_golden(void **state) {
     compare_all("cuda", test_environment("GF_TEST_ROUNDS", 12));
 }
 
-/* The CPU functions alone, on rows in painted memory: nothing is written outside the output rows, and
- * a band in the middle of an image gives what the whole image gives. */
+/* The CPU functions alone, on rows in painted memory: nothing is written outside the output rows,
+ * and a band in the middle of an image gives what the whole image gives. */
 static void cpu_bands_stay_inside(void **state) {
     (void)state;
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
@@ -151,12 +152,12 @@ static void cpu_bands_stay_inside(void **state) {
                         if (memcmp(gf_row(&want.rows, y), gf_row(&got.rows, y),
                                    gf_row_bytes(&format)) != 0)
                             fail_msg("%s '%s' simd %s: row %" PRIu64 " of a band differs",
-                                     filter->info.name, filter->cases[c],
-                                     gf_simd_names()[1 + isa], y);
+                                     filter->info.name, filter->cases[c], gf_simd_names()[1 + isa],
+                                     y);
                     /* What lies above and below the band is still paint. */
                     for (uint64_t y = 0; y < format.height; y++)
-                        for (size_t i = 0; (y < out.y0 || y >= out.y0 + out.rows) &&
-                                           i < gf_row_bytes(&format);
+                        for (size_t i = 0;
+                             (y < out.y0 || y >= out.y0 + out.rows) && i < gf_row_bytes(&format);
                              i++)
                             assert_int_equal(gf_row(&got.rows, y)[i], 0xa5);
                     assert_true(test_margins_intact(&got));

@@ -1,7 +1,7 @@
 /* Text to values: what is taken, what is refused, and with which words. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -42,9 +42,9 @@ static void defaults_are_parsed_but_not_given(void **state) {
 static void good_text_is_taken(void **state) {
     (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
-    static const char *const given[][2] = {
-        {"flag", ""},      {"count", "10"},  {"signed", "-5"}, {"ratio", "1e-1"},
-        {"colour", "red"}, {"some", "blue"}, {"size", "3m"},   {"text", "a, b"}};
+    static const char *const given[][2] = {{"flag", ""},      {"count", "10"},   {"signed", "-5"},
+                                           {"ratio", "1e-1"}, {"colour", "red"}, {"some", "blue"},
+                                           {"size", "3m"},    {"text", "a, b"}};
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(gf_settings_set(s, given[i][0], given[i][1], NULL), GF_OK);
         assert_true(gf_settings_given(s, given[i][0]));
@@ -60,8 +60,8 @@ static void good_text_is_taken(void **state) {
     gf_settings_free(s);
 }
 
-/* 1 + 2^-24 + 2^-54 lies just above a tie of binary32. Rounded to double first it becomes the tie and
- * then 1; rounded once it is 1 + 2^-23. */
+/* 1 + 2^-24 + 2^-54 lies just above a tie of binary32. Rounded to double first it becomes the tie
+ * and then 1; rounded once it is 1 + 2^-23. */
 static void floats_are_rounded_once(void **state) {
     (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
@@ -75,14 +75,16 @@ static void bad_text_is_refused_and_changes_nothing(void **state) {
     (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const bad[][2] = {
-        {"flag", "yes"},   {"count", ""},       {"count", "-1"},    {"count", "11"},
-        {"count", "3x"},   {"count", " 3"},     {"count", "0x3"},   {"count", "3.5"},
-        {"count", "99999999999999999999"},      {"ratio", ""},      {"ratio", "nan"},
-        {"ratio", "inf"},  {"ratio", "0x1p0"},  {"ratio", "2.1"},   {"ratio", "-0.5"},
-        {"ratio", "1,5"},  {"ratio", "1e99"},   {"colour", "Red"},  {"colour", ""},
-        {"colour", "re"},  {"some", ""},        {"some", "red,"},   {"some", "blue,red"},
-        {"some", "red,red"},                    {"some", "pink"},   {"size", "-1"},
-        {"size", "K"},     {"size", "1KB"},     {"size", "0"},      {"size", "99999999T"},
+        {"flag", "yes"},    {"count", ""},        {"count", "-1"},
+        {"count", "11"},    {"count", "3x"},      {"count", " 3"},
+        {"count", "0x3"},   {"count", "3.5"},     {"count", "99999999999999999999"},
+        {"ratio", ""},      {"ratio", "nan"},     {"ratio", "inf"},
+        {"ratio", "0x1p0"}, {"ratio", "2.1"},     {"ratio", "-0.5"},
+        {"ratio", "1,5"},   {"ratio", "1e99"},    {"colour", "Red"},
+        {"colour", ""},     {"colour", "re"},     {"some", ""},
+        {"some", "red,"},   {"some", "blue,red"}, {"some", "red,red"},
+        {"some", "pink"},   {"size", "-1"},       {"size", "K"},
+        {"size", "1KB"},    {"size", "0"},        {"size", "99999999T"},
         {"absent", "1"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         gf_error error = {0};

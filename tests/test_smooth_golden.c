@@ -1,7 +1,7 @@
 /* The golden stages of smooth against values computed by hand, and the published check. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,8 @@ static void blur_takes_the_mean_of_what_is_there(void **state) {
     assert_floats(out, want9, 6);
 }
 
-/* 2^24 + 1 is not a binary32 number: added left to right each 1 is lost, right to left it is not. */
+/* 2^24 + 1 is not a binary32 number: added left to right each 1 is lost, right to left it is not.
+ */
 static void blur_adds_left_to_right(void **state) {
     (void)state;
     const float in[] = {16777216, 1, 1};
@@ -159,7 +160,8 @@ static void store_clamps_and_rounds_to_even(void **state) {
     test_image_free(&out);
 }
 
-/* A NaN reaches the outputs whose window holds it (blur 2, smooth 1: three on each side), no more. */
+/* A NaN reaches the outputs whose window holds it (blur 2, smooth 1: three on each side), no more.
+ */
 static void nan_stays_in_its_window(void **state) {
     (void)state;
     gf_format format = {.width = 16, .height = 1, .channels = 1, .type = GF_F32};
@@ -179,10 +181,9 @@ static void nan_stays_in_its_window(void **state) {
 
 static void flat_images_keep_their_brightness(void **state) {
     (void)state;
-    static const char *const cases[] = {"keep-brightness", "keep-brightness radius=127",
-                                        "keep-brightness axis=xy weight=0.9",
-                                        "keep-brightness weight=100 tile=3",
-                                        "keep-brightness axis=y weight=0.01 radius=1"};
+    static const char *const cases[] = {
+        "keep-brightness", "keep-brightness radius=127", "keep-brightness axis=xy weight=0.9",
+        "keep-brightness weight=100 tile=3", "keep-brightness axis=y weight=0.01 radius=1"};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (unsigned value = 0; value <= 65535; value += value < 65000 ? 509 : 1) {
             gf_format format = {.width = 260, .height = 5, .channels = 1, .type = GF_U16};

@@ -1,8 +1,8 @@
 /* The stream between a source and a sink: order, halo, failure on either side, memory. */
+#include <inttypes.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +157,8 @@ static void a_failing_sink_stops_the_stream(void **state) {
 
 static void memory_bounds_the_bands(void **state) {
     (void)state;
-    /* A row takes 128 bytes in a band (77, rounded up): 4096 bytes hold two slots of 8 rows each way. */
+    /* A row takes 128 bytes in a band (77, rounded up): 4096 bytes hold two slots of 8 rows each
+     * way. */
     outcome result = stream(plain, 1000, 0, NEVER, NEVER, 4096);
     assert_int_equal(result.status, GF_OK);
     assert_true(result.report.band_rows <= 8);

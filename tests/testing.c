@@ -1,9 +1,9 @@
 #include "testing.h"
 
+#include <inttypes.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,9 +176,9 @@ bool test_same(const test_image *golden, const test_image *other, const char *wh
 }
 
 uint64_t test_width(test_random *random) {
-    static const uint64_t widths[] = {1,  2,  3,  4,  5,  7,   8,   9,   15,  16,   17,   31,
-                                      32, 33, 63, 64, 65, 127, 129, 255, 256, 257, 511,  515,
-                                      1023, 1024, 1025, 2047, 2050, 4099};
+    static const uint64_t widths[] = {1,   2,   3,   4,   5,    7,    8,    9,    15,   16,
+                                      17,  31,  32,  33,  63,   64,   65,   127,  129,  255,
+                                      256, 257, 511, 515, 1023, 1024, 1025, 2047, 2050, 4099};
     if (test_below(random, 4) == 0)
         return 1 + test_below(random, 700);
     return widths[test_below(random, sizeof widths / sizeof widths[0])];

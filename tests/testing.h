@@ -12,7 +12,8 @@ typedef struct test_random {
 uint64_t test_next(test_random *random);
 /* Uniform in [0, n). */
 uint64_t test_below(test_random *random, uint64_t n);
-/* From the environment, or the default: so that a failure can be run again, or the test run longer. */
+/* From the environment, or the default: so that a failure can be run again, or the test run longer.
+ */
 uint64_t test_environment(const char *name, uint64_t fallback);
 
 /* An image whose rows lie in painted memory: before, after and between them. */
@@ -38,8 +39,8 @@ typedef enum test_content {
 } test_content;
 void test_fill(const test_image *image, test_content content, test_random *random);
 
-/* Compares to the bit; on a difference prints `what` and the first (x, y, channel) with both values,
- * leaves a difference picture in $TMPDIR, and returns false. */
+/* Compares to the bit; on a difference prints `what` and the first (x, y, channel) with both
+ * values, leaves a difference picture in $TMPDIR, and returns false. */
 bool test_same(const test_image *golden, const test_image *other, const char *what);
 
 /* Sizes around every vector, warp, tile and band edge. */

@@ -120,8 +120,9 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->inner_factor = plan->end_factor = 1;
     if (plan->keep_brightness) {
         if (!(plan->weight > 0))
-            return gf_fail(error, GF_USAGE,
-                           "--keep-brightness: needs a --weight above 0, nothing brings black back");
+            return gf_fail(
+                error, GF_USAGE,
+                "--keep-brightness: needs a --weight above 0, nothing brings black back");
         double w = plan->weight;
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));

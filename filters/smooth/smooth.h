@@ -21,12 +21,12 @@ typedef struct gf_smooth_plan {
     bool keep_brightness;       /* and does the factor after the smooth stage */
     /* A stage that does not run has the parameter that makes it do nothing (x * 1 and x / 1 are x),
      * so that a fast implementation need not ask. */
-    float gain;          /* 1 without enhance */
-    uint32_t radius;     /* 0 without blur */
-    float weight;        /* of the smooth stage */
-    float inner_factor;  /* 1 unless keep_brightness */
-    float end_factor;    /* the same at the two ends of a signal; unused where they are one sample */
-    uint64_t tile;       /* samples a tile; 0: the whole signal is one */
+    float gain;         /* 1 without enhance */
+    uint32_t radius;    /* 0 without blur */
+    float weight;       /* of the smooth stage */
+    float inner_factor; /* 1 unless keep_brightness */
+    float end_factor;   /* the same at the two ends of a signal; unused where they are one sample */
+    uint64_t tile;      /* samples a tile; 0: the whole signal is one */
 } gf_smooth_plan;
 
 /* Bounds [*begin, *end) of the tile that holds position i of a signal of `length` samples. */

@@ -2,9 +2,9 @@
  *
  * Rows and columns are the same work seen from two sides. A strip is a run of positions along the
  * signal, `lanes` floats each: for rows a position is a pixel and the lanes are its channels; for
- * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1 lies
- * `lanes` floats after position p, so one loop over positions x lanes serves both axes and every
- * channel count. Alpha is computed along and then put back. */
+ * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1
+ * lies `lanes` floats after position p, so one loop over positions x lanes serves both axes and
+ * every channel count. Alpha is computed along and then put back. */
 #include "smooth/smooth.h"
 
 #include "smooth/smooth_simd.h"
@@ -17,9 +17,9 @@ static const gf_smooth_simd *const simd_levels[GF_ISA_COUNT] = {
 #endif
 };
 
-#define ROW_STRIP_SAMPLES 2048   /* outputs of one strip of a row: its three buffers fit in L1 */
+#define ROW_STRIP_SAMPLES 2048    /* outputs of one strip of a row: its three buffers fit in L1 */
 #define COLUMN_STRIP_FLOATS 65536 /* inputs of one strip of columns: 256 KiB, within L2 */
-#define COLUMN_STRIP_MIN 64      /* samples; below, cache lines are wasted */
+#define COLUMN_STRIP_MIN 64       /* samples; below, cache lines are wasted */
 #define COLUMN_STRIP_MAX 1024
 
 static uint64_t reach(const gf_smooth_plan *plan) {
@@ -76,25 +76,23 @@ static void blur_span(const gf_smooth_plan *plan, const gf_smooth_simd *simd, co
 }
 
 /* smoothed: positions [s, e) from blurred positions [blur_s, blur_e). */
-static void smooth_span(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                        const gf_span *span, const float *blurred, float *smoothed, size_t lanes) {
+static void smooth_span(const gf_smooth_plan *plan, const gf_smooth_simd *simd, const gf_span *span,
+                        const float *blurred, float *smoothed, size_t lanes) {
     for (uint64_t p = span->s; p < span->e;) {
         bool first = p == span->a, last = p == span->b - 1;
         uint64_t count = 1;
         if (!first && !last)
             count = min(span->e, span->b - 1) - p;
         const float *mid = blurred + (p - span->blur_s) * lanes;
-        float factor = first && last     ? 1
-                       : first || last ? plan->end_factor
-                                       : plan->inner_factor;
+        float factor = first && last ? 1 : first || last ? plan->end_factor : plan->inner_factor;
         simd->smooth(smoothed + (p - span->s) * lanes, first ? NULL : mid - lanes, mid,
                      last ? NULL : mid + lanes, (size_t)count * lanes, plan->weight, factor);
         p += count;
     }
 }
 
-/* The chain on a strip of enhanced positions; returns where positions [s, e) of the result are. Both
- * buffers hold the strip's positions and padding. */
+/* The chain on a strip of enhanced positions; returns where positions [s, e) of the result are.
+ * Both buffers hold the strip's positions and padding. */
 static const float *chain(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
                           const gf_span *span, const float *loaded, float *blurred, float *smoothed,
                           size_t lanes) {
@@ -252,8 +250,8 @@ static void filter_columns(const gf_smooth_plan *plan, const gf_smooth_simd *sim
             for (uint64_t y = span.load_s; y < span.load_e; y++)
                 load_strip_row(plan, simd, gf_row(in, y), x0, pixels, &row_buffers,
                                buffers.loaded + (y - span.load_s) * lanes);
-            const float *result = chain(plan, simd, &span, buffers.loaded, buffers.blurred,
-                                        buffers.smoothed, lanes);
+            const float *result =
+                chain(plan, simd, &span, buffers.loaded, buffers.blurred, buffers.smoothed, lanes);
             for (uint64_t y = s; y < span.e; y++) {
                 unsigned char *dst = gf_row(out, y) + x0 * pixel_bytes;
                 simd->store[format->type](dst, result + (y - s) * lanes, lanes);

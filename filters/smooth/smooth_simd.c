@@ -7,7 +7,7 @@
  * last, partial vector through a buffer on the stack. */
 
 #define DEFINE_LOAD(name, type, vec_load_type)                                                     \
-    static void name(float *dst, const void *src, size_t n, float gain) {                         \
+    static void name(float *dst, const void *src, size_t n, float gain) {                          \
         const type *p = src;                                                                       \
         const vec g = vec_set(gain);                                                               \
         size_t i = 0;                                                                              \

@@ -12,8 +12,8 @@ typedef struct gf_smooth_simd {
     void (*load[3])(float *dst, const void *src, size_t n, float gain);
     /* dst[i] = (src[i] + src[i + step] + ... + src[i + (taps-1) * step]) / taps, left to right. */
     void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n);
-    /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; dst[i] = t * factor. prev and next may
-     * be NULL: their line is left out. */
+    /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; dst[i] = t * factor. prev and next
+     * may be NULL: their line is left out. */
     void (*smooth)(float *dst, const float *prev, const float *mid, const float *next, size_t n,
                    float w, float factor);
     /* dst[i] = src[i] clamped and rounded, or with NaN made canonical; by gf_type. dst is written

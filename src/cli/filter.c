@@ -23,8 +23,8 @@ static void print_report(const char *out, const gf_report *report, bool verbose)
     fprintf(stderr,
             "  %" PRIu64 " band%s of %" PRIu64
             " rows; decoding %.3f s, encoding %.3f s, waiting for the backend %.3f s\n",
-            report->bands, report->bands == 1 ? "" : "s", report->band_rows,
-            report->decode_seconds, report->encode_seconds, report->compute_seconds);
+            report->bands, report->bands == 1 ? "" : "s", report->band_rows, report->decode_seconds,
+            report->encode_seconds, report->compute_seconds);
 }
 
 static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
@@ -71,10 +71,9 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     } else if (gf_settings_flag(line.common, "version")) {
         printf("gpufilter %s\n", gf_version());
     } else if (line.operand_count != 2) {
-        status = gf_cli_fail(error, GF_USAGE,
-                             "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
-                             info->operands, line.operand_count,
-                             line.operand_count == 1 ? "" : "s", info->name);
+        status = gf_cli_fail(
+            error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
+            info->operands, line.operand_count, line.operand_count == 1 ? "" : "s", info->name);
     } else {
         status = run(filter, &line, error);
     }

@@ -39,8 +39,8 @@ static void describe_values(const gf_param *param, char *text, size_t size) {
     if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
         used = (size_t)snprintf(text, size, "%.10g to %.10g", param->min, param->max);
     for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
-                                 param->choices[i]);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", param->choices[i]);
     if (param->fallback && used < size)
         snprintf(text + used, size - used, "%sdefault %s", used ? "; " : "", param->fallback);
 }
@@ -67,25 +67,28 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     const gf_param *common = gf_cli_common(&common_count);
     for (size_t i = 0; i < common_count; i++)
         print_param(&common[i]);
-    printf("\nA file named - is standard input or output (--format says which kind goes out).\n"
-           "\nExamples:\n");
+    printf(
+        "\nA file named - is standard input or output (--format says which kind goes out).\n"
+        "\nExamples:\n");
     for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
 void gf_cli_help(void) {
-    printf("gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
-           "Usage: gpufilter FILTER [OPTION]... IN OUT\n\nFilters:\n",
-           gf_version());
+    printf(
+        "gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
+        "Usage: gpufilter FILTER [OPTION]... IN OUT\n\nFilters:\n",
+        gf_version());
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         printf("  %-12s %s\n", info->name, info->summary);
     }
-    printf("\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.\n"
-           "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.\n"
-           "\nTry:\n"
-           "  gpufilter FILTER --help        the options of a filter\n"
-           "  gpufilter smooth in.png out.png\n"
-           "\nExit codes: 0 good, 1 a file failed, 2 usage, 3 no such backend or device,\n"
-           "128 + n on signal n.\n");
+    printf(
+        "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.\n"
+        "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.\n"
+        "\nTry:\n"
+        "  gpufilter FILTER --help        the options of a filter\n"
+        "  gpufilter smooth in.png out.png\n"
+        "\nExit codes: 0 good, 1 a file failed, 2 usage, 3 no such backend or device,\n"
+        "128 + n on signal n.\n");
 }

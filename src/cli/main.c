@@ -44,8 +44,8 @@ static void catch_signals(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* With a standard descriptor closed, the next file opened would take its number and be written over.
- * The stand-in is open the wrong way round, so that using it fails as it did before. */
+/* With a standard descriptor closed, the next file opened would take its number and be written
+ * over. The stand-in is open the wrong way round, so that using it fails as it did before. */
 static void guard_descriptors(void) {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)

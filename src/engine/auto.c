@@ -1,18 +1,18 @@
 /* The cost model behind --backend auto, written out in docs/design.md.
  *
- * Decoding, computing and encoding overlap, so a job takes as long as its slowest part. The codec is
- * the same for both backends; CUDA adds its start-up once for the process. Therefore CUDA can only pay
- * where the CPU's computing is slower than the codec by more than that start-up. */
+ * Decoding, computing and encoding overlap, so a job takes as long as its slowest part. The codec
+ * is the same for both backends; CUDA adds its start-up once for the process. Therefore CUDA can
+ * only pay where the CPU's computing is slower than the codec by more than that start-up. */
 #include <stdio.h>
 
 #include "engine/engine.h"
 #include "engine/pool.h"
 
-#define CUDA_START_SECONDS 0.45 /* driver, context and pinned buffers; measured 0.3 to 0.6 */
+#define CUDA_START_SECONDS 0.45    /* driver, context and pinned buffers; measured 0.3 to 0.6 */
 #define CUDA_BYTES_PER_SECOND 10e9 /* each way, both at once, on PCIe 3 x16 */
 
-bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads,
-                        bool cuda_started, char *reason, size_t size) {
+bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
+                        char *reason, size_t size) {
     if (!threads)
         threads = gf_cpu_count();
     double samples = (double)gf_row_samples(&plan->in) * (double)plan->in.height;

@@ -39,8 +39,7 @@ typedef struct gf_backend {
     void (*describe)(const void *state, char *text, size_t size);
     gf_band_wish (*wish)(const void *state, const gf_plan *plan);
     /* Prepares one image: sets in_buffer and out_buffer of all slots. */
-    gf_status (*begin)(void *state, const gf_job *job, gf_slot *slots, void **run,
-                       gf_error *error);
+    gf_status (*begin)(void *state, const gf_job *job, gf_slot *slots, void **run, gf_error *error);
     /* Starts work on a filled slot; may return before it is done. Slots come in image order. */
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
     /* Returns when the slot's output is there. May be called from another thread than submit. */

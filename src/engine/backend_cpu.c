@@ -66,8 +66,8 @@ static void cpu_describe(const void *state, char *text, size_t size) {
              gf_simd_names()[1 + cpu->isa]);
 }
 
-/* Enough that every thread has a chunk worth waking up for, little enough to stay in the cache; of a
- * small image a sixteenth, so that decoding and encoding overlap there too. */
+/* Enough that every thread has a chunk worth waking up for, little enough to stay in the cache; of
+ * a small image a sixteenth, so that decoding and encoding overlap there too. */
 static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
     uint64_t bytes = (512u << 10) + (uint64_t)cpu->threads * (64u << 10);
@@ -97,9 +97,9 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     run->scratch_bytes = job->filter->cpu.scratch_bytes(job->plan, run->chunk_rows);
     run->scratch_bytes = (run->scratch_bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
     run->scratch = aligned_alloc(GF_ROW_ALIGN, run->scratch_bytes * cpu->threads);
-    gf_status status = run->scratch ? gf_slots_alloc(job, slots, error)
-                                    : gf_fail_memory(error, "cpu",
-                                                     run->scratch_bytes * cpu->threads, "scratch");
+    gf_status status =
+        run->scratch ? gf_slots_alloc(job, slots, error)
+                     : gf_fail_memory(error, "cpu", run->scratch_bytes * cpu->threads, "scratch");
     if (status) {
         free(run->scratch);
         free(run);

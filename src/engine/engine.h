@@ -19,9 +19,9 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_
                            const gf_backend **backend, void **state, char *reason, size_t size,
                            gf_error *error);
 
-/* The cost model of auto: is CUDA expected to finish first, its start-up included? Pure arithmetic on
- * estimates; touches no device. */
-bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads,
-                        bool cuda_started, char *reason, size_t size);
+/* The cost model of auto: is CUDA expected to finish first, its start-up included? Pure arithmetic
+ * on estimates; touches no device. */
+bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
+                        char *reason, size_t size);
 
 #endif

@@ -1,9 +1,9 @@
-/* A reader thread decodes into free slots of the ring and submits them; the calling thread waits for
- * each band in order, encodes it and frees its slot. The backend works in between.
+/* A reader thread decodes into free slots of the ring and submits them; the calling thread waits
+ * for each band in order, encodes it and frees its slot. The backend works in between.
  *
- * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands share
- * 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous piece of
- * memory to everyone after it. */
+ * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
+ * share 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous
+ * piece of memory to everyone after it. */
 #define _GNU_SOURCE /* pthread_sigmask */
 
 #include "engine/stream.h"
@@ -30,10 +30,10 @@ typedef struct gf_stream {
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    uint64_t submitted; /* bands given to the backend */
-    uint64_t released;  /* bands taken by the sink */
+    uint64_t submitted;    /* bands given to the backend */
+    uint64_t released;     /* bands taken by the sink */
     double submit_seconds; /* the reader's, until it has ended */
-    gf_status status;   /* the first failure of either side stops both */
+    gf_status status;      /* the first failure of either side stops both */
     gf_error *error;
 } gf_stream;
 

@@ -15,8 +15,8 @@ typedef struct gf_stream_job {
     uint64_t max_memory; /* bytes of all bands together */
 } gf_stream_job;
 
-/* Takes the whole image from source through the backend to sink; the sink is not finished. Fills the
- * report's bands and times. */
+/* Takes the whole image from source through the backend to sink; the sink is not finished. Fills
+ * the report's bands and times. */
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
                         gf_report *report, gf_error *error);
 

@@ -1,7 +1,7 @@
 /* Vectors of binary32 for the SIMD level that a file is being compiled for.
  *
- * A file named *_simd.c is compiled once for each level, with GF_SIMD_NAME(x) giving its symbols the
- * level's name. Arithmetic is GCC's vector extension, which rounds every operation on its own;
+ * A file named *_simd.c is compiled once for each level, with GF_SIMD_NAME(x) giving its symbols
+ * the level's name. Arithmetic is GCC's vector extension, which rounds every operation on its own;
  * conversions have an intrinsic where the compiler's own code is poor. */
 #ifndef GF_VEC_H
 #define GF_VEC_H
@@ -110,8 +110,8 @@ static inline vec vec_load_u16(const uint16_t *p) {
     return __builtin_convertvector(__builtin_convertvector(x, vec_i32), vec);
 }
 
-/* Clamps to [0, max], NaN to 0, and rounds to nearest even: after adding 2^23 a float below 2^22 has
- * no bits left below 1, so the addition itself rounds, and its low bits are the integer. */
+/* Clamps to [0, max], NaN to 0, and rounds to nearest even: after adding 2^23 a float below 2^22
+ * has no bits left below 1, so the addition itself rounds, and its low bits are the integer. */
 static inline vec_i32 vec_to_int(vec x, float max) {
     vec_i32 above = x < vec_set(max);
     x = (vec)(((vec_i32)x & above) | ((vec_i32)vec_set(max) & ~above & vec_is_number(x)));

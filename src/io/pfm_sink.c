@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "c_locale.h"
 #include "error.h"
 #include "io/bytes.h"
 #include "io/kinds.h"
@@ -75,13 +76,16 @@ static void pfm_close(gf_sink *base) {
 /* "-SCALE" in the fewest digits that read back as the same number, with a point as other writers
  * have it. */
 static void print_scale(char text[32], double scale) {
+    gf_c_locale scope = gf_c_locale_enter();
+    int length = 0;
     for (int digits = 1; digits <= 17; digits++) {
-        (void)snprintf(text, 32, "-%.*g", digits, scale);
+        length = snprintf(text, 32, "-%.*g", digits, scale);
         if (strtod(text, NULL) == -scale)
             break;
     }
+    gf_c_locale_leave(&scope);
     if (strpbrk(text, ".e") == NULL)
-        strcat(text, ".0");
+        (void)snprintf(text + length, 32 - (size_t)length, ".0");
 }
 
 static gf_status start(pfm_sink *sink, const gf_sink_setup *setup, gf_error *error) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "c_locale.h"
 #include "error.h"
 #include "io/limits.h"
 
@@ -127,7 +128,7 @@ static gf_status read_number(gf_input *input, uint64_t max, const char *what, ui
 
 gf_status gf_pnm_read_number(gf_input *input, uint64_t max, const char *what, uint64_t *number,
                              gf_error *error) {
-    int after;
+    int after = EOF;
 
     return read_number(input, max, what, number, &after, error);
 }
@@ -136,7 +137,7 @@ gf_status gf_pnm_read_number(gf_input *input, uint64_t max, const char *what, ui
 
 /* A number of a header: one that the file ends with may have lost digits. */
 static gf_status read_field(gf_input *input, const char *what, uint64_t *number, gf_error *error) {
-    int after;
+    int after = EOF;
     gf_status status = read_number(input, UINT64_MAX, what, number, &after, error);
 
     return status == GF_OK && after == EOF ? fail_end(input, error) : status;
@@ -183,8 +184,10 @@ static gf_status read_pfm(gf_input *input, gf_pnm_header *header, gf_error *erro
         status = read_word(input, "scale", word, error);
     if (status != GF_OK)
         return status;
+    gf_c_locale scope = gf_c_locale_enter();
     /* strtod also knows hexadecimal, infinity and NaN: not wanted here. */
     double scale = word[strspn(word, "+-.0123456789eE")] == '\0' ? strtod(word, &end) : 0;
+    gf_c_locale_leave(&scope);
     if (*end != '\0' || scale == 0 || !isfinite(scale)) {
         return gf_fail(error, GF_FAILED,
                        "%s: its scale is not a number other than 0; the file is damaged",

@@ -76,7 +76,7 @@ static gf_status hold(pnm_source *source, gf_error *error) {
 
     if (status != GF_OK)
         return status;
-    source->held = malloc((size_t)bytes);
+    source->held = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
     if (source->held == NULL)
         return gf_fail_memory(error, source->input.name, bytes, "a PFM from a pipe");
     return read_exactly(source, source->held, (size_t)bytes, 0, error);
