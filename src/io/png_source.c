@@ -14,6 +14,9 @@
 #include "io/metadata.h"
 #include "io/png_expand.h"
 
+/* Nanoseconds a sample of a photograph takes libpng and zlib; for the choice of a backend. */
+#define DECODE_COST 7.0
+
 typedef struct png_source {
     gf_source base;
     gf_input input;
@@ -319,6 +322,7 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
     if (source == NULL)
         return gf_fail_memory(error, input->name, sizeof *source, "a source");
     source->base.ops = &ops;
+    source->base.cost = DECODE_COST;
     gf_metadata_init(&source->base.metadata);
     source->input = *input;
     source->limits = *limits;
