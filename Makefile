@@ -162,12 +162,12 @@ $(BUILD)/codec: $(OBJ)/bench/codec.o
 
 # ---- using ----------------------------------------------------------------------------------------
 
+demo: DEMO = $(BUILD)/gpufilter smooth --keep-brightness --axis xy --force --verbose samples/scene.png $(BUILD)/demo/scene.png
 demo: ## Install what is missing, build, and smooth a sample picture
 	@.ci/deps build
 	@$(MAKE) --no-print-directory all
 	@mkdir -p $(BUILD)/demo
-	@echo '$$ ./gpufilter smooth --keep-brightness --axis xy samples/scene.png $(BUILD)/demo/scene.png'
-	@$(BUILD)/gpufilter smooth --keep-brightness --axis xy --force --verbose samples/scene.png $(BUILD)/demo/scene.png
+	$(DEMO)
 	@echo "The smoothed picture is $(abspath $(BUILD)/demo/scene.png); the original is $(abspath samples/scene.png)."
 
 test: ## Install what is missing, build, and run every test

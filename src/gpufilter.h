@@ -170,7 +170,8 @@ typedef struct gf_report {
     double decode_seconds;  /* busy time of the source */
     double compute_seconds; /* time spent in the backend's calls, waiting for results included */
     double encode_seconds;  /* busy time of the sink */
-    double total_seconds;   /* wall time of the whole job */
+    double start_seconds;   /* starting the backend; 0 if it ran already */
+    double total_seconds;   /* wall time of the whole job, start included */
 } gf_report;
 
 /* How files are read and written. All zero is the default. */

@@ -96,10 +96,10 @@ static const char *const cases[] = {
     NULL,
 };
 
-/* What the CPU code needs on one core of 2023 (AVX2), in nanoseconds a sample: fixed, and for each
- * tap. Measured by bench/; only the choice of a backend hangs on it. */
-#define COST_FIXED 0.9
-#define COST_TAP 0.08
+/* What the CPU code needs on one core of a server of 2023, in nanoseconds a sample: fixed, and for
+ * each tap (docs/performance.md). Only the choice of a backend hangs on it. */
+#define COST_FIXED 0.5
+#define COST_TAP 0.04
 
 static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_smooth_plan *plan = (gf_smooth_plan *)head;

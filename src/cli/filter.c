@@ -22,9 +22,10 @@ static void print_report(const char *out, const gf_report *report, bool verbose)
         fprintf(stderr, "  auto: %s\n", report->reason);
     fprintf(stderr,
             "  %" PRIu64 " band%s of %" PRIu64
-            " rows; decoding %.3f s, encoding %.3f s, waiting for the backend %.3f s\n",
-            report->bands, report->bands == 1 ? "" : "s", report->band_rows, report->decode_seconds,
-            report->encode_seconds, report->compute_seconds);
+            " rows; starting %.3f s, decoding %.3f s, encoding %.3f s, waiting for the backend "
+            "%.3f s\n",
+            report->bands, report->bands == 1 ? "" : "s", report->band_rows, report->start_seconds,
+            report->decode_seconds, report->encode_seconds, report->compute_seconds);
 }
 
 static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {

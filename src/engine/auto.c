@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "engine/pool.h"
 
-#define CUDA_START_SECONDS 0.45    /* driver, context and pinned buffers; measured 0.3 to 0.6 */
+#define CUDA_START_SECONDS 0.3     /* driver, context and pinned buffers */
 #define CUDA_BYTES_PER_SECOND 10e9 /* each way, both at once, on PCIe 3 x16 */
 
 bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,

@@ -28,6 +28,7 @@ typedef struct gf_cpu_run {
 } gf_cpu_run;
 
 #define MAX_THREADS 1024u
+#define SLOTS 4u
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
     gf_cpu *cpu = calloc(1, sizeof *cpu);
@@ -74,10 +75,10 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    return (gf_band_wish){.bytes = bytes, .slots = 4};
+    return (gf_band_wish){.bytes = bytes, .slots = SLOTS, .chunks = (cpu->threads - 1) / SLOTS + 1};
 }
 
-/* A chunk below the halo's height would read more rows than it computes. */
+/* A chunk lower than both its halos would load more rows than it computes. */
 static uint64_t chunk_rows(const gf_cpu *cpu, const gf_job *job) {
     uint64_t rows = (job->out_rows + cpu->threads - 1) / cpu->threads;
     if (rows < 2 * job->plan->halo)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "error.h"
 
 enum { GOLDEN, CPU, CUDA };
@@ -32,7 +33,9 @@ static gf_status start(gf_engine *engine, int which, gf_error *error) {
                        "%s: this gpufilter was built without it; build it where nvcc is, or use "
                        "--backend auto",
                        names[1 + which]);
+    const double before = gf_now();
     gf_status status = backends[which]->open(&engine->options, &engine->states[which], error);
+    engine->start_seconds += gf_now() - before;
     engine->started[which] = !status;
     return status;
 }

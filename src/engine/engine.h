@@ -11,6 +11,7 @@ struct gf_engine {
     const gf_backend *named;   /* NULL for auto */
     void *states[GF_BACKEND_COUNT];
     bool started[GF_BACKEND_COUNT];
+    double start_seconds; /* spent on starting since the last job's report took note */
 };
 
 /* The backend for one image, started. codec_cost is what reading and writing a sample take on the

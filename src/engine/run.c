@@ -22,25 +22,53 @@ static gf_status make_plan(const gf_filter *filter, const gf_settings *settings,
     return GF_OK;
 }
 
-/* Chooses a backend and streams. The plan's image is that of the source. */
-static gf_status stream_through(gf_engine *engine, const char *name, const gf_filter *filter,
-                                const gf_plan *plan, gf_source *source, gf_sink *sink,
-                                gf_report *report, gf_error *error) {
+/* One image on its way. */
+typedef struct gf_task {
+    gf_source *source;
+    gf_sink *sink;
+    gf_plan *plan;
+    const gf_metadata *metadata; /* for the output; NULL for none */
+    double began;
+} gf_task;
+
+/* What was spent on starting the backend is this image's, if it is the first. */
+static gf_task begin(const gf_engine *engine, gf_report *report) {
+    *report = (gf_report){0};
+    return (gf_task){.began = gf_now() - engine->start_seconds};
+}
+
+/* Chooses a backend, streams, and puts the output in place. */
+static gf_status complete(gf_task *task, gf_engine *engine, const char *name,
+                          const gf_filter *filter, gf_report *report, gf_error *error) {
     gf_stream_job job = {.name = name,
                          .filter = filter,
-                         .plan = plan,
+                         .plan = task->plan,
                          .band_rows = engine->options.band_rows,
                          .max_memory = engine->options.max_memory};
-    double codec = source->cost > sink->cost ? source->cost : sink->cost;
-    gf_status status = gf_engine_choose(engine, plan, codec, &job.backend, &job.state,
+    double codec = task->source->cost > task->sink->cost ? task->source->cost : task->sink->cost;
+    gf_status status = gf_engine_choose(engine, task->plan, codec, &job.backend, &job.state,
                                         report->reason, sizeof report->reason, error);
     if (status)
         return status;
-    report->in = plan->in;
-    report->out = plan->out;
+    report->start_seconds = engine->start_seconds;
+    engine->start_seconds = 0;
+    report->in = task->plan->in;
+    report->out = task->plan->out;
     snprintf(report->backend, sizeof report->backend, "%s", job.backend->name);
     job.backend->describe(job.state, report->device, sizeof report->device);
-    return gf_stream_run(&job, source, sink, report, error);
+    status = gf_stream_run(&job, task->source, task->sink, report, error);
+    if (!status)
+        status = task->sink->ops->finish(task->sink, task->metadata, error);
+    report->total_seconds = gf_now() - task->began;
+    return status;
+}
+
+static void end(gf_task *task) {
+    if (task->sink)
+        task->sink->ops->close(task->sink);
+    if (task->source)
+        task->source->ops->close(task->source);
+    free(task->plan);
 }
 
 gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
@@ -52,37 +80,20 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
         options = &defaults;
     if (!report)
         report = &unread;
-    *report = (gf_report){0};
-    const gf_limits limits = {
-        .max_pixels = options->max_pixels ? options->max_pixels : GF_DEFAULT_MAX_PIXELS,
-        .max_memory = options->max_memory ? options->max_memory : GF_DEFAULT_MAX_MEMORY,
-        .max_chunk = options->max_chunk ? options->max_chunk : GF_DEFAULT_MAX_CHUNK,
-    };
-    const double start = gf_now();
-    gf_source *source = NULL;
-    gf_sink *sink = NULL;
-    gf_plan *plan = NULL;
-    gf_status status = gf_source_open(in_path, &limits, &source, error);
-    if (status)
-        goto done;
-    status = make_plan(filter, settings, &source->format, &plan, error);
-    if (status)
-        goto done;
-    const gf_metadata *metadata = options->strip ? NULL : &source->metadata;
-    status = gf_sink_open(out_path, &plan->out, metadata, options, &sink, error);
-    if (status)
-        goto done;
-    status = stream_through(engine, in_path, filter, plan, source, sink, report, error);
-    if (status)
-        goto done;
-    status = sink->ops->finish(sink, metadata, error);
-    report->total_seconds = gf_now() - start;
-done:
-    if (sink)
-        sink->ops->close(sink);
-    if (source)
-        source->ops->close(source);
-    free(plan);
+    const gf_limits limits = {.max_pixels = options->max_pixels,
+                              .max_memory = options->max_memory,
+                              .max_chunk = options->max_chunk};
+    gf_task task = begin(engine, report);
+    gf_status status = gf_source_open(in_path, &limits, &task.source, error);
+    if (!status)
+        status = make_plan(filter, settings, &task.source->format, &task.plan, error);
+    if (!status && !options->strip)
+        task.metadata = &task.source->metadata;
+    if (!status)
+        status = gf_sink_open(out_path, &task.plan->out, task.metadata, options, &task.sink, error);
+    if (!status)
+        status = complete(&task, engine, in_path, filter, report, error);
+    end(&task);
     return status;
 }
 
@@ -92,30 +103,14 @@ gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter, const gf_set
     gf_report unread;
     if (!report)
         report = &unread;
-    *report = (gf_report){0};
-    const double start = gf_now();
-    gf_source *source = NULL;
-    gf_sink *sink = NULL;
-    gf_plan *plan = NULL;
-    gf_status status = gf_memory_source(format, in, in_stride, &source, error);
-    if (status)
-        goto done;
-    status = make_plan(filter, settings, format, &plan, error);
-    if (status)
-        goto done;
-    status = gf_memory_sink(&plan->out, out, out_stride, &sink, error);
-    if (status)
-        goto done;
-    status = stream_through(engine, "memory", filter, plan, source, sink, report, error);
-    if (status)
-        goto done;
-    status = sink->ops->finish(sink, NULL, error);
-    report->total_seconds = gf_now() - start;
-done:
-    if (sink)
-        sink->ops->close(sink);
-    if (source)
-        source->ops->close(source);
-    free(plan);
+    gf_task task = begin(engine, report);
+    gf_status status = gf_memory_source(format, in, in_stride, &task.source, error);
+    if (!status)
+        status = make_plan(filter, settings, format, &task.plan, error);
+    if (!status)
+        status = gf_memory_sink(&task.plan->out, out, out_stride, &task.sink, error);
+    if (!status)
+        status = complete(&task, engine, "memory", filter, report, error);
+    end(&task);
     return status;
 }

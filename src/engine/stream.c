@@ -72,8 +72,8 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
     uint64_t rows = height;
     if (!wish.whole_image) {
         rows = job->band_rows ? job->band_rows : wish.bytes / out->in_stride;
-        if (rows < 2 * plan->halo && !job->band_rows)
-            rows = 2 * plan->halo;
+        if (rows < 2 * plan->halo * wish.chunks && !job->band_rows)
+            rows = 2 * plan->halo * wish.chunks;
         if (rows < 1)
             rows = 1;
     }

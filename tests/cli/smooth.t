@@ -39,10 +39,10 @@ $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 $ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)/# \1/g'
 > v.png: 768x512 RGB u8 by cpu (2 threads, portable) in # s, # MP/s
 >   auto: expected # s on cpu, # s on cuda with # s start-up
->   16 bands of 32 rows; decoding # s, encoding # s, waiting for the backend # s
+>   16 bands of 32 rows; starting # s, decoding # s, encoding # s, waiting for the backend # s
 $ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)/# \1/g'
 > w.png: 768x512 RGB u8 by golden (1 thread, scalar) in # s, # MP/s
->   1 band of 512 rows; decoding # s, encoding # s, waiting for the backend # s
+>   1 band of 512 rows; starting # s, decoding # s, encoding # s, waiting for the backend # s
 # No device, no silent substitute: exit 3 and a reason.
 $ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 2>&1 | sed -E 's/(cuda: ).*/\1reason/'; exit ${PIPESTATUS[0]}
 > gpufilter: cuda: reason
