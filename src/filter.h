@@ -9,7 +9,7 @@
 #ifndef GF_FILTER_H
 #define GF_FILTER_H
 
-#include "engine/isa.h"
+#include "isa.h"
 #include "image.h"
 
 /* Parameters resolved once, on the host, for one image format. Every filter's own plan begins with

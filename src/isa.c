@@ -1,4 +1,4 @@
-#include "engine/isa.h"
+#include "isa.h"
 
 #include "gpufilter.h"
 
