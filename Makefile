@@ -61,7 +61,6 @@ ifneq ($(NVCC),)
   CUDA_LIBS := $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a \
     $(CUDA_ROOT)/targets/$(MACHINE)-linux/lib/libcudart_static.a /usr/lib/$(MACHINE)-linux-gnu/libcudart_static.a)) \
     $(shell $(CC) -print-file-name=libstdc++.a) -ldl -lrt
-  INCLUDES += -isystem $(CUDA_ROOT)/include
 endif
 
 # ---- files ----------------------------------------------------------------------------------------
@@ -92,8 +91,11 @@ help: ## List what can be made
 # ---- objects --------------------------------------------------------------------------------------
 
 # Rewritten only when the flags change, so that everything is rebuilt exactly then.
-CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS)
-$(shell mkdir -p $(BUILD); printf '%s\n' '$(CONFIG)' | cmp -s - $(BUILD)/config || printf '%s\n' '$(CONFIG)' >$(BUILD)/config)
+CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS)
+$(BUILD)/config: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
+FORCE:
 
 $(OBJ)/%.o: %.c $(BUILD)/config
 	@mkdir -p $(@D)
@@ -107,6 +109,14 @@ $(OBJ)/%.$(1).o: %.c $(BUILD)/config
 	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(ISA_$(1)) $$(DEFINES) $$(CPPFLAGS) $$(INCLUDES) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
+
+# stb counts on int arithmetic that wraps.
+$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
+
+# The only C file that calls CUDA by itself. (/usr/include may not be named again: its place matters.)
+ifneq ($(NVCC),)
+$(OBJ)/tests/test_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+endif
 
 # The program sees the public header and its own folder, nothing else of the library.
 $(CLI_O): INCLUDES := -I$(BUILD)/include
@@ -191,7 +201,8 @@ golden: all tests ## Write the golden digests and pictures anew (by the golden b
 samples: $(BUILD)/draw ## Draw the sample pictures anew
 	$(BUILD)/draw samples
 
-install: all ## Install program, library, header and pkg-config file under DESTDIR/PREFIX
+# What was built is what gets installed: root's PATH may lack the nvcc that it was built with.
+install: $(if $(wildcard $(BUILD)/gpufilter),,all) ## Install program, library, header and pkg-config file under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/gpufilter $(DESTDIR)$(PREFIX)/bin/gpufilter
 	install -m 644 src/gpufilter.h $(DESTDIR)$(PREFIX)/include/gpufilter.h
@@ -202,7 +213,7 @@ install: all ## Install program, library, header and pkg-config file under DESTD
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
 	  'Requires.private: libpng zlib' 'Libs: -L$${libdir} -lgpufilter' \
-	  'Libs.private: -lm -pthread$(if $(NVCC), -L$(patsubst %/,%,$(dir $(firstword $(CUDA_LIBS)))) -lcudart_static -lstdc++ -ldl -lrt)' \
+	  "Libs.private: -lm -pthread$$(sed -n 's/.* -DGF_WITH_CUDA.*/ -lcudart_static -lstdc++ -ldl -lrt/p' $(BUILD)/config)" \
 	  'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/gpufilter.pc
 
 uninstall: ## Remove what install put there

@@ -163,7 +163,8 @@ gf_status grow_host(void **memory, size_t *have, size_t want, gf_error *error) {
     return gf_cuda_check(result, "pinned memory", error);
 }
 
-gf_status grow_device(void **memory, size_t *have, size_t want, gf_error *error) {
+gf_status grow_device(void **memory, size_t *have, size_t want, cudaStream_t stream,
+                      gf_error *error) {
     if (want <= *have)
         return GF_OK;
     cudaFree(*memory);
@@ -173,7 +174,7 @@ gf_status grow_device(void **memory, size_t *have, size_t want, gf_error *error)
     // Rows are copied back with the padding between them, which must not be another program's
     // memory.
     if (!status)
-        status = gf_cuda_check(cudaMemset(*memory, 0, want), "device memory", error);
+        status = gf_cuda_check(cudaMemsetAsync(*memory, 0, want, stream), "device memory", error);
     *have = status ? 0 : want;
     return status;
 }
@@ -192,7 +193,8 @@ gf_status prepare_place(Place *place, int device, const Run *run, gf_error *erro
     for (int i = 0; i < 2 && !status; i++)
         status = grow_host(&place->host[i], &place->host_size[i], sizes[i], error);
     for (int i = 0; i < 3 && !status; i++)
-        status = grow_device(&place->memory[i], &place->memory_size[i], sizes[i], error);
+        status =
+            grow_device(&place->memory[i], &place->memory_size[i], sizes[i], place->stream, error);
     return status;
 }
 

@@ -16,7 +16,8 @@ static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_e
     if (result == cudaSuccess)
         return GF_OK;
     cudaGetLastError();
-    return gf_fail(error, GF_FAILED, "cuda: %s: %s", what, cudaGetErrorString(result));
+    return gf_fail(error, GF_FAILED, "cuda: %s: %s; use --backend cpu", what,
+                   cudaGetErrorString(result));
 }
 
 // ---- samples ------------------------------------------------------------------------------------

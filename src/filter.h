@@ -9,8 +9,8 @@
 #ifndef GF_FILTER_H
 #define GF_FILTER_H
 
-#include "isa.h"
 #include "image.h"
+#include "isa.h"
 
 /* Parameters resolved once, on the host, for one image format. Every filter's own plan begins with
  * this head; every backend reads the same plan. */
@@ -18,7 +18,8 @@ typedef struct gf_plan {
     gf_format in, out;
     uint64_t
         halo; /* rows above and below an output row that the filter reads, clipped to the image */
-    double cost; /* estimated nanoseconds an input sample takes one CPU core */
+    uint64_t golden_bytes; /* memory that the golden function takes, at most */
+    double cost;           /* estimated nanoseconds an input sample takes one CPU core */
 } gf_plan;
 
 /* The fast CPU implementation. It is called for some rows at a time, from many threads at once. */

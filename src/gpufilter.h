@@ -133,7 +133,8 @@ typedef struct gf_engine gf_engine;
 
 typedef struct gf_engine_options {
     const char *backend; /* "auto" (NULL), "golden", "cpu" or "cuda" */
-    const char *devices; /* CUDA devices: "0", "0,2", "all"; NULL: device 0 */
+    const char *devices; /* CUDA devices: "0", "0,2", "all"; NULL: device 0 if CUDA runs. Naming
+                          * them with "auto" asks for CUDA, with "golden" or "cpu" is GF_USAGE */
     const char *simd;    /* "auto" (NULL) or one of gf_simd_names() */
     uint32_t threads;    /* CPU worker threads; 0: one a core */
     uint64_t band_rows;  /* rows a band; 0: chosen from the row size */

@@ -61,7 +61,9 @@ static gf_status refuse(const gf_param *param, const char *text, gf_error *error
         snprintf(want, sizeof want, "must be a number from %g to %g", param->min, param->max);
         break;
     case GF_PARAM_SIZE:
-        snprintf(want, sizeof want, "must be a number of bytes, such as 512M or 4G");
+        snprintf(want, sizeof want,
+                 "must be a whole number from %.0f to %.0f; K, M, G and T stand for powers of 1024",
+                 param->min, param->max);
         break;
     case GF_PARAM_CHOICE:
         join_choices(param->choices, names, sizeof names);

@@ -47,13 +47,15 @@ cases() {
 
 if [ "${2:-}" = write ]; then
     while read -r -a words; do
-        echo "$(digest golden "${words[@]}")  ${words[*]}"
-    done < <(cases) >$manifest.new && mv $manifest.new $manifest
+        sum=$(digest golden "${words[@]}") || exit 1
+        echo "$sum  ${words[*]}"
+    done < <(cases) >$manifest.new || exit 1
+    mv $manifest.new $manifest
     for picture in "${pictures[@]}"; do
         read -r -a words <<<"$picture"
         # shellcheck disable=SC2046
         "$gpufilter" "${words[1]}" --backend golden --force -c 9 $(options "${words[@]:3}") \
-            "samples/${words[2]}" "golden/${words[0]}"
+            "samples/${words[2]}" "golden/${words[0]}" || exit 1
     done
     echo "wrote $(wc -l <$manifest) digests and ${#pictures[@]} pictures in golden/"
     exit

@@ -28,9 +28,9 @@ for test in "$build"/tests/test_*; do
     grep -hE '^SKIP|samples compared' "$log/$name"
 done
 
-for script in tests/golden.sh tests/transcripts.sh tests/library.sh; do
+for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh; do
     start=$SECONDS
-    "$script" "$build" >"$log/$(basename "$script")" 2>&1
+    timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?
     read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' \
         "$log/$(basename "$script")" | tail -n 1)

@@ -106,18 +106,21 @@ static void one_engine_many_images(void **state) {
     if (gf_engine_open(&options, &cuda, &error))
         fail_msg("%s", error.message);
     options.backend = "golden";
+    options.devices = NULL;
     assert_int_equal(gf_engine_open(&options, &golden, &error), GF_OK);
     test_random random = {99};
     for (int i = 0; i < 40; i++) {
         gf_format format = test_format(&random);
         test_image in = test_image_new(format, 0), want = test_image_new(format, 0);
         test_image got = test_image_new(format, 0);
+        gf_report report;
         test_fill(&in, TEST_UNIFORM, &random);
         if (gf_run_memory(golden, filter, settings, &format, in.rows.data, in.stride,
                           want.rows.data, want.stride, NULL, &error) ||
             gf_run_memory(cuda, filter, settings, &format, in.rows.data, in.stride, got.rows.data,
-                          got.stride, NULL, &error))
+                          got.stride, &report, &error))
             fail_msg("%s", error.message);
+        assert_string_equal(report.backend, "cuda");
         assert_true(test_same(&want, &got, "one engine, many images"));
         test_image_free(&in);
         test_image_free(&want);

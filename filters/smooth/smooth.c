@@ -101,6 +101,9 @@ static const char *const cases[] = {
 #define COST_FIXED 0.5
 #define COST_TAP 0.04
 
+/* Further down the weighted samples lose digits as subnormals, and the factors overflow. */
+#define LEAST_WEIGHT_KEPT 1e-30
+
 static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_smooth_plan *plan = (gf_smooth_plan *)head;
     uint64_t stages = gf_settings_list(settings, "stages");
@@ -119,15 +122,17 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->gain = 1;
     plan->inner_factor = plan->end_factor = 1;
     if (plan->keep_brightness) {
-        if (!(plan->weight > 0))
-            return gf_fail(
-                error, GF_USAGE,
-                "--keep-brightness: needs a --weight above 0, nothing brings black back");
+        if (!(plan->weight >= LEAST_WEIGHT_KEPT))
+            return gf_fail(error, GF_USAGE,
+                           "--keep-brightness: cannot undo a --weight below %g; use a larger one",
+                           LEAST_WEIGHT_KEPT);
         double w = plan->weight;
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
     }
     head->out = head->in;
+    head->golden_bytes =
+        (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
     head->halo = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + (plan->smooth ? 1 : 0);
     double pass = COST_FIXED + COST_TAP * (2.0 * plan->radius + 1);
     head->cost = plan->axis == GF_SMOOTH_XY ? 2 * pass : pass;

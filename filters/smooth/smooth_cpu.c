@@ -18,7 +18,7 @@ static const gf_smooth_simd *const simd_levels[GF_ISA_COUNT] = {
 };
 
 #define ROW_STRIP_SAMPLES 2048    /* outputs of one strip of a row: its three buffers fit in L1 */
-#define COLUMN_STRIP_FLOATS 65536 /* inputs of one strip of columns: 256 KiB, within L2 */
+#define COLUMN_STRIP_FLOATS 32768 /* inputs of one strip of columns: 128 KiB, within L2 */
 #define COLUMN_STRIP_MIN 64       /* samples; below, cache lines are wasted */
 #define COLUMN_STRIP_MAX 1024
 

@@ -16,7 +16,10 @@ static void on_signal(int signal_number) {
 }
 
 static void catch_signals(void) {
-    static const int fatal[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};
+    /* Whatever ends the process by default and is not the work of SIGKILL. */
+    static const int fatal[] = {SIGHUP,  SIGINT,  SIGTERM,   SIGPIPE, SIGQUIT, SIGALRM,
+                                SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU, SIGABRT,
+                                SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGTRAP, SIGSYS};
     struct sigaction action = {.sa_handler = on_signal,
                                .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
     sigfillset(&action.sa_mask);

@@ -16,8 +16,7 @@ static gf_param common[] = {
      .letter = 'd',
      .type = GF_PARAM_TEXT,
      .metavar = "LIST",
-     .help = "CUDA devices that share the work: 0, 0,2 or all",
-     .fallback = "0"},
+     .help = "CUDA devices that share the work, and so the cuda backend: 0, 0,2 or all"},
     {.name = "threads",
      .letter = 'j',
      .type = GF_PARAM_INT,
@@ -60,7 +59,7 @@ static gf_param common[] = {
     {.name = "max-memory",
      .type = GF_PARAM_SIZE,
      .metavar = "SIZE",
-     .help = "most memory one image may take",
+     .help = "most memory for the bands of an image, and for one that must be held whole",
      .fallback = "4G",
      .min = 1,
      .max = 1e18},
@@ -76,7 +75,7 @@ static gf_param common[] = {
      .metavar = "SIZE",
      .help = "most bytes of one metadata chunk of an input",
      .fallback = "16M",
-     .min = 1,
+     .min = 1024,
      .max = 2147483647},
     {.name = "quiet", .letter = 'q', .type = GF_PARAM_FLAG, .help = "say nothing but errors"},
     {.name = "verbose",
@@ -129,7 +128,7 @@ static gf_status set(const gf_match *option, const char *value, const char *next
         return gf_settings_set(option->settings, option->param->name, value, error);
     if (!value) {
         if (!next)
-            return gf_cli_fail(error, GF_USAGE, "--%s: needs a value: %s", option->param->name,
+            return gf_cli_fail(error, GF_USAGE, "--%s: needs a value (%s)", option->param->name,
                                option->param->metavar);
         value = next;
         ++*used;

@@ -27,6 +27,7 @@ typedef struct gf_job {
 typedef struct gf_band_wish {
     bool whole_image; /* one band: the whole image */
     uint64_t bytes;   /* of input a band, about */
+    uint64_t extra;   /* bytes it takes beside the bands */
     uint32_t slots;   /* bands in flight */
     uint32_t chunks; /* parts of a band that work at once; with a halo each should be high enough */
 } gf_band_wish;

@@ -72,6 +72,8 @@ static void cpu_describe(const void *state, char *text, size_t size) {
 static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
     uint64_t bytes = (512u << 10) + (uint64_t)cpu->threads * (64u << 10);
+    if (bytes > 2u << 20)
+        bytes = 2u << 20;
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;

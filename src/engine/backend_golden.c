@@ -26,8 +26,8 @@ static void golden_describe(const void *state, char *text, size_t size) {
 }
 
 static gf_band_wish golden_wish(const void *state, const gf_plan *plan) {
-    (void)state, (void)plan;
-    return (gf_band_wish){.whole_image = true, .slots = 1};
+    (void)state;
+    return (gf_band_wish){.whole_image = true, .slots = 1, .extra = plan->golden_bytes};
 }
 
 static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, void **out,

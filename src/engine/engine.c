@@ -54,8 +54,13 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
         if (strcmp(names[i], name) == 0)
             which = i;
     gf_status status = GF_OK;
+    if (which == 0 && engine->options.devices)
+        which = 1 + CUDA;
     if (which < 0)
         status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
+    else if (engine->options.devices && which != 1 + CUDA)
+        status =
+            gf_fail(error, GF_USAGE, "--device: the %s backend has none; use --backend cuda", name);
     else if (which > 0) {
         status = start(engine, which - 1, error);
         engine->named = backends[which - 1];
@@ -77,6 +82,16 @@ void gf_engine_close(gf_engine *engine) {
     free(engine);
 }
 
+static gf_status use(gf_engine *engine, int which, const gf_backend **backend, void **state,
+                     gf_error *error) {
+    gf_status status = start(engine, which, error);
+    if (status)
+        return status;
+    *backend = backends[which];
+    *state = engine->states[which];
+    return GF_OK;
+}
+
 gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_cost,
                            const gf_backend **backend, void **state, char *reason, size_t size,
                            gf_error *error) {
@@ -94,10 +109,14 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_
         else
             snprintf(reason, size, "%.180s", refused.message);
     }
-    gf_status status = start(engine, which, error);
-    if (status)
-        return status;
-    *backend = backends[which];
-    *state = engine->states[which];
-    return GF_OK;
+    return use(engine, which, backend, state, error);
+}
+
+bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
+                         size_t size, const gf_error *error) {
+    if (engine->named || *backend == backends[CPU])
+        return false;
+    snprintf(reason, size, "%.180s", error->message);
+    gf_error ignored;
+    return use(engine, CPU, backend, state, &ignored) == GF_OK;
 }

@@ -4,11 +4,11 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/thread.h"
 #include "error.h"
 
 struct gf_pool {
@@ -57,18 +57,13 @@ gf_status gf_pool_open(uint32_t threads, gf_pool **out, gf_error *error) {
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->queued, NULL);
     pthread_cond_init(&pool->finished, NULL);
-    /* Signals are the main thread's: a handler must not run where locks may be held. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = 0;
     for (uint32_t i = 0; i < threads && !failed; i++) {
         pool->workers[i].pool = pool;
         pool->workers[i].index = i;
-        failed = pthread_create(&pool->workers[i].thread, NULL, work_loop, &pool->workers[i]);
+        failed = gf_thread_start(&pool->workers[i].thread, work_loop, &pool->workers[i]);
         pool->threads += !failed;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
         gf_pool_close(pool);
         return gf_fail(error, GF_FAILED, "cpu: cannot start %u threads: %s; use fewer --threads",

@@ -50,13 +50,20 @@ static gf_status complete(gf_task *task, gf_engine *engine, const char *name,
                                         report->reason, sizeof report->reason, error);
     if (status)
         return status;
-    report->start_seconds = engine->start_seconds;
-    engine->start_seconds = 0;
     report->in = task->plan->in;
     report->out = task->plan->out;
+    gf_error own = {0};
+    status = gf_stream_run(&job, task->source, task->sink, report, &own);
+    if (status && report->bands == 0 &&
+        gf_engine_fall_back(engine, &job.backend, &job.state, report->reason, sizeof report->reason,
+                            &own))
+        status = gf_stream_run(&job, task->source, task->sink, report, &own);
+    if (status && error)
+        *error = own;
+    report->start_seconds = engine->start_seconds;
+    engine->start_seconds = 0;
     snprintf(report->backend, sizeof report->backend, "%s", job.backend->name);
     job.backend->describe(job.state, report->device, sizeof report->device);
-    status = gf_stream_run(&job, task->source, task->sink, report, error);
     if (!status)
         status = task->sink->ops->finish(task->sink, task->metadata, error);
     report->total_seconds = gf_now() - task->began;

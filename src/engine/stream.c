@@ -4,18 +4,15 @@
  * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
  * share 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous
  * piece of memory to everyone after it. */
-#define _GNU_SOURCE /* pthread_sigmask */
-
 #include "engine/stream.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
+#include "engine/thread.h"
 #include "error.h"
 
 typedef struct gf_stream {
@@ -47,12 +44,17 @@ static size_t aligned_row(const gf_format *format) {
 
 /* ---- geometry -------------------------------------------------------------------------------- */
 
-static bool fits(const gf_job *job, uint64_t budget) {
+/* Do the bands and `extra` bytes beside them keep to a budget? */
+static bool fits(const gf_job *job, uint64_t extra, uint64_t budget) {
     uint64_t in, out, all;
     return !__builtin_mul_overflow(job->in_rows, job->in_stride, &in) &&
            !__builtin_mul_overflow(job->out_rows, job->out_stride, &out) &&
-           !__builtin_mul_overflow(in + out, job->slots, &all) && all <= budget;
+           !__builtin_mul_overflow(in + out, job->slots, &all) && extra <= budget &&
+           all <= budget - extra;
 }
+
+/* What the ring may grow to for the sake of a halo. */
+#define RING_BYTES (UINT64_C(48) << 20)
 
 static void set_rows(gf_job *job, uint64_t rows, uint64_t height) {
     job->out_rows = min(rows, height);
@@ -72,13 +74,20 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
     uint64_t rows = height;
     if (!wish.whole_image) {
         rows = job->band_rows ? job->band_rows : wish.bytes / out->in_stride;
-        if (rows < 2 * plan->halo * wish.chunks && !job->band_rows)
-            rows = 2 * plan->halo * wish.chunks;
         if (rows < 1)
             rows = 1;
     }
     set_rows(out, rows, height);
-    while (!fits(out, job->max_memory)) {
+    /* With a halo a low band reads more rows than it computes: one as high as keeps every thread
+     * busy without that, while the ring stays small. */
+    if (!wish.whole_image && !job->band_rows)
+        for (uint64_t most = 2 * wish.chunks; most > 0 && rows < most * plan->halo; most--) {
+            set_rows(out, most * plan->halo, height);
+            if (fits(out, 0, RING_BYTES))
+                break;
+            set_rows(out, rows > plan->halo ? rows : plan->halo, height);
+        }
+    while (!fits(out, wish.extra, job->max_memory)) {
         if (out->slots > 2)
             out->slots--;
         else if (!wish.whole_image && !job->band_rows && out->out_rows > 1)
@@ -204,18 +213,6 @@ static void write_bands(gf_stream *stream) {
     }
 }
 
-static gf_status start_reader(gf_stream *stream, pthread_t *reader) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(reader, NULL, read_bands, stream);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        return gf_fail(stream->error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
-                       strerror(failed));
-    return GF_OK;
-}
-
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
                         gf_report *report, gf_error *error) {
     gf_stream stream = {
@@ -224,8 +221,6 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     if (status)
         return status;
     stream.bands = (job->plan->in.height - 1) / stream.geometry.out_rows + 1;
-    report->band_rows = stream.geometry.out_rows;
-    report->bands = stream.bands;
     stream.slots = calloc(stream.geometry.slots, sizeof *stream.slots);
     if (!stream.slots)
         return gf_fail_memory(error, job->name, stream.geometry.slots * sizeof *stream.slots,
@@ -237,11 +232,16 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
         free(stream.slots);
         return status;
     }
+    report->band_rows = stream.geometry.out_rows;
+    report->bands = stream.bands;
     pthread_mutex_init(&stream.lock, NULL);
     pthread_cond_init(&stream.moved, NULL);
     pthread_t reader;
-    status = start_reader(&stream, &reader);
-    if (!status) {
+    int failed = gf_thread_start(&reader, read_bands, &stream);
+    if (failed) {
+        status =
+            gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", job->name, strerror(failed));
+    } else {
         write_bands(&stream);
         pthread_join(reader, NULL);
         report->compute_seconds += stream.submit_seconds;

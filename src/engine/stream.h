@@ -16,7 +16,8 @@ typedef struct gf_stream_job {
 } gf_stream_job;
 
 /* Takes the whole image from source through the backend to sink; the sink is not finished. Fills
- * the report's bands and times. */
+ * the report's bands and times. After a failure with report->bands at 0 the backend could not
+ * begin: neither source nor sink was touched. */
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
                         gf_report *report, gf_error *error);
 

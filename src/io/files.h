@@ -25,6 +25,8 @@ typedef struct gf_input {
 gf_status gf_input_open(gf_input *input, const char *path, gf_error *error);
 /* Reads up to size bytes; fewer only at the end of the file. *got is how many. */
 gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error);
+/* The next byte, or EOF at the end or on an error (ferror then says which). */
+int gf_input_byte(gf_input *input);
 /* Reads exactly size bytes at an offset of a regular file; the stream position stays. A file that
  * ends before is an error. */
 gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* fopen's "e" and 64-bit pread */
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,8 +17,17 @@ static gf_status fail_read(const gf_input *input, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(cause));
 }
 
-/* fread that goes on after an interrupting signal. Fewer than size bytes: end of file, or *cause is
- * set. */
+/* Is the failure one that goes away by waiting: a signal came, or a pipe without blocking is empty?
+ * Waits, if so. */
+static bool can_retry(FILE *file, int cause) {
+    struct pollfd wait = {.fd = fileno(file), .events = POLLIN};
+
+    if (cause == EAGAIN && poll(&wait, 1, -1) < 0 && errno != EINTR)
+        return false;
+    return cause == EAGAIN || cause == EINTR;
+}
+
+/* fread that waits where it must. Fewer than size bytes: end of file, or *cause is set. */
 static size_t read_stream(FILE *file, unsigned char *data, size_t size, int *cause) {
     size_t got = 0;
 
@@ -27,7 +37,7 @@ static size_t read_stream(FILE *file, unsigned char *data, size_t size, int *cau
         got += fread(data + got, 1, size - got, file);
         if (got == size || feof(file))
             break;
-        if (errno != EINTR) {
+        if (!can_retry(file, errno)) {
             *cause = errno != 0 ? errno : EIO;
             break;
         }
@@ -95,6 +105,24 @@ gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, g
     *got = peeked + read_stream(input->file, bytes + peeked, size - peeked, &cause);
     input->offset += *got;
     return cause != 0 ? fail_read(input, cause, error) : GF_OK;
+}
+
+int gf_input_byte(gf_input *input) {
+    unsigned char byte;
+    int cause;
+    int c;
+
+    if (input->head_used < input->head_size) {
+        c = input->head[input->head_used++];
+    } else {
+        c = getc_unlocked(input->file);
+        if (c == EOF && !feof(input->file)) {
+            clearerr(input->file);
+            c = read_stream(input->file, &byte, 1, &cause) == 1 ? byte : EOF;
+        }
+    }
+    input->offset += c != EOF;
+    return c;
 }
 
 gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,

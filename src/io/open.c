@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "error.h"
 #include "io/kinds.h"
@@ -161,7 +162,10 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
         }
         return GF_OK;
     }
+    struct stat info;
     *kind = find_kind(strcmp(path, "-") == 0 ? "png" : ending(path));
+    if (*kind == NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
     if (*kind == NULL) {
         return gf_fail(error, GF_USAGE,
                        "%s: cannot tell the format from this name; use a known ending such as "

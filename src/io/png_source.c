@@ -71,9 +71,11 @@ static void PNGCBAPI on_warning(png_structp png, png_const_charp message) {
     bool idat = strncmp(message, "IDAT", 4) == 0;
     bool trns = strncmp(message, "tRNS", 4) == 0;
 
+    /* Where the image has an alpha channel of its own, a tRNS beside it says nothing; of a key with
+     * too many bits the low ones count. */
+    if (trns && strstr(message, "with alpha") == NULL && strstr(message, "out-of-range") == NULL)
+        on_error(png, message);
     if (strstr(message, "CRC error") != NULL) {
-        if (trns)
-            on_error(png, message);
         memcpy(source->bad_chunk, message, 4);
     } else if (!idat && (strstr(message, TOO_LARGE) != NULL || strstr(message, NO_ROOM) != NULL)) {
         on_error(png, message);
@@ -97,7 +99,8 @@ static void PNGCBAPI on_read(png_structp png, png_bytep data, size_t size) {
  * name says that this is safe (PNG's safe-to-copy bit). Chunks about the old representation (bKGD,
  * hIST, sBIT, sPLT, APNG's frames) are not safe to copy. */
 static bool is_carried(const png_byte name[5]) {
-    static const char *const listed[] = {"iCCP", "sRGB", "gAMA", "cHRM", "cICP", "tIME"};
+    static const char *const listed[] = {"iCCP", "sRGB", "gAMA", "cHRM",
+                                         "cICP", "mDCV", "cLLI", "tIME"};
 
     for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
         if (memcmp(name, listed[i], 4) == 0)
@@ -146,7 +149,7 @@ static gf_status read_header(png_source *source, gf_error *error) {
     /* libpng parses some metadata unless told that it does not know it. */
     static const png_byte carried[] =
         "iCCP\0sRGB\0gAMA\0cHRM\0pHYs\0eXIf\0tEXt\0zTXt\0iTXt\0tIME\0"
-        "oFFs\0bKGD\0hIST\0sBIT\0sPLT\0pCAL\0sCAL";
+        "cICP\0mDCV\0cLLI\0oFFs\0bKGD\0hIST\0sBIT\0sPLT\0pCAL\0sCAL";
     png_structp png = source->png;
 
     if (setjmp(png_jmpbuf(png)) != 0)

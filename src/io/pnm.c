@@ -1,5 +1,3 @@
-#define _POSIX_C_SOURCE 200809L /* getc_unlocked */
-
 #include "io/pnm.h"
 
 #include <errno.h>
@@ -17,26 +15,13 @@ enum { WORD_BYTES = 64, LINE_BYTES = 256 };
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* One byte, or EOF at the end or on an error (see fail_end). */
-static int next_byte(gf_input *input) {
-    int c;
-
-    if (input->head_used < input->head_size) {
-        c = input->head[input->head_used++];
-    } else {
-        c = getc_unlocked(input->file);
-    }
-    input->offset += c != EOF;
-    return c;
-}
-
 /* One character; a comment reads as the newline that ends it. */
 static int next_char(gf_input *input) {
-    int c = next_byte(input);
+    int c = gf_input_byte(input);
 
     if (c == '#') {
         do {
-            c = next_byte(input);
+            c = gf_input_byte(input);
         } while (c != '\n' && c != '\r' && c != EOF);
     }
     return c;
@@ -209,7 +194,7 @@ static gf_status read_line(gf_input *input, char line[LINE_BYTES], char **text, 
     size_t length = 0;
     int c;
 
-    while ((c = next_byte(input)) != '\n') {
+    while ((c = gf_input_byte(input)) != '\n') {
         if (c == EOF)
             return fail_end(input, error);
         if (length == LINE_BYTES - 1 && line[0] != '#')
@@ -306,8 +291,8 @@ gf_status gf_pnm_read_header(gf_input *input, const gf_limits *limits, gf_pnm_he
     gf_status status;
 
     *header = (gf_pnm_header){.format.channels = 1, .pfm_scale = 1.0};
-    (void)next_byte(input); /* the P, which the caller saw */
-    kind = next_byte(input);
+    (void)gf_input_byte(input); /* the P, which the caller saw */
+    kind = gf_input_byte(input);
     header->plain = kind == '2' || kind == '3';
     if (kind == '3' || kind == '6' || kind == 'F')
         header->format.channels = 3;

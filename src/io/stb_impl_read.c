@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* stb counts on int arithmetic that wraps. */
-#pragma GCC optimize("wrapv")
 /* Reported at the end of the file: a pop would come before that. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic push

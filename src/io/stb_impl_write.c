@@ -3,8 +3,6 @@
 /* stb allocates only one row, for HDR, and does not check that it got it: the caller gives it. */
 static _Thread_local void *row_scratch;
 
-/* Its JPEG writer shifts bits out of an int. */
-#pragma GCC optimize("wrapv")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"

@@ -27,7 +27,7 @@ $ gpufilter smooth --radius=two samples/scene.png out.png
 ! gpufilter: --radius 'two': must be an integer from 0 to 127
 [2]
 $ gpufilter smooth --radius
-! gpufilter: --radius: needs a value: R
+! gpufilter: --radius: needs a value (R)
 [2]
 $ gpufilter smooth --unknown samples/scene.png out.png
 ! gpufilter: --unknown: no such option; see 'gpufilter smooth --help'
@@ -48,7 +48,7 @@ $ gpufilter smooth --stages smooth,blur samples/scene.png out.png
 ! gpufilter: --stages 'smooth,blur': must be a comma-separated list of enhance, blur or smooth, each once, in this order
 [2]
 $ gpufilter smooth --keep-brightness --weight 0 samples/scene.png out.png
-! gpufilter: --keep-brightness: needs a --weight above 0, nothing brings black back
+! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
 [2]
 $ gpufilter smooth --backend gpu samples/scene.png out.png
 ! gpufilter: --backend 'gpu': must be auto, golden, cpu or cuda
@@ -57,8 +57,23 @@ $ gpufilter smooth --format jpeg2000 samples/scene.png out.png
 ! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga or hdr
 [2]
 $ gpufilter smooth --max-memory lots samples/scene.png out.png
-! gpufilter: --max-memory 'lots': must be a number of bytes, such as 512M or 4G
+! gpufilter: --max-memory 'lots': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
 [2]
+$ gpufilter smooth --max-pixels 0 samples/scene.png out.png
+! gpufilter: --max-pixels '0': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+[2]
+$ gpufilter smooth --max-chunk 4G samples/scene.png out.png
+! gpufilter: --max-chunk '4G': must be a whole number from 1024 to 2147483647; K, M, G and T stand for powers of 1024
+[2]
+$ gpufilter smooth --keep-brightness --weight 1e-39 samples/scene.png out.png
+! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
+[2]
+$ gpufilter smooth --backend cpu --device 0 samples/scene.png out.png
+! gpufilter: --device: the cpu backend has none; use --backend cuda
+[2]
+$ gpufilter smooth samples/scene.png samples
+! gpufilter: samples: is a folder; name a file in it
+[1]
 $ ls
 > samples
 # Files: exit 1, one line, what was there stays, no litter.
@@ -90,8 +105,8 @@ $ gpufilter smooth samples/scene.png text.png/out.png
 ! gpufilter: text.png/out.png: cannot open: Not a directory
 [1]
 $ gpufilter smooth samples/scene.png .
-! gpufilter: .: cannot tell the format from this name; use a known ending such as .png, or --format
-[2]
+! gpufilter: .: is a folder; name a file in it
+[1]
 $ echo precious >kept.png; gpufilter smooth samples/scene.png kept.png
 ! gpufilter: kept.png: exists already; use --force to replace it
 [1]

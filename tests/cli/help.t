@@ -48,8 +48,8 @@ $ gpufilter help smooth
 > Options of every filter:
 >   -b, --backend NAME      who computes: the one expected to finish first, or a
 >                           named one (auto, golden, cpu, cuda; default auto)
->   -d, --device LIST       CUDA devices that share the work: 0, 0,2 or all
->                           (default 0)
+>   -d, --device LIST       CUDA devices that share the work, and so the cuda
+>                           backend: 0, 0,2 or all
 >   -j, --threads N         CPU threads that compute; 0: one a core (0 to 1024;
 >                           default 0)
 >       --simd LEVEL        vector instructions of the cpu backend (auto,
@@ -63,7 +63,8 @@ $ gpufilter help smooth
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal
->       --max-memory SIZE   most memory one image may take (default 4G)
+>       --max-memory SIZE   most memory for the bands of an image, and for one
+>                           that must be held whole (default 4G)
 >       --max-pixels N      most pixels an input may have (default 64G)
 >       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
 >                           16M)

@@ -33,6 +33,8 @@ $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1
 $ cp samples/scene.png same.png; gpufilter smooth --force same.png same.png; cmp same.png out.png
 $ cp samples/scene.png real.png; ln -s real.png link.png; gpufilter smooth --force link.png link.png; cmp real.png out.png; readlink link.png
 > real.png
+# A pipe that does not block is waited for.
+$ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL, fcntl(STDIN, F_GETFL, 0) | O_NONBLOCK); exec @ARGV' gpufilter smooth - slow.png; cmp slow.png out.png
 # Devices are written to, never replaced.
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
