@@ -8,6 +8,7 @@ build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit
+ulimit -c 0
 passed=0 failed=0
 
 for signal in HUP INT QUIT PIPE ALRM TERM USR1 USR2 XCPU; do
