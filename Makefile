@@ -46,6 +46,15 @@ endif
 ifeq ($(CUDA)$(NVCC),1)
   $(error CUDA=1 but no nvcc: put it on PATH or set CUDA_HOME)
 endif
+WITHOUT := $(if $(filter 0,$(CUDA)),CUDA=0,no nvcc here)
+ifeq ($(CUDA),auto)
+  ifneq ($(NVCC),)
+    ifneq ($(shell .ci/nvcc-works $(NVCC) $(BUILD)),yes)
+      WITHOUT := $(NVCC) cannot compile, see $(BUILD)/nvcc-works.log
+      NVCC :=
+    endif
+  endif
+endif
 ifneq ($(NVCC),)
   DEFINES += -DGF_WITH_CUDA
   CUDA_ROOT := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
@@ -83,7 +92,7 @@ SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
 all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Build the program and the library
 	@$(if $(SAN),,ln -sf $(BUILD)/gpufilter gpufilter)
-	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(if $(filter 0,$(CUDA)),CUDA=0,no nvcc here))"
+	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))"
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
@@ -95,7 +104,7 @@ CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFL
 $(BUILD)/config: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
-FORCE:
+.PHONY: FORCE
 
 $(OBJ)/%.o: %.c $(BUILD)/config
 	@mkdir -p $(@D)
@@ -130,13 +139,13 @@ $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 
-$(BUILD)/libgpufilter.a: $(LIB_O)
+$(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(LIB_O)
 
-$(BUILD)/libgpufilter.so: $(LIB_O)
+$(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
 $(BUILD)/gpufilter: $(CLI_O) $(BUILD)/libgpufilter.a

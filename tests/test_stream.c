@@ -208,6 +208,50 @@ static void auto_weighs_the_start_up(void **state) {
     assert_true(gf_auto_wants_cuda(&plan, 0, 2, true, reason, sizeof reason));
 }
 
+/* A backend that cannot begin is replaced under auto, never where it was asked for. */
+static void only_auto_falls_back(void **state) {
+    (void)state;
+    gf_error error = {GF_FAILED, "cuda: device memory: out of memory"};
+    char reason[64];
+    void *backend_state = NULL;
+    gf_engine *engine = NULL;
+    const gf_backend *backend = &gf_backend_golden;
+    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    assert_true(
+        gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
+    assert_ptr_equal(backend, &gf_backend_cpu);
+    assert_non_null(backend_state);
+    assert_string_equal(reason, error.message);
+    assert_false(
+        gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
+    gf_engine_close(engine);
+    gf_engine_options options = {.backend = "golden"};
+    backend = &gf_backend_golden;
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_false(
+        gf_engine_fall_back(engine, &backend, &backend_state, reason, sizeof reason, &error));
+    gf_engine_close(engine);
+}
+
+/* A source and a sink tell auto what they cost; without that every filter would look like the
+ * slowest part of a job. */
+static void png_costs_something(void **state) {
+    (void)state;
+    const char *path = "samples/cutout.png";
+    gf_source *source = NULL;
+    gf_sink *sink = NULL;
+    gf_error error = {0};
+    if (gf_source_open(path, NULL, &source, &error))
+        fail_msg("%s", error.message);
+    gf_file_options options = {.format = "png"};
+    if (gf_sink_open("/dev/null", &source->format, NULL, &options, &sink, &error))
+        fail_msg("%s", error.message);
+    assert_true(source->cost > 0);
+    assert_true(sink->cost > 0);
+    sink->ops->close(sink);
+    source->ops->close(source);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_once_in_order),
@@ -216,6 +260,8 @@ int main(void) {
         cmocka_unit_test(memory_bounds_the_bands),
         cmocka_unit_test(golden_is_one_band),
         cmocka_unit_test(auto_weighs_the_start_up),
+        cmocka_unit_test(only_auto_falls_back),
+        cmocka_unit_test(png_costs_something),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

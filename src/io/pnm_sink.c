@@ -10,6 +10,9 @@
 #include "io/kinds.h"
 #include "io/limits.h"
 
+/* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
+#define ENCODE_COST 1.0
+
 typedef struct pnm_sink {
     gf_sink base;
     gf_output *output;
@@ -107,6 +110,7 @@ static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_si
     if (sink == NULL)
         return gf_fail_memory(error, name, sizeof *sink, "a sink");
     sink->base.ops = &ops;
+    sink->base.cost = ENCODE_COST;
     sink->output = setup->output;
     sink->format = *setup->format;
     if (sink->format.type == GF_U16) {

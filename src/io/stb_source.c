@@ -16,6 +16,9 @@
  * header, and stb's guessing reads that much without asking. */
 enum { FIRST_PIECE = 1 << 16, LEAST_BYTES = 19 };
 
+/* Nanoseconds a sample: a JPEG, about. For the choice of a backend. */
+#define DECODE_COST 10.0
+
 typedef struct stb_source {
     gf_source base;
     unsigned char *pixels;
@@ -203,6 +206,7 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     if (source == NULL)
         return gf_fail_memory(error, input->name, sizeof *source, "a source");
     source->base.ops = &ops;
+    source->base.cost = DECODE_COST;
     gf_metadata_init(&source->base.metadata);
     status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
     if (status == GF_OK) {
