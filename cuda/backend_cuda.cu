@@ -145,7 +145,6 @@ gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
     (void)plan;
     gf_band_wish wish = {};
     wish.bytes = BAND_BYTES;
-    wish.chunks = 1;
     wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->count);
     return wish;
 }

@@ -6,6 +6,7 @@
 #include "smooth/smooth.h"
 
 #define SHARED_BYTES_LIMIT (48 * 1024) // what a block has on every device without asking
+#define BLOCKS_A_PROCESSOR 8           // of 256 threads: as many as are at home on one
 #define ROW_PIECE_SAMPLES 1024
 #define COLUMN_PIECE_ROWS 64
 
@@ -22,7 +23,11 @@ static size_t general_shared(int length, int radius, int lanes) {
 template <typename Tin, typename Tout>
 static void launch_general(const gf_general_args &a, cudaStream_t stream) {
     const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length * a.across;
-    const uint64_t most = 132 * 8 * 4; // a few waves; each block then overlaps its pieces
+    // One wave: each block then works through several pieces, loading one while it blurs another.
+    int device = 0, processors = 1;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    const uint64_t most = static_cast<uint64_t>(processors) * BLOCKS_A_PROCESSOR;
     const unsigned blocks = static_cast<unsigned>(pieces < most ? pieces : most);
     smooth_general<Tin, Tout>
         <<<blocks, GF_GENERAL_THREADS, general_shared(a.length, a.radius, a.lanes), stream>>>(a);

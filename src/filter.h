@@ -22,13 +22,15 @@ typedef struct gf_plan {
     double cost;           /* estimated nanoseconds an input sample takes one CPU core */
 } gf_plan;
 
-/* The fast CPU implementation. It is called for some rows at a time, from many threads at once. */
+/* The fast CPU implementation. Many threads share a band: each computes some parts of it, cut as
+ * the filter likes, by rows or by columns. */
 typedef struct gf_filter_cpu {
-    /* Bytes of scratch that one thread needs for calls of at most out_rows rows. */
-    size_t (*scratch_bytes)(const gf_plan *plan, uint64_t out_rows);
-    /* Computes all rows of out; in holds at least these and their halo. */
-    void (*run)(const gf_plan *plan, const gf_rows *in, const gf_rows *out, void *scratch,
-                gf_isa isa);
+    /* Bytes of scratch that one thread needs. */
+    size_t (*scratch_bytes)(const gf_plan *plan);
+    /* Computes part `part` of `parts` of the rows of out (all of them together are all of it); in
+     * holds at least these rows and their halo. */
+    void (*run)(const gf_plan *plan, const gf_rows *in, const gf_rows *out, uint32_t part,
+                uint32_t parts, void *scratch, gf_isa isa);
 } gf_filter_cpu;
 
 /* The CUDA implementation: the same on device memory, queued on a stream. */

@@ -27,9 +27,9 @@ static void *to_device(const void *data, size_t size) {
     return memory;
 }
 
-static void band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
+static void band_of_format(const gf_filter *filter, const char *text, uint64_t seed,
+                           gf_format format, bool whole) {
     test_random random = {seed};
-    gf_format format = test_format(&random);
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
@@ -47,8 +47,10 @@ static void band_on_device(const gf_filter *filter, const char *text, uint64_t s
     unsigned char *device_in = to_device(in.memory, in.size);
     unsigned char *device_out = to_device(got.memory, got.size);
     gf_rows out = got.rows, from = in.rows;
-    out.y0 = test_below(&random, format.height);
-    out.rows = 1 + test_below(&random, format.height - out.y0);
+    if (!whole) {
+        out.y0 = test_below(&random, format.height);
+        out.rows = 1 + test_below(&random, format.height - out.y0);
+    }
     out.data = device_out + (gf_row(&got.rows, out.y0) - got.memory);
     from.y0 = out.y0 < plan->halo ? 0 : out.y0 - plan->halo;
     uint64_t end = out.y0 + out.rows + plan->halo;
@@ -82,6 +84,11 @@ static void band_on_device(const gf_filter *filter, const char *text, uint64_t s
     free(plan);
 }
 
+static void band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
+    test_random random = {seed};
+    band_of_format(filter, text, seed, test_format(&random), false);
+}
+
 static void bands_stay_inside(void **state) {
     (void)state;
     if (!test_has_cuda())
@@ -91,6 +98,21 @@ static void bands_stay_inside(void **state) {
         for (size_t c = 0; gf_filter_at(f)->cases[c]; c++)
             for (uint64_t round = 0; round < rounds; round++)
                 band_on_device(gf_filter_at(f), gf_filter_at(f)->cases[c], 1 + round * 6151 + c);
+}
+
+/* So many pieces that every block of the general kernel has several to work through: its two
+ * buffers take turns, which small images never make them do. */
+static void blocks_work_through_many_pieces(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const char *const cases[] = {"radius=8", "radius=40 keep-brightness",
+                                        "tile=100 radius=2", "axis=y radius=5",
+                                        "axis=xy radius=20"};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        gf_format format = {1500 + 77 * c, 1600, (uint32_t)(1 + c % 4), (gf_type)(c % 3)};
+        band_of_format(gf_filter_find("smooth"), cases[c], 12345 + c, format, true);
+    }
 }
 
 /* Pinned buffers are kept from image to image and grow: large after small after large. */
@@ -139,6 +161,10 @@ static void bands_stay_inside(void **state) {
     skip();
 }
 
+static void blocks_work_through_many_pieces(void **state) {
+    bands_stay_inside(state);
+}
+
 static void one_engine_many_images(void **state) {
     bands_stay_inside(state);
 }
@@ -161,6 +187,7 @@ static void no_silent_substitute(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bands_stay_inside),
+        cmocka_unit_test(blocks_work_through_many_pieces),
         cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
     };

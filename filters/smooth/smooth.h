@@ -47,9 +47,9 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
 gf_status gf_smooth_golden(const gf_plan *plan, const gf_rows *in, const gf_rows *out,
                            gf_error *error);
 
-size_t gf_smooth_cpu_scratch(const gf_plan *plan, uint64_t out_rows);
-void gf_smooth_cpu(const gf_plan *plan, const gf_rows *in, const gf_rows *out, void *scratch,
-                   gf_isa isa);
+size_t gf_smooth_cpu_scratch(const gf_plan *plan);
+void gf_smooth_cpu(const gf_plan *plan, const gf_rows *in, const gf_rows *out, uint32_t part,
+                   uint32_t parts, void *scratch, gf_isa isa);
 
 extern const gf_filter_cuda gf_smooth_cuda;
 

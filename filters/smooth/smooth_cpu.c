@@ -21,6 +21,7 @@ static const gf_smooth_simd *const simd_levels[GF_ISA_COUNT] = {
 #define COLUMN_STRIP_FLOATS 32768 /* inputs of one strip of columns: 128 KiB, within L2 */
 #define COLUMN_STRIP_MIN 64       /* samples; below, cache lines are wasted */
 #define COLUMN_STRIP_MAX 1024
+#define COLUMN_ROWS_MIN 64
 
 static uint64_t reach(const gf_smooth_plan *plan) {
     return plan->radius + (plan->smooth ? 1 : 0);
@@ -140,10 +141,15 @@ static size_t row_floats(const gf_smooth_plan *plan) {
     return ROW_STRIP_SAMPLES + (size_t)(2 * reach(plan) + 1) * GF_MAX_CHANNELS + GF_SMOOTH_PAD;
 }
 
-/* Pixels in one strip of columns for bands of out_rows rows. */
-static uint64_t column_pixels(const gf_smooth_plan *plan, uint64_t out_rows) {
-    uint64_t rows = out_rows + 2 * reach(plan);
-    uint64_t lanes = COLUMN_STRIP_FLOATS / rows;
+/* Rows of a strip of columns that are computed at a time: enough not to load mostly halo. */
+static uint64_t column_rows(const gf_smooth_plan *plan) {
+    uint64_t rows = 2 * reach(plan);
+    return rows > COLUMN_ROWS_MIN ? rows : COLUMN_ROWS_MIN;
+}
+
+/* Pixels in a strip of columns. */
+static uint64_t column_pixels(const gf_smooth_plan *plan) {
+    uint64_t lanes = COLUMN_STRIP_FLOATS / (column_rows(plan) + 2 * reach(plan));
     if (lanes < COLUMN_STRIP_MIN)
         lanes = COLUMN_STRIP_MIN;
     if (lanes > COLUMN_STRIP_MAX)
@@ -151,10 +157,9 @@ static uint64_t column_pixels(const gf_smooth_plan *plan, uint64_t out_rows) {
     return lanes / GF_MAX_CHANNELS;
 }
 
-/* Never less for more rows: a short last band must fit in the scratch of a full one. */
-static size_t column_floats(const gf_smooth_plan *plan, uint64_t out_rows) {
-    uint64_t floats = (out_rows + 2 * reach(plan)) * COLUMN_STRIP_MIN;
-    return (size_t)(floats > COLUMN_STRIP_FLOATS ? floats : COLUMN_STRIP_FLOATS) + GF_SMOOTH_PAD;
+static size_t column_floats(const gf_smooth_plan *plan) {
+    uint64_t rows = column_rows(plan) + 2 * reach(plan);
+    return (size_t)(rows * column_pixels(plan) * GF_MAX_CHANNELS) + GF_SMOOTH_PAD;
 }
 
 static float *take(float **scratch, size_t floats) {
@@ -171,11 +176,11 @@ static gf_buffers take_buffers(float **scratch, size_t floats) {
     return buffers;
 }
 
-size_t gf_smooth_cpu_scratch(const gf_plan *head, uint64_t out_rows) {
+size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     size_t floats = 3 * (row_floats(plan) + 15);
     if (plan->axis != GF_SMOOTH_X)
-        floats += 3 * (column_floats(plan, out_rows) + 15);
+        floats += 3 * (column_floats(plan) + 15);
     return floats * sizeof(float);
 }
 
@@ -195,11 +200,13 @@ static const float *row_strip(const gf_smooth_plan *plan, const gf_smooth_simd *
 }
 
 static void filter_rows(const gf_smooth_plan *plan, const gf_smooth_simd *simd, const gf_rows *in,
-                        const gf_rows *out, float *scratch) {
+                        const gf_rows *out, uint32_t part, uint32_t parts, float *scratch) {
     const gf_format *format = &plan->head.in;
     const size_t pixel_bytes = format->channels * gf_type_bytes(format->type);
     gf_buffers buffers = take_buffers(&scratch, row_floats(plan));
-    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
+    const uint64_t first = out->y0 + out->rows * part / parts;
+    const uint64_t last = out->y0 + out->rows * (part + 1) / parts;
+    for (uint64_t y = first; y < last; y++) {
         const unsigned char *src = gf_row(in, y);
         unsigned char *dst = gf_row(out, y);
         gf_span span;
@@ -234,19 +241,21 @@ static void load_strip_row(const gf_smooth_plan *plan, const gf_smooth_simd *sim
 }
 
 static void filter_columns(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                           const gf_rows *in, const gf_rows *out, float *scratch) {
+                           const gf_rows *in, const gf_rows *out, uint32_t part, uint32_t parts,
+                           float *scratch) {
     const gf_format *format = &plan->head.in;
     const size_t channels = format->channels;
     const size_t pixel_bytes = channels * gf_type_bytes(format->type);
-    const uint64_t strip = column_pixels(plan, out->rows);
+    const uint64_t strip = min(column_pixels(plan), (format->width - 1) / parts + 1);
+    const uint64_t end = out->y0 + out->rows;
     gf_buffers row_buffers = take_buffers(&scratch, row_floats(plan));
-    gf_buffers buffers = take_buffers(&scratch, column_floats(plan, out->rows));
-    for (uint64_t x0 = 0; x0 < format->width; x0 += strip) {
+    gf_buffers buffers = take_buffers(&scratch, column_floats(plan));
+    for (uint64_t x0 = part * strip; x0 < format->width; x0 += parts * strip) {
         const uint64_t pixels = min(strip, format->width - x0);
         const size_t lanes = (size_t)pixels * channels;
         gf_span span;
-        for (uint64_t s = out->y0; s < out->y0 + out->rows; s = span.e) {
-            span = span_of(plan, format->height, s, out->y0 + out->rows);
+        for (uint64_t s = out->y0; s < end; s = span.e) {
+            span = span_of(plan, format->height, s, min(end, s + column_rows(plan)));
             for (uint64_t y = span.load_s; y < span.load_e; y++)
                 load_strip_row(plan, simd, gf_row(in, y), x0, pixels, &row_buffers,
                                buffers.loaded + (y - span.load_s) * lanes);
@@ -261,11 +270,11 @@ static void filter_columns(const gf_smooth_plan *plan, const gf_smooth_simd *sim
     }
 }
 
-void gf_smooth_cpu(const gf_plan *head, const gf_rows *in, const gf_rows *out, void *scratch,
-                   gf_isa isa) {
+void gf_smooth_cpu(const gf_plan *head, const gf_rows *in, const gf_rows *out, uint32_t part,
+                   uint32_t parts, void *scratch, gf_isa isa) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     if (plan->axis == GF_SMOOTH_X)
-        filter_rows(plan, simd_levels[isa], in, out, scratch);
+        filter_rows(plan, simd_levels[isa], in, out, part, parts, scratch);
     else
-        filter_columns(plan, simd_levels[isa], in, out, scratch);
+        filter_columns(plan, simd_levels[isa], in, out, part, parts, scratch);
 }

@@ -29,7 +29,6 @@ typedef struct gf_band_wish {
     uint64_t bytes;   /* of input a band, about */
     uint64_t extra;   /* bytes it takes beside the bands */
     uint32_t slots;   /* bands in flight */
-    uint32_t chunks; /* parts of a band that work at once; with a halo each should be high enough */
 } gf_band_wish;
 
 typedef struct gf_backend {

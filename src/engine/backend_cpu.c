@@ -1,5 +1,5 @@
-/* The cpu backend: every band is cut into chunks of rows for a pool of threads; chunks of several
- * bands may be under way at once. */
+/* The cpu backend: every band is cut into parts for a pool of threads; parts of several bands may
+ * be under way at once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct gf_cpu {
 typedef struct gf_cpu_run {
     gf_cpu *cpu;
     gf_job job;
-    uint64_t chunk_rows;
+    uint32_t parts;         /* of a band */
     unsigned char *scratch; /* one piece a thread */
     size_t scratch_bytes;   /* of a piece */
     struct gf_cpu_slot {
@@ -28,7 +28,7 @@ typedef struct gf_cpu_run {
 } gf_cpu_run;
 
 #define MAX_THREADS 1024u
-#define SLOTS 4u
+#define PART_BYTES (UINT64_C(16) << 10)
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
     gf_cpu *cpu = calloc(1, sizeof *cpu);
@@ -67,7 +67,7 @@ static void cpu_describe(const void *state, char *text, size_t size) {
              gf_simd_names()[1 + cpu->isa]);
 }
 
-/* Enough that every thread has a chunk worth waking up for, little enough to stay in the cache; of
+/* Enough that every thread has a part worth waking up for, little enough to stay in the cache; of
  * a small image a sixteenth, so that decoding and encoding overlap there too. */
 static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
@@ -77,15 +77,13 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    return (gf_band_wish){.bytes = bytes, .slots = SLOTS, .chunks = (cpu->threads - 1) / SLOTS + 1};
+    return (gf_band_wish){.bytes = bytes, .slots = 4};
 }
 
-/* A chunk lower than both its halos would load more rows than it computes. */
-static uint64_t chunk_rows(const gf_cpu *cpu, const gf_job *job) {
-    uint64_t rows = (job->out_rows + cpu->threads - 1) / cpu->threads;
-    if (rows < 2 * job->plan->halo)
-        rows = 2 * job->plan->halo;
-    return rows < job->out_rows ? rows : job->out_rows;
+/* As many parts as threads, unless they would be too small to be worth a thread's while. */
+static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
+    uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
+    return parts < cpu->threads ? (uint32_t)parts : cpu->threads;
 }
 
 static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
@@ -96,8 +94,8 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
         return gf_fail_memory(error, "cpu", sizeof *run, "a run");
     run->cpu = cpu;
     run->job = *job;
-    run->chunk_rows = chunk_rows(cpu, job);
-    run->scratch_bytes = job->filter->cpu.scratch_bytes(job->plan, run->chunk_rows);
+    run->parts = count_parts(cpu, job);
+    run->scratch_bytes = job->filter->cpu.scratch_bytes(job->plan);
     run->scratch_bytes = (run->scratch_bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
     run->scratch = aligned_alloc(GF_ROW_ALIGN, run->scratch_bytes * cpu->threads);
     gf_status status =
@@ -112,16 +110,10 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     return GF_OK;
 }
 
-static void run_chunk(void *context, uint32_t task, uint32_t thread) {
+static void run_part(void *context, uint32_t task, uint32_t thread) {
     const struct gf_cpu_slot *place = context;
     const gf_cpu_run *run = place->run;
-    const gf_slot *slot = place->slot;
-    uint64_t first = task * run->chunk_rows;
-    gf_rows out = slot->out;
-    out.y0 += first;
-    out.data += (size_t)first * out.stride;
-    out.rows = slot->out.rows - first < run->chunk_rows ? slot->out.rows - first : run->chunk_rows;
-    run->job.filter->cpu.run(run->job.plan, &slot->in, &out,
+    run->job.filter->cpu.run(run->job.plan, &place->slot->in, &place->slot->out, task, run->parts,
                              run->scratch + thread * run->scratch_bytes, run->cpu->isa);
 }
 
@@ -131,9 +123,9 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     struct gf_cpu_slot *place = &run->slots[slot->index];
     place->run = run;
     place->slot = slot;
-    place->work.run = run_chunk;
+    place->work.run = run_part;
     place->work.context = place;
-    place->work.count = (uint32_t)((slot->out.rows + run->chunk_rows - 1) / run->chunk_rows);
+    place->work.count = run->parts;
     gf_pool_submit(run->cpu->pool, &place->work);
     return GF_OK;
 }

@@ -78,11 +78,11 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
             rows = 1;
     }
     set_rows(out, rows, height);
-    /* With a halo a low band reads more rows than it computes: one as high as keeps every thread
-     * busy without that, while the ring stays small. */
-    if (!wish.whole_image && !job->band_rows)
-        for (uint64_t most = 2 * wish.chunks; most > 0 && rows < most * plan->halo; most--) {
-            set_rows(out, most * plan->halo, height);
+    /* With a halo a low band copies more rows than it computes: twice the halo's height is better,
+     * as long as the ring stays small, and once is the least. */
+    for (uint64_t times = 2; times > 0 && !wish.whole_image && !job->band_rows; times--)
+        if (rows < times * plan->halo) {
+            set_rows(out, times * plan->halo, height);
             if (fits(out, 0, RING_BYTES))
                 break;
             set_rows(out, rows > plan->halo ? rows : plan->halo, height);

@@ -13,7 +13,7 @@
 #include "io/limits.h"
 
 /* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
-#define ENCODE_COST 1.0
+#define ENCODE_COST 0.3
 
 typedef struct pfm_sink {
     gf_sink base;

@@ -11,7 +11,7 @@
 #include "io/limits.h"
 
 /* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
-#define ENCODE_COST 1.0
+#define ENCODE_COST 0.3
 
 typedef struct pnm_sink {
     gf_sink base;

@@ -12,7 +12,7 @@
 #include "io/pnm.h"
 
 /* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
-#define DECODE_COST 1.0
+#define DECODE_COST 0.3
 
 typedef struct pnm_source {
     gf_source base;

@@ -55,7 +55,7 @@ $ gpufilter help smooth
 >       --simd LEVEL        vector instructions of the cpu backend (auto,
 >                           portable, avx2, avx512; default auto)
 >       --band-rows N       rows that travel together; 0: chosen from their size
->                           (0 to 2147483647; default 0)
+>                           (golden takes all) (0 to 2147483647; default 0)
 >       --format FORMAT     format of the output, instead of what its name says
 >                           (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga, hdr)
 >   -c, --compression LEVEL PNG: zlib level, from stored to slowest (0 to 9;
