@@ -90,10 +90,11 @@ static void keep_scales_ends_apart(void **state) {
     assert_floats(out, in, 1);
 }
 
-static void run_golden(const char *parameters, const test_image *in, const test_image *out) {
+static void run_on(const char *backend, const char *parameters, const test_image *in,
+                   const test_image *out) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, parameters);
-    gf_engine_options options = {.backend = "golden"};
+    gf_engine_options options = {.backend = backend};
     gf_engine *engine = NULL;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error) ||
@@ -102,6 +103,10 @@ static void run_golden(const char *parameters, const test_image *in, const test_
         fail_msg("%s", error.message);
     gf_engine_close(engine);
     gf_settings_free(settings);
+}
+
+static void run_golden(const char *parameters, const test_image *in, const test_image *out) {
+    run_on("golden", parameters, in, out);
 }
 
 static void published_check(void **state) {
@@ -114,9 +119,13 @@ static void published_check(void **state) {
     }
     const uint32_t first_in[] = {0x00000000, 0x3f8147ae, 0x400147ae}; /* 0 1.01 2.02 */
     assert_memory_equal(in.rows.data, first_in, sizeof first_in);
-    run_golden("tile=256", &in, &out);
     const uint32_t want[] = {0x3fd54fe1, 0x40155184, 0x40599409};
-    assert_memory_equal(out.rows.data, want, sizeof want);
+    const char *const backends[] = {"golden", "cpu", test_has_cuda() ? "cuda" : "auto"};
+    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+        memset(out.rows.data, 0, sizeof want);
+        run_on(backends[i], "tile=256", &in, &out);
+        assert_memory_equal(out.rows.data, want, sizeof want);
+    }
     test_image_free(&in);
     test_image_free(&out);
 }

@@ -16,6 +16,9 @@ $ gpufilter smooth - out2.png <samples/scene.png; cmp out.png out2.png
 $ gpufilter smooth samples/scene.png - | cmp - out.png
 $ cat samples/scene.png | gpufilter smooth --format ppm - - | head -n 3 | strings | head -n 2
 > 768 512
+$ for backend in golden cpu; do gpufilter smooth --backend $backend --tile 256 --format pfm samples/ramp.pfm - | tail -c 4096 | od -An -tx4 -N 12; done
+>  3fd54fe1 40155184 40599409
+>  3fd54fe1 40155184 40599409
 $ cat samples/ramp.pfm | gpufilter smooth --tile 256 --format pfm - - | tail -c 4096 | od -An -tx4 -N 12
 >  3fd54fe1 40155184 40599409
 # Every backend, thread count, SIMD level and band height: the same bytes.
