@@ -1,8 +1,8 @@
-# gpufilter. `make help` lists what can be made. Needs GNU make and a C11 compiler; CUDA is optional.
+# gpufilter. `make help` lists what can be made. Needs GNU make and gcc or clang; CUDA is optional.
 
 ## Variables
 ##   CUDA=auto|0|1        auto builds the CUDA backend where nvcc is (on PATH or in CUDA_HOME)
-##   SAN=address,undefined  or SAN=thread: build with sanitizers, apart from the ordinary build
+##   SAN=LIST             build with sanitizers, apart from the ordinary build: address,undefined or thread
 ##   BUILD=DIR            where everything is built (build/)
 ##   V=1                  show the commands
 ##   PREFIX, DESTDIR      where `make install` puts things (/usr/local)
@@ -11,7 +11,6 @@ SAN ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
 CUDA_HOME ?= /usr/local/cuda
-empty :=
 comma := ,
 BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 

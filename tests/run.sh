@@ -9,7 +9,7 @@ mkdir -p "$log"
 passed=0 failed=0 skipped=0
 
 count() { # FILE WORD: the number in cmocka's or a script's last "WORD N" or "N WORD" line
-    sed -n "s/^\[  $2  \] \([0-9]*\) test.*/\1/p" "$1" | tail -n 1
+    sed -n "s/^\[  $2 *\] \([0-9]*\) test.*/\1/p" "$1" | tail -n 1
 }
 
 for test in "$build"/tests/test_*; do

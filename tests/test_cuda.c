@@ -115,6 +115,29 @@ static void blocks_work_through_many_pieces(void **state) {
     }
 }
 
+/* Wider than any counter that is narrower than it should be, and taller than a grid. */
+static void wide_and_tall(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const struct {
+        const char *parameters;
+        gf_format format;
+    } images[] = {
+        {"", {3000017, 3, 1, GF_U8}},
+        {"keep-brightness", {1000003, 2, 3, GF_U16}},
+        {"radius=100", {2000001, 2, 1, GF_U16}},
+        {"tile=1000 radius=9", {700001, 2, 4, GF_U8}},
+        {"axis=xy radius=3", {400009, 9, 2, GF_F32}},
+        {"", {5, 70001, 3, GF_U8}},
+        {"axis=y", {3, 200003, 1, GF_U16}},
+        {"axis=xy radius=30", {7, 131101, 1, GF_U8}},
+    };
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
+        band_of_format(gf_filter_find("smooth"), images[i].parameters, 777 + i, images[i].format,
+                       true);
+}
+
 /* Pinned buffers are kept from image to image and grow: large after small after large. */
 static void one_engine_many_images(void **state) {
     (void)state;
@@ -165,6 +188,10 @@ static void blocks_work_through_many_pieces(void **state) {
     bands_stay_inside(state);
 }
 
+static void wide_and_tall(void **state) {
+    bands_stay_inside(state);
+}
+
 static void one_engine_many_images(void **state) {
     bands_stay_inside(state);
 }
@@ -186,9 +213,8 @@ static void no_silent_substitute(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_stay_inside),
-        cmocka_unit_test(blocks_work_through_many_pieces),
-        cmocka_unit_test(one_engine_many_images),
+        cmocka_unit_test(bands_stay_inside),    cmocka_unit_test(blocks_work_through_many_pieces),
+        cmocka_unit_test(wide_and_tall),        cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,10 +46,11 @@ static size_t aligned_row(const gf_format *format) {
 
 /* Do the bands and `extra` bytes beside them keep to a budget? */
 static bool fits(const gf_job *job, uint64_t extra, uint64_t budget) {
-    uint64_t in, out, all;
+    uint64_t in, out, both, all;
     return !__builtin_mul_overflow(job->in_rows, job->in_stride, &in) &&
            !__builtin_mul_overflow(job->out_rows, job->out_stride, &out) &&
-           !__builtin_mul_overflow(in + out, job->slots, &all) && extra <= budget &&
+           !__builtin_add_overflow(in, out, &both) &&
+           !__builtin_mul_overflow(both, job->slots, &all) && extra <= budget &&
            all <= budget - extra;
 }
 
