@@ -320,6 +320,54 @@ static void names_what_is_damaged(void **state) {
     assert_message(&error, "x.png: not an image that gpufilter reads");
 }
 
+/* Metadata that is damaged must not be lost in silence: the whole command fails, wherever the chunk
+ * stands, unless metadata is not wanted. */
+static void damaged_metadata_is_told(void **state) {
+    static const struct {
+        png_extra extra;
+        bool carried;
+    } cases[] = {
+        {{"iCCP", 0, "x\0\0profile", 10, true}, true},
+        {{"tEXt", 2, "late\0text", 9, true}, true},
+        {{"gAMA", 0, "\0\0\xb1\x8f", 4, false}, true}, /* not damaged: no failure */
+        {{"bKGD", 1, "\0\0", 2, true}, false}, /* about the old pixels: not carried anyway */
+    };
+    const gf_filter *filter = gf_filter_find("smooth");
+    const gf_filter_info *info = gf_filter_describe(filter);
+    gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    gf_engine *engine = NULL;
+
+    (void)state;
+    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const png_spec spec = {
+            .width = 5, .height = 5, .depth = 8, .extras = &cases[i].extra, .extra_count = 1};
+        bool fails = cases[i].carried && cases[i].extra.bad_checksum;
+        gf_file_options options = {.force = true};
+        png_bytes file;
+        gf_error error = {0};
+
+        png_make(&spec, &file, NULL, NULL);
+        put_bytes(in_folder("x.png"), file.data, file.size);
+        free(file.data);
+        gf_status status = gf_run_file(engine, filter, settings, in_folder("x.png"),
+                                       in_folder("y.png"), &options, NULL, &error);
+        assert_int_equal(status, fails ? GF_FAILED : GF_OK);
+        if (fails) {
+            assert_message(&error, cases[i].extra.name);
+            assert_message(&error, "--strip");
+            assert_int_equal(count_files(false), 1); /* no output, no litter */
+        }
+        options.strip = true;
+        status = gf_run_file(engine, filter, settings, in_folder("x.png"), in_folder("y.png"),
+                             &options, NULL, &error);
+        assert_int_equal(status, GF_OK);
+        unlink(in_folder("y.png"));
+    }
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+}
+
 static void refuses_unknown_critical_chunks(void **state) {
     const png_extra extra = {"ABCD", 1, "x", 1, false};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
@@ -391,6 +439,7 @@ int main(void) {
         cmocka_unit_test_teardown(reports_truncation_everywhere, empty_folder),
         cmocka_unit_test_teardown(reports_or_survives_every_flipped_byte, empty_folder),
         cmocka_unit_test_teardown(names_what_is_damaged, empty_folder),
+        cmocka_unit_test_teardown(damaged_metadata_is_told, empty_folder),
         cmocka_unit_test_teardown(refuses_unknown_critical_chunks, empty_folder),
         cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
     };

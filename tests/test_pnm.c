@@ -91,7 +91,7 @@ static void refuses_what_it_cannot_keep(void **state) {
     assert_fails(
         TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\nabc"),
         "DEPTH 3 with TUPLTYPE 'GRAYSCALE'");
-    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nENDHDR\na"), "maxval 0");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nENDHDR\na"), "no MAXVAL");
 }
 
 static void reports_damage(void **state) {

@@ -245,6 +245,11 @@ static void reads_psd(void **state) {
     assert_message(&error, "compressed 16-bit PSD");
     assert_int_equal(load_bytes("x.psd", deep, sizeof deep - 2, NULL, &error), GF_FAILED);
     assert_message(&error, "ends too early");
+    /* A fourth channel: stb would divide the colours by it. */
+    memcpy(packed, deep, sizeof deep);
+    packed[13] = 4;
+    assert_int_equal(load_bytes("x.psd", packed, sizeof packed - 1, NULL, &error), GF_FAILED);
+    assert_message(&error, "three channels");
 }
 
 static void reads_gif(void **state) {
@@ -260,8 +265,26 @@ static void reads_gif(void **state) {
     if (load_image(in_folder("x.gif"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(format.width, 1);
-    assert_int_equal(format.channels, 4);
-    assert_memory_equal(pixels, "\x0a\x14\x1e\xff", 4);
+    assert_int_equal(format.channels, 3); /* no transparent pixel: no alpha */
+    assert_memory_equal(pixels, "\x0a\x14\x1e", 3);
+    free(pixels);
+}
+
+/* A BMP with a negative height has its top row first. */
+static void reads_bmp_top_down(void **state) {
+    static const char bmp[] =
+        "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\1\0\0\0\xfe\xff\xff\xff\1\0\x18\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4\0";
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.bmp"), bmp, sizeof bmp - 1);
+    if (load_image(in_folder("x.bmp"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(format.height, 2);
+    assert_memory_equal(pixels, "\1\2\3\4\5\6", 6);
     free(pixels);
 }
 
@@ -301,6 +324,7 @@ int main(void) {
         cmocka_unit_test_teardown(refuses_overfull_huffman_tables, empty_folder),
         cmocka_unit_test_teardown(reads_psd, empty_folder),
         cmocka_unit_test_teardown(reads_gif, empty_folder),
+        cmocka_unit_test_teardown(reads_bmp_top_down, empty_folder),
         cmocka_unit_test_teardown(goes_by_content_not_by_name, empty_folder),
     };
 

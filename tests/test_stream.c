@@ -163,6 +163,12 @@ static void memory_bounds_the_bands(void **state) {
     assert_int_equal(result.status, GF_OK);
     assert_true(result.report.band_rows <= 8);
     assert_int_equal(result.written, 1000);
+    /* One band would do, but only two smaller ones fit: they need two slots. */
+    result = stream(with_halo, 20, 0, NEVER, NEVER, 5000);
+    assert_int_equal(result.status, GF_OK);
+    assert_int_equal(result.read, 20);
+    assert_int_equal(result.written, 20);
+    assert_true(result.report.bands > 1);
     result = stream(plain, 1000, 0, NEVER, NEVER, 256);
     assert_int_equal(result.status, GF_FAILED);
     assert_non_null(strstr(result.error.message, "--max-memory"));

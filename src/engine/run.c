@@ -37,6 +37,16 @@ static gf_task begin(const gf_engine *engine, gf_report *report) {
     return (gf_task){.began = gf_now() - engine->start_seconds};
 }
 
+/* A profile that is lost changes how the picture looks: that must not pass for success. */
+static gf_status check_metadata(const gf_task *task, const char *name, gf_error *error) {
+    if (!task->metadata || !task->metadata->damaged[0])
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: its %s chunk is damaged; get an intact copy, or leave metadata out with "
+                   "--strip",
+                   name, task->metadata->damaged);
+}
+
 /* Chooses a backend, streams, and puts the output in place. */
 static gf_status complete(gf_task *task, gf_engine *engine, const char *name,
                           const gf_filter *filter, gf_report *report, gf_error *error) {
@@ -64,6 +74,8 @@ static gf_status complete(gf_task *task, gf_engine *engine, const char *name,
     engine->start_seconds = 0;
     snprintf(report->backend, sizeof report->backend, "%s", job.backend->name);
     job.backend->describe(job.state, report->device, sizeof report->device);
+    if (!status)
+        status = check_metadata(task, name, error);
     if (!status)
         status = task->sink->ops->finish(task->sink, task->metadata, error);
     report->total_seconds = gf_now() - task->began;
@@ -96,6 +108,8 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
         status = make_plan(filter, settings, &task.source->format, &task.plan, error);
     if (!status && !options->strip)
         task.metadata = &task.source->metadata;
+    if (!status)
+        status = check_metadata(&task, in_path, error);
     if (!status)
         status = gf_sink_open(out_path, &task.plan->out, task.metadata, options, &task.sink, error);
     if (!status)

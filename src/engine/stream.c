@@ -62,6 +62,11 @@ static void set_rows(gf_job *job, uint64_t rows, uint64_t height) {
     job->in_rows = min(job->out_rows + 2 * job->plan->halo, height);
 }
 
+static uint64_t count_bands(const gf_job *job) {
+    assert(job->out_rows > 0);
+    return (job->plan->in.height - 1) / job->out_rows + 1;
+}
+
 /* Band height and ring size: what the backend wishes, less where memory is short. */
 static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error) {
     const gf_plan *plan = job->plan;
@@ -88,9 +93,13 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
                 break;
             set_rows(out, rows > plan->halo ? rows : plan->halo, height);
         }
-    while (!fits(out, wish.extra, job->max_memory)) {
+    for (uint32_t slots = wish.slots;;) {
+        /* Two bands need two slots: the second one's halo is copied from the first. */
+        out->slots = (uint32_t)min(slots, count_bands(out));
+        if (fits(out, wish.extra, job->max_memory))
+            return GF_OK;
         if (out->slots > 2)
-            out->slots--;
+            slots = out->slots - 1;
         else if (!wish.whole_image && !job->band_rows && out->out_rows > 1)
             set_rows(out, out->out_rows / 2, height);
         else
@@ -99,10 +108,6 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
                            " bytes; raise --max-memory",
                            job->name, out->in_rows, job->max_memory);
     }
-    uint64_t bands = (height - 1) / out->out_rows + 1;
-    if (out->slots > bands)
-        out->slots = (uint32_t)bands;
-    return GF_OK;
 }
 
 /* Which rows band k computes and holds. */
@@ -221,7 +226,7 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     gf_status status = choose_geometry(job, &stream.geometry, error);
     if (status)
         return status;
-    stream.bands = (job->plan->in.height - 1) / stream.geometry.out_rows + 1;
+    stream.bands = count_bands(&stream.geometry);
     stream.slots = calloc(stream.geometry.slots, sizeof *stream.slots);
     if (!stream.slots)
         return gf_fail_memory(error, job->name, stream.geometry.slots * sizeof *stream.slots,

@@ -27,6 +27,7 @@ typedef struct gf_chunk {
 typedef struct gf_metadata {
     gf_chunk *chunks;
     size_t count;
+    char damaged[5];  /* name of a chunk that could not be carried because it is damaged, or "" */
     double pfm_scale; /* magnitude of the scale in a PFM header; 1 elsewhere */
 } gf_metadata;
 

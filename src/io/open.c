@@ -79,7 +79,7 @@ static gf_status open_kind(const gf_input *input, const gf_limits *limits, gf_so
     }
     return gf_fail(error, GF_FAILED,
                    "%s: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "
-                   "TGA, PSD, GIF, HDR)",
+                   "TGA by its name, PSD, GIF, HDR)",
                    input->name);
 }
 

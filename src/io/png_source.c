@@ -119,8 +119,12 @@ static int PNGCBAPI on_chunk(png_structp png, png_unknown_chunkp chunk) {
     memset(source->bad_chunk, 0, 4);
     if ((chunk->name[0] & 0x20) == 0)
         return 0;
-    if (damaged || !is_carried(chunk->name))
+    if (!is_carried(chunk->name))
         return 1;
+    if (damaged) {
+        memcpy(source->base.metadata.damaged, chunk->name, 4);
+        return 1;
+    }
     if ((chunk->location & PNG_AFTER_IDAT) != 0) {
         place = GF_AFTER_IDAT;
     } else if ((chunk->location & PNG_HAVE_PLTE) != 0) {

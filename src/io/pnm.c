@@ -197,7 +197,7 @@ static gf_status read_line(gf_input *input, char line[LINE_BYTES], char **text, 
     while ((c = gf_input_byte(input)) != '\n') {
         if (c == EOF)
             return fail_end(input, error);
-        if (length == LINE_BYTES - 1 && line[0] != '#')
+        if (length == LINE_BYTES - 1 && line[strspn(line, " \t")] != '#')
             return gf_fail(error, GF_FAILED, "%s: a line of its header is too long or damaged",
                            input->name);
         /* Comments may be longer; only their start matters. */
@@ -274,6 +274,9 @@ static gf_status read_pam(gf_input *input, gf_pnm_header *header, gf_error *erro
         if ((status = set_pam_field(input, &fields, key, value, error)) != GF_OK)
             break;
     }
+    if (status == GF_OK && fields.maxval == 0)
+        return gf_fail(error, GF_FAILED, "%s: its header has no MAXVAL; the file is damaged",
+                       input->name);
     if (status != GF_OK ||
         (status = set_maxval(input, fields.maxval, &header->format, error)) != GF_OK ||
         (status = check_tuple(input, &fields, error)) != GF_OK) {

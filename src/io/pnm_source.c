@@ -139,6 +139,24 @@ static void pnm_close(gf_source *base) {
     free(source);
 }
 
+/* Headers that were written as text on Windows end in two characters, of which the format knows
+ * one. Where the file is longer than it should be by just that one, it is no sample. */
+static gf_status skip_line_feed(pnm_source *source, gf_error *error) {
+    const gf_format *format = &source->base.format;
+    unsigned char end[2];
+
+    if (source->header.plain || !source->input.regular ||
+        source->input.size != source->start + format->height * gf_row_bytes(format) + 1) {
+        return GF_OK;
+    }
+    gf_status status = gf_input_read_at(&source->input, end, sizeof end, source->start - 1, error);
+    if (status == GF_OK && end[0] == '\r' && end[1] == '\n') {
+        (void)gf_input_byte(&source->input);
+        source->start++;
+    }
+    return status;
+}
+
 /* A truncated file is told at once where its size is known, not after most of the work. */
 static gf_status check_size(const pnm_source *source, gf_error *error) {
     const gf_format *format = &source->base.format;
@@ -169,6 +187,8 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
         source->base.metadata.pfm_scale = source->header.pfm_scale;
         source->start = source->input.offset;
         status = check_size(source, error);
+        if (status == GF_OK)
+            status = skip_line_feed(source, error);
     }
     if (status != GF_OK) {
         free(source);

@@ -2,6 +2,7 @@
  * are held whole. */
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +91,14 @@ static gf_status read_file(gf_input *input, uint64_t max_memory, unsigned char *
 /* ---- PSD, of which stb says too little --------------------------------------------------------
  */
 
+enum { PSD_RGB = 3, PSD_HEADER_BYTES = 26 };
+
 static uint32_t big32(const unsigned char *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static bool psd_is_deep(const gf_stb_bytes *bytes) {
+    return bytes->size >= PSD_HEADER_BYTES && bytes->data[22] == 0 && bytes->data[23] == 16;
 }
 
 /* Offset of the compression field: after three sections that start with their size. 0 if there is
@@ -107,17 +114,20 @@ static size_t psd_compression_at(const gf_stb_bytes *bytes) {
     return at + 2 <= bytes->size ? (size_t)at : 0;
 }
 
-/* stb makes RGBA of every PSD, the alpha being its own invention where the file has none. Its test
- * for 16 bits looks at the wrong field, and it takes packed 16-bit samples for 8-bit ones. */
-static gf_status check_psd(const gf_stb_bytes *bytes, const char *name, gf_format *format,
-                           int *channels, gf_error *error) {
+/* stb makes RGBA of every PSD, the alpha being its own invention where the file has none, and where
+ * it has one divides the colours by it. Its test for 16 bits looks at the wrong field, and it takes
+ * packed 16-bit samples for 8-bit ones. Left is what it reads as stored: three planes. */
+static gf_status check_psd(const gf_stb_bytes *bytes, const char *name, gf_error *error) {
     const unsigned char *data = bytes->data;
-    bool deep = bytes->size >= 24 && data[22] == 0 && data[23] == 16;
 
-    format->type = deep ? GF_U16 : GF_U8;
-    *channels = (data[12] << 8 | data[13]) < 4 ? 3 : 4;
+    if (bytes->size < PSD_HEADER_BYTES)
+        return GF_OK; /* stb meets the end of the file */
+    if ((data[12] << 8 | data[13]) != 3 || (data[24] << 8 | data[25]) != PSD_RGB) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: only PSD with the three channels of RGB is read; save it as PNG", name);
+    }
     size_t at = psd_compression_at(bytes);
-    if (deep && at != 0 && (data[at] != 0 || data[at + 1] != 0)) {
+    if (psd_is_deep(bytes) && at != 0 && (data[at] != 0 || data[at + 1] != 0)) {
         return gf_fail(error, GF_FAILED,
                        "%s: compressed 16-bit PSD is not read; save it uncompressed or as PNG",
                        name);
@@ -141,6 +151,7 @@ static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_lim
                              gf_format *format, int *channels, gf_error *error) {
     bool hdr = bytes->data[0] == '#';
     bool psd = memcmp(bytes->data, "8BPS", 4) == 0;
+    bool bmp = memcmp(bytes->data, "BM", 2) == 0;
     int width = 0, height = 0, found = 0;
     gf_status status = GF_OK;
 
@@ -148,20 +159,24 @@ static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_lim
         return gf_fail(error, GF_FAILED,
                        "%s: the JPEG is damaged (bad Huffman table); get an intact copy", name);
     }
+    if (psd && (status = check_psd(bytes, name, error)) != GF_OK)
+        return status;
     if (!gf_stb_info(bytes, &width, &height, &found))
         return fail_decode(name, bytes, error);
+    /* A BMP with its top row first says so by a negative height, which stb passes on here only. */
+    if (bmp && height < 0 && height != INT_MIN)
+        height = -height;
     if (width <= 0 || height <= 0 || found < 1 || found > 4) {
         return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
     }
     *format = (gf_format){.width = (uint64_t)width,
                           .height = (uint64_t)height,
                           .channels = (uint32_t)found,
-                          .type = hdr ? GF_F32 : GF_U8};
-    *channels = 0;
-    if (psd)
-        status = check_psd(bytes, name, format, channels, error);
-    if (status == GF_OK)
-        status = gf_check_pixels(format->width, format->height, limits, name, error);
+                          .type = hdr                         ? GF_F32
+                                  : psd && psd_is_deep(bytes) ? GF_U16
+                                                              : GF_U8};
+    *channels = psd ? 3 : 0;
+    status = gf_check_pixels(format->width, format->height, limits, name, error);
     if (status == GF_OK)
         status = gf_format_check(format, name, error);
     if (status == GF_OK) {
@@ -169,6 +184,21 @@ static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_lim
         status = gf_check_memory(held, limits->max_memory, name, "the file and its image", error);
     }
     return status;
+}
+
+/* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */
+static void drop_opaque_alpha(stb_source *source) {
+    gf_format *format = &source->base.format;
+    const size_t count = (size_t)(format->width * format->height);
+    unsigned char *pixels = source->pixels;
+
+    for (size_t i = 0; i < count; i++) {
+        if (pixels[4 * i + 3] != 255)
+            return;
+    }
+    for (size_t i = 0; i < count; i++)
+        memmove(pixels + 3 * i, pixels + 4 * i, 3);
+    format->channels = 3;
 }
 
 static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *limits,
@@ -191,6 +221,8 @@ static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *
     }
     /* The decoded count is the true one: headers may promise an alpha that is not there. */
     format->channels = (uint32_t)(channels != 0 ? channels : found);
+    if (memcmp(bytes->data, "GIF8", 4) == 0)
+        drop_opaque_alpha(source);
     return GF_OK;
 }
 

@@ -90,7 +90,7 @@ $ head -c 20 samples/scene.png >shorter.png; gpufilter smooth shorter.png out.pn
 ! gpufilter: shorter.png: the PNG ends too early; get a complete copy
 [1]
 $ echo 'this is text' >text.png; gpufilter smooth text.png out.png
-! gpufilter: text.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF, HDR)
+! gpufilter: text.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
 [1]
 $ : >empty.png; gpufilter smooth empty.png out.png
 ! gpufilter: empty.png: the file is empty
@@ -147,6 +147,9 @@ $ gpufilter smooth samples/scene.png - --format ppm >/dev/full
 $ gpufilter --help >/dev/full
 ! gpufilter: standard output: No space left on device
 [1]
+# However long the name, the reason is told.
+$ gpufilter smooth $(printf 'a/%.0s' {1..900}) out.png 2>&1 | tail -c 55
+> a/a/a/a/a/a/a/: cannot open: No such file or directory
 # Limits name the option that raises them.
 $ gpufilter smooth --max-pixels 1000 samples/scene.png out.png
 ! gpufilter: samples/scene.png: 768x512 pixels are over the limit of 1000; raise it with --max-pixels

@@ -35,8 +35,8 @@ $ gpufilter help smooth
 >                           default 2)
 >   -w, --weight W          smooth: weight of the sum with each next neighbour (0
 >                           to 100; default 0.6)
->       --stages LIST       which stages run (enhance, blur, smooth; default
->                           enhance,blur,smooth)
+>       --stages LIST       which stages run, comma-separated, in this order
+>                           (enhance, blur, smooth; default enhance,blur,smooth)
 >   -a, --axis AXIS         along rows, down columns, or rows and then columns
 >                           (x, y, xy; default x)
 >   -t, --tile N            cut rows (columns) into tiles of N samples filtered

@@ -27,11 +27,22 @@ $ for threads in 1 2 7; do gpufilter smooth --threads $threads samples/scene.png
 $ for rows in 1 2 3 100 511 512 9999; do gpufilter smooth --band-rows $rows samples/scene.png - | cmp - out.png; done
 $ for size in 24K 100K 1G; do gpufilter smooth --max-memory $size samples/scene.png - | cmp - out.png; done
 $ gpufilter smooth --axis y samples/scene.png y.png; for rows in 1 2 3 100 511; do gpufilter smooth --axis y --band-rows $rows samples/scene.png - | cmp - y.png; done
+$ for size in 48K 60K 100K 300K 2M; do gpufilter smooth --axis y --max-memory $size samples/scene.png - | cmp - y.png; done; gpufilter smooth --axis y --max-memory 20K samples/scene.png -
+! gpufilter: samples/scene.png: bands of 7 rows need more than 20480 bytes; raise --max-memory
+[1]
 # Conversions that lose nothing are made; the pixels are the same in every format.
 $ for kind in ppm pam bmp tga; do gpufilter smooth samples/scene.png out.$kind; gpufilter smooth --stages enhance --gain 1 out.$kind - | cmp - out.png; done
 $ gpufilter smooth samples/gradient16.png g.pgm; gpufilter smooth samples/gradient16.png g.png; gpufilter smooth --stages enhance --gain 1 g.pgm - | cmp - g.png
 $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1
 >  ff d8 ff
+# A header with Windows line ends: its line feed is no sample. A comment may be long.
+$ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
+> ABCD
+$ { printf 'P7\n  #%0300d\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\nZ' 0; } | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 1; echo
+> Z
+# One band is enough for an image of one row.
+$ { printf 'P5\n1000000 1\n255\n'; head -c 1000000 /dev/zero; } | gpufilter smooth --format pgm --max-memory 2100000 - - | wc -c
+> 1000017
 # Input and output may be the same file, with --force; a link stays a link.
 $ cp samples/scene.png same.png; gpufilter smooth --force same.png same.png; cmp same.png out.png
 $ cp samples/scene.png real.png; ln -s real.png link.png; gpufilter smooth --force link.png link.png; cmp real.png out.png; readlink link.png
