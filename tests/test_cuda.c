@@ -29,59 +29,25 @@ static void *to_device(const void *data, size_t size) {
 
 static void band_of_format(const gf_filter *filter, const char *text, uint64_t seed,
                            gf_format format, bool whole) {
-    test_random random = {seed};
-    gf_settings *settings = test_settings(filter, text);
-    gf_plan *plan = calloc(1, filter->plan_bytes);
-    assert_non_null(plan);
-    plan->in = plan->out = format;
-    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-    /* Rows begin on 64-byte boundaries, as the engine's do; the paint between them is at least
-     * that. */
-    size_t padding = 128 - gf_row_bytes(&format) % 64;
-    test_image in = test_image_new(format, padding), want = test_image_new(format, padding);
-    test_image got = test_image_new(format, padding);
-    assert_int_equal(in.stride % 64, 0);
-    test_fill(&in, TEST_EXTREMES, &random);
-    assert_int_equal(filter->golden(plan, &in.rows, &want.rows, NULL), GF_OK);
-
-    unsigned char *device_in = to_device(in.memory, in.size);
-    unsigned char *device_out = to_device(got.memory, got.size);
-    gf_rows out = got.rows, from = in.rows;
-    if (!whole) {
-        out.y0 = test_below(&random, format.height);
-        out.rows = 1 + test_below(&random, format.height - out.y0);
-    }
-    out.data = device_out + (gf_row(&got.rows, out.y0) - got.memory);
-    from.y0 = out.y0 < plan->halo ? 0 : out.y0 - plan->halo;
-    uint64_t end = out.y0 + out.rows + plan->halo;
-    from.rows = (end < format.height ? end : format.height) - from.y0;
-    from.data = device_in + (gf_row(&in.rows, from.y0) - in.memory);
+    /* Rows begin on 64-byte boundaries, as the engine's do. */
+    test_band band = test_band_new(filter, text, seed, format, whole, 64);
+    unsigned char *device_in = to_device(band.in.memory, band.in.size);
+    unsigned char *device_out = to_device(band.got.memory, band.got.size);
+    gf_rows from = band.from, out = band.out;
+    from.data = device_in + (band.from.data - band.in.memory);
+    out.data = device_out + (band.out.data - band.got.memory);
     void *scratch = NULL;
-    must(cudaMalloc(&scratch, filter->cuda->scratch_bytes(plan, from.rows) + 1));
+    must(cudaMalloc(&scratch, filter->cuda->scratch_bytes(band.plan, from.rows) + 1));
     gf_error error = {0};
-    if (filter->cuda->launch(plan, &from, &out, scratch, NULL, &error))
+    if (filter->cuda->launch(band.plan, &from, &out, scratch, NULL, &error))
         fail_msg("%s", error.message);
     must(cudaDeviceSynchronize());
-    must(cudaMemcpy(got.memory, device_out, got.size, cudaMemcpyDeviceToHost));
+    must(cudaMemcpy(band.got.memory, device_out, band.got.size, cudaMemcpyDeviceToHost));
     must(cudaFree(device_in));
     must(cudaFree(device_out));
     must(cudaFree(scratch));
-
-    size_t row = gf_row_bytes(&format);
-    for (uint64_t y = 0; y < format.height; y++) {
-        bool inside = y >= out.y0 && y < out.y0 + out.rows;
-        if (inside && memcmp(gf_row(&want.rows, y), gf_row(&got.rows, y), row) != 0)
-            fail_msg("%s '%s': row %" PRIu64 " of a band differs, seed %" PRIu64, filter->info.name,
-                     text, y, seed);
-        for (size_t i = 0; !inside && i < row; i++)
-            assert_int_equal(gf_row(&got.rows, y)[i], 0xa5);
-    }
-    assert_true(test_margins_intact(&got));
-    test_image_free(&in);
-    test_image_free(&want);
-    test_image_free(&got);
-    gf_settings_free(settings);
-    free(plan);
+    test_band_check(&band, "cuda");
+    test_band_free(&band);
 }
 
 static void band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {

@@ -108,69 +108,36 @@ static void cuda_equals_golden(void **state) {
     compare_all("cuda", test_environment("GF_TEST_ROUNDS", 12));
 }
 
+/* One band by every SIMD level, each in a random number of parts. */
+static void band_on_cpu(const gf_filter *filter, const char *text, uint64_t seed) {
+    test_random random = {seed};
+    gf_format format = test_format(&random);
+    test_band band = test_band_new(filter, text, seed, format, false, 0);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        test_band_repaint(&band);
+        size_t bytes = filter->cpu.scratch_bytes(band.plan);
+        void *scratch = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+        assert_non_null(scratch);
+        uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
+        for (uint32_t part = 0; part < parts; part++)
+            filter->cpu.run(band.plan, &band.from, &band.out, part, parts, scratch, (gf_isa)isa);
+        free(scratch);
+        test_band_check(&band, gf_simd_names()[1 + isa]);
+    }
+    test_band_free(&band);
+}
+
 /* The CPU functions alone, on rows in painted memory: nothing is written outside the output rows,
  * and a band in the middle of an image gives what the whole image gives. */
 static void cpu_bands_stay_inside(void **state) {
     (void)state;
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; filter->cases[c]; c++)
-            for (uint64_t round = 0; round < rounds; round++) {
-                test_random random = {1 + round * 7919 + c};
-                gf_format format = test_format(&random);
-                gf_settings *settings = test_settings(filter, filter->cases[c]);
-                gf_plan *plan = calloc(1, filter->plan_bytes);
-                assert_non_null(plan);
-                plan->in = plan->out = format;
-                assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-                test_image in = test_image_new(format, 64), want = test_image_new(format, 4);
-                test_image got = test_image_new(format, 8);
-                test_fill(&in, TEST_EXTREMES, &random);
-                assert_int_equal(filter->golden(plan, &in.rows, &want.rows, NULL), GF_OK);
-                /* Exactly the halo is given, no row more. */
-                uint64_t y0 = test_below(&random, format.height);
-                gf_rows out = got.rows, from = in.rows;
-                out.rows = 1 + test_below(&random, format.height - y0);
-                out.y0 = y0;
-                out.data = gf_row(&got.rows, y0);
-                uint64_t first = y0 < plan->halo ? 0 : y0 - plan->halo;
-                uint64_t last = y0 + out.rows + plan->halo;
-                last = last < format.height ? last : format.height;
-                from.y0 = first;
-                from.rows = last - first;
-                from.data = gf_row(&in.rows, first);
-                for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
-                    if (!gf_isa_available((gf_isa)isa))
-                        continue;
-                    void *scratch =
-                        aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
-                    assert_non_null(scratch);
-                    uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
-                    for (uint32_t part = 0; part < parts; part++)
-                        filter->cpu.run(plan, &from, &out, part, parts, scratch, (gf_isa)isa);
-                    free(scratch);
-                    for (uint64_t y = out.y0; y < out.y0 + out.rows; y++)
-                        if (memcmp(gf_row(&want.rows, y), gf_row(&got.rows, y),
-                                   gf_row_bytes(&format)) != 0)
-                            fail_msg("%s '%s' simd %s: row %" PRIu64 " of a band differs",
-                                     filter->info.name, filter->cases[c], gf_simd_names()[1 + isa],
-                                     y);
-                    /* What lies above and below the band is still paint. */
-                    for (uint64_t y = 0; y < format.height; y++)
-                        for (size_t i = 0;
-                             (y < out.y0 || y >= out.y0 + out.rows) && i < gf_row_bytes(&format);
-                             i++)
-                            assert_int_equal(gf_row(&got.rows, y)[i], 0xa5);
-                    assert_true(test_margins_intact(&got));
-                }
-                test_image_free(&in);
-                test_image_free(&want);
-                test_image_free(&got);
-                gf_settings_free(settings);
-                free(plan);
-            }
-    }
+    for (size_t f = 0; f < gf_filter_count(); f++)
+        for (size_t c = 0; gf_filter_at(f)->cases[c]; c++)
+            for (uint64_t round = 0; round < rounds; round++)
+                band_on_cpu(gf_filter_at(f), gf_filter_at(f)->cases[c], 1 + round * 7919 + c);
 }
 
 int main(void) {

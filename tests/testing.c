@@ -205,6 +205,66 @@ gf_settings *test_settings(const gf_filter *filter, const char *text) {
     return settings;
 }
 
+test_band test_band_new(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
+                        bool whole, size_t row_align) {
+    test_random random = {seed};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    test_band band = {.filter = filter, .text = text, .seed = seed};
+    band.settings = test_settings(filter, text);
+    band.plan = calloc(1, filter->plan_bytes);
+    assert_non_null(band.plan);
+    band.plan->in = band.plan->out = format;
+    assert_int_equal(filter->plan(band.settings, band.plan, NULL), GF_OK);
+    /* At least one alignment of paint after each row. */
+    size_t padding = row_align ? 2 * row_align - gf_row_bytes(&format) % row_align
+                               : 4 + (size_t)test_below(&random, 60);
+    band.in = test_image_new(format, padding);
+    band.want = test_image_new(format, padding);
+    band.got = test_image_new(format, padding);
+    test_fill(&band.in, TEST_EXTREMES, &random);
+    assert_int_equal(filter->golden(band.plan, &band.in.rows, &band.want.rows, NULL), GF_OK);
+
+    uint64_t y0 = whole ? 0 : test_below(&random, format.height);
+    uint64_t rows = whole ? format.height : 1 + test_below(&random, format.height - y0);
+    uint64_t first = y0 < band.plan->halo ? 0 : y0 - band.plan->halo;
+    uint64_t last = y0 + rows + band.plan->halo;
+    last = last < format.height ? last : format.height;
+    band.out = (gf_rows){gf_row(&band.got.rows, y0), band.got.stride, y0, rows};
+    band.from = (gf_rows){gf_row(&band.in.rows, first), band.in.stride, first, last - first};
+    return band;
+}
+
+void test_band_check(const test_band *band, const char *who) {
+    const gf_format *format = &band->got.format;
+    size_t row = gf_row_bytes(format);
+    for (uint64_t y = 0; y < format->height; y++) {
+        const unsigned char *got = gf_row(&band->got.rows, y);
+        bool inside = y >= band->out.y0 && y < band->out.y0 + band->out.rows;
+        if (inside ? memcmp(gf_row(&band->want.rows, y), got, row) != 0 : !painted(got, got + row))
+            fail_msg("%s '%s' on %s: row %" PRIu64 " %s band is wrong, seed %" PRIu64 ", %" PRIu64
+                     "x%" PRIu64 "x%u %s",
+                     band->filter->info.name, band->text, who, y, inside ? "of the" : "outside the",
+                     band->seed, format->width, format->height, format->channels,
+                     gf_type_name(format->type));
+    }
+    if (!test_margins_intact(&band->got))
+        fail_msg("%s '%s' on %s: wrote between the rows, seed %" PRIu64, band->filter->info.name,
+                 band->text, who, band->seed);
+}
+
+void test_band_repaint(test_band *band) {
+    memset(band->got.memory, PAINT, band->got.size);
+}
+
+void test_band_free(test_band *band) {
+    test_image_free(&band->in);
+    test_image_free(&band->want);
+    test_image_free(&band->got);
+    gf_settings_free(band->settings);
+    free(band->plan);
+}
+
 bool test_has_cuda(void) {
     static int known = -1;
     if (known >= 0)

@@ -51,6 +51,29 @@ gf_format test_format(test_random *random);
 /* Settings of a filter's case; fails the test if it does not parse. */
 gf_settings *test_settings(const gf_filter *filter, const char *text);
 
+/* A band from the middle of an image, to be computed by a backend's own function in painted memory.
+ */
+typedef struct test_band {
+    const gf_filter *filter;
+    const char *text; /* its case */
+    uint64_t seed;
+    gf_settings *settings;
+    gf_plan *plan;
+    test_image in, want, got; /* want is golden's; got is painted */
+    gf_rows from;             /* of in: the band and exactly its halo */
+    gf_rows out;              /* of got: the rows to compute */
+} test_band;
+
+/* whole: all rows. row_align: rows begin on multiples of that many bytes; 0: wherever they end up.
+ */
+test_band test_band_new(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
+                        bool whole, size_t row_align);
+/* Fails the test if the band differs from golden, or if anything but the band was written. */
+void test_band_check(const test_band *band, const char *who);
+/* Paints got again, so that another implementation can be checked. */
+void test_band_repaint(test_band *band);
+void test_band_free(test_band *band);
+
 /* Is there a CUDA device to test on? Says so once if not; fails under GF_REQUIRE_CUDA. */
 bool test_has_cuda(void);
 

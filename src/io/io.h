@@ -62,6 +62,8 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
 /* A source over rows in memory (borrowed until close). */
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
                            gf_source **source, gf_error *error);
+/* Hands the rows of a memory source over to it: its close releases them. */
+void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
 

@@ -10,7 +10,9 @@ typedef struct memory_source {
     gf_source base;
     const unsigned char *data;
     size_t stride;
-    uint64_t y; /* of the next row */
+    uint64_t y;                   /* of the next row */
+    void *owned;                  /* released in the end, if not borrowed */
+    void (*release)(void *owned); /* NULL: borrowed */
 } memory_source;
 
 typedef struct memory_sink {
@@ -40,8 +42,12 @@ static gf_status source_finish(gf_source *base, gf_error *error) {
 }
 
 static void source_close(gf_source *base) {
+    memory_source *source = (memory_source *)base;
+
+    if (source->release != NULL)
+        source->release(source->owned);
     gf_metadata_clear(&base->metadata);
-    free(base);
+    free(source);
 }
 
 static gf_status check_rows(const gf_format *format, size_t stride, gf_error *error) {
@@ -72,6 +78,13 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
     new->stride = stride;
     *source = &new->base;
     return GF_OK;
+}
+
+void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *data)) {
+    memory_source *source = (memory_source *)base;
+
+    source->owned = data;
+    source->release = release;
 }
 
 static gf_status sink_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,

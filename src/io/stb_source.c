@@ -10,7 +10,6 @@
 #include "io/jpeg_check.h"
 #include "io/kinds.h"
 #include "io/limits.h"
-#include "io/metadata.h"
 #include "io/stb.h"
 
 /* Files without a size (pipes) are read in pieces that double. No image is shorter than the least
@@ -20,37 +19,11 @@ enum { FIRST_PIECE = 1 << 16, LEAST_BYTES = 19 };
 /* Nanoseconds a sample: a JPEG, about. For the choice of a backend. */
 #define DECODE_COST 10.0
 
-typedef struct stb_source {
-    gf_source base;
-    unsigned char *pixels;
-    uint64_t y; /* of the next row */
-} stb_source;
-
-static gf_status stb_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
-                          gf_error *error) {
-    stb_source *source = (stb_source *)base;
-    size_t row_bytes = gf_row_bytes(&base->format);
-    unsigned char *out = dst;
-
-    (void)error;
-    for (uint64_t i = 0; i < rows; i++, source->y++)
-        memcpy(out + i * stride, source->pixels + source->y * row_bytes, row_bytes);
-    return GF_OK;
-}
-
-static gf_status stb_finish(gf_source *base, gf_error *error) {
-    (void)base;
-    (void)error;
-    return GF_OK;
-}
-
-static void stb_close(gf_source *base) {
-    stb_source *source = (stb_source *)base;
-
-    gf_metadata_clear(&base->metadata);
-    gf_stb_free(source->pixels);
-    free(source);
-}
+/* A decoded image, rows without gaps. */
+typedef struct stb_image {
+    gf_format format;
+    unsigned char *pixels; /* gf_stb_free's */
+} stb_image;
 
 /* ---- the whole file -------------------------------------------------------------------------- */
 
@@ -187,10 +160,10 @@ static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_lim
 }
 
 /* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */
-static void drop_opaque_alpha(stb_source *source) {
-    gf_format *format = &source->base.format;
+static void drop_opaque_alpha(stb_image *image) {
+    gf_format *format = &image->format;
     const size_t count = (size_t)(format->width * format->height);
-    unsigned char *pixels = source->pixels;
+    unsigned char *pixels = image->pixels;
 
     for (size_t i = 0; i < count; i++) {
         if (pixels[4 * i + 3] != 255)
@@ -202,8 +175,8 @@ static void drop_opaque_alpha(stb_source *source) {
 }
 
 static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *limits,
-                        stb_source *source, gf_error *error) {
-    gf_format *format = &source->base.format;
+                        stb_image *image, gf_error *error) {
+    gf_format *format = &image->format;
     int width = 0, height = 0, found = 0, channels = 0;
     gf_status status = read_format(bytes, name, limits, format, &channels, error);
 
@@ -212,8 +185,8 @@ static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *
     gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
                          : format->type == GF_U16 ? GF_STB_16
                                                   : GF_STB_8;
-    source->pixels = gf_stb_load(bytes, depth, channels, &width, &height, &found);
-    if (source->pixels == NULL || bytes->past_end)
+    image->pixels = gf_stb_load(bytes, depth, channels, &width, &height, &found);
+    if (image->pixels == NULL || bytes->past_end)
         return fail_decode(name, bytes, error);
     if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
         found > 4) {
@@ -222,38 +195,35 @@ static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *
     /* The decoded count is the true one: headers may promise an alpha that is not there. */
     format->channels = (uint32_t)(channels != 0 ? channels : found);
     if (memcmp(bytes->data, "GIF8", 4) == 0)
-        drop_opaque_alpha(source);
+        drop_opaque_alpha(image);
     return GF_OK;
 }
 
 gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
-    static const gf_source_ops ops = {stb_read, stb_finish, stb_close};
     gf_input reader = *input;
     unsigned char *file = NULL;
     gf_stb_bytes bytes = {0};
-    gf_status status;
-    stb_source *source = calloc(1, sizeof *source);
+    stb_image image = {0};
+    gf_status status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
 
-    if (source == NULL)
-        return gf_fail_memory(error, input->name, sizeof *source, "a source");
-    source->base.ops = &ops;
-    source->base.cost = DECODE_COST;
-    gf_metadata_init(&source->base.metadata);
-    status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
     if (status == GF_OK) {
         bytes.data = file;
         bytes.past_end = bytes.size < LEAST_BYTES;
         status = bytes.past_end ? fail_decode(input->name, &bytes, error)
-                                : decode(&bytes, input->name, limits, source, error);
+                                : decode(&bytes, input->name, limits, &image, error);
     }
     free(file);
+    if (status == GF_OK)
+        status = gf_memory_source(&image.format, image.pixels, gf_row_bytes(&image.format), opened,
+                                  error);
     if (status != GF_OK) {
-        stb_close(&source->base);
+        gf_stb_free(image.pixels);
         return status;
     }
+    gf_memory_source_own(*opened, image.pixels, gf_stb_free);
+    (*opened)->cost = DECODE_COST;
     /* Everything is read, so the input is not needed any longer. */
     gf_input_close(&reader);
-    *opened = &source->base;
     return GF_OK;
 }
