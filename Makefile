@@ -114,7 +114,7 @@ define SIMD_RULE
 $(OBJ)/%.$(1).o: %.c $(BUILD)/config
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(ISA_$(1)) $$(DEFINES) $$(CPPFLAGS) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CC) $$(CFLAGS_ALL) -O3 $$(ISA_$(1)) $$(DEFINES) $$(CPPFLAGS) $$(INCLUDES) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 

@@ -15,6 +15,10 @@ extern "C" {
 #define MAX_SLOTS (4 * MAX_DEVICES)
 #define MIN_COMPUTE_CAPABILITY 75
 #define BAND_BYTES (UINT64_C(4) << 20)
+#define PAYLOAD_BAND_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
+
+// The buffers of a slot, on the host and on the device.
+enum { IN, OUT, PAYLOAD, HOST_BUFFERS, SCRATCH = HOST_BUFFERS, DEVICE_BUFFERS };
 
 namespace {
 
@@ -22,9 +26,10 @@ namespace {
 struct Place {
     int device;
     cudaStream_t stream;
-    void *host[2];   // in, out
-    void *memory[3]; // in, out, scratch
-    size_t host_size[2], memory_size[3];
+    cudaEvent_t computed; // its last band's kernels
+    void *host[HOST_BUFFERS];
+    void *memory[DEVICE_BUFFERS];
+    size_t host_size[HOST_BUFFERS], memory_size[DEVICE_BUFFERS];
 };
 
 struct Cuda {
@@ -32,12 +37,16 @@ struct Cuda {
     int count;
     char names[160];
     Place places[MAX_SLOTS];
+    void *states[MAX_DEVICES]; // what accumulates, on each device
+    size_t state_size[MAX_DEVICES];
 };
 
 struct Run {
     Cuda *cuda;
     gf_job job;
-    size_t scratch_bytes;
+    size_t sizes[DEVICE_BUFFERS]; // of a slot's buffers
+    size_t head_bytes;            // of a payload
+    const Place *before;          // where the last band went; NULL before the first
 };
 
 gf_status no_device(gf_error *error, const char *what, cudaError_t result) {
@@ -110,7 +119,12 @@ void cuda_close(void *state) {
             cudaFreeHost(host);
         for (void *memory : place->memory)
             cudaFree(memory);
+        cudaEventDestroy(place->computed);
         cudaStreamDestroy(place->stream);
+    }
+    for (int i = 0; i < cuda->count; i++) {
+        cudaSetDevice(cuda->devices[i]);
+        cudaFree(cuda->states[i]);
     }
     free(cuda);
 }
@@ -142,9 +156,8 @@ void cuda_describe(const void *state, char *text, size_t size) {
 }
 
 gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
-    (void)plan;
     gf_band_wish wish = {};
-    wish.bytes = BAND_BYTES;
+    wish.bytes = plan->has_payload ? PAYLOAD_BAND_BYTES : BAND_BYTES;
     wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->count);
     return wish;
 }
@@ -179,21 +192,46 @@ gf_status grow_device(void **memory, size_t *have, size_t want, cudaStream_t str
 }
 
 gf_status prepare_place(Place *place, int device, const Run *run, gf_error *error) {
-    const gf_job *job = &run->job;
-    const size_t in_bytes = static_cast<size_t>(job->in_rows) * job->in_stride;
-    const size_t out_bytes = static_cast<size_t>(job->out_rows) * job->out_stride;
-    const size_t sizes[3] = {in_bytes, out_bytes, run->scratch_bytes};
     gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
     if (!status && !place->stream) {
         place->device = device;
         status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
+        if (!status)
+            status =
+                gf_cuda_check(cudaEventCreateWithFlags(&place->computed, cudaEventDisableTiming),
+                              "cudaEventCreate", error);
     }
-    for (int i = 0; i < 2 && !status; i++)
-        status = grow_host(&place->host[i], &place->host_size[i], sizes[i], error);
-    for (int i = 0; i < 3 && !status; i++)
-        status =
-            grow_device(&place->memory[i], &place->memory_size[i], sizes[i], place->stream, error);
+    for (int i = 0; i < HOST_BUFFERS && !status; i++)
+        status = grow_host(&place->host[i], &place->host_size[i], run->sizes[i], error);
+    for (int i = 0; i < DEVICE_BUFFERS && !status; i++)
+        status = grow_device(&place->memory[i], &place->memory_size[i], run->sizes[i],
+                             place->stream, error);
+    return status;
+}
+
+// An empty state on every device.
+gf_status start_states(Cuda *cuda, const gf_job *job, gf_error *error) {
+    const size_t bytes = static_cast<size_t>(job->plan->state_bytes);
+    if (bytes == 0)
+        return GF_OK;
+    void *empty = malloc(bytes);
+    if (!empty)
+        return gf_fail_memory(error, "cuda", bytes, "what is measured");
+    gf_state_start(job->filter, job->plan, empty);
+    gf_status status = GF_OK;
+    for (int i = 0; i < cuda->count && !status; i++) {
+        status = gf_cuda_check(cudaSetDevice(cuda->devices[i]), "cudaSetDevice", error);
+        if (!status)
+            status = grow_device(&cuda->states[i], &cuda->state_size[i], bytes, nullptr, error);
+        if (!status)
+            status = gf_cuda_check(
+                cudaMemcpy(cuda->states[i], empty, bytes, cudaMemcpyHostToDevice), "upload", error);
+        // The slots' streams do not wait for the one that this was done on.
+        if (!status)
+            status = gf_cuda_check(cudaDeviceSynchronize(), "upload", error);
+    }
+    free(empty);
     return status;
 }
 
@@ -204,13 +242,21 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
         return gf_fail_memory(error, "cuda", sizeof *run, "a run");
     run->cuda = cuda;
     run->job = *job;
-    run->scratch_bytes = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
-    gf_status status = GF_OK;
+    run->sizes[IN] = static_cast<size_t>(job->in_rows) * job->in_stride;
+    run->sizes[OUT] = static_cast<size_t>(job->out_rows) * job->out_stride;
+    if (job->plan->has_payload) {
+        run->sizes[PAYLOAD] = job->filter->measure->payload_bytes(job->plan, job->out_rows);
+        run->head_bytes = job->filter->measure->payload_bytes(job->plan, 0);
+    }
+    run->sizes[SCRATCH] = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
+    gf_status status = start_states(cuda, job, error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
         Place *place = &cuda->places[i];
         status = prepare_place(place, cuda->devices[i % cuda->count], run, error);
-        slots[i].in_buffer = static_cast<unsigned char *>(place->host[0]);
-        slots[i].out_buffer = static_cast<unsigned char *>(place->host[1]);
+        slots[i].in_buffer = static_cast<unsigned char *>(place->host[IN]);
+        slots[i].out_buffer = static_cast<unsigned char *>(place->host[OUT]);
+        slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD]);
+        slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
     }
     if (status) {
         free(run);
@@ -220,37 +266,115 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
     return GF_OK;
 }
 
-gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
-    const Run *run = static_cast<const Run *>(state);
-    const Place *place = &run->cuda->places[slot->index];
-    const gf_rows in = {static_cast<unsigned char *>(place->memory[0]), slot->in.stride,
-                        slot->in.y0, slot->in.rows};
-    const gf_rows out = {static_cast<unsigned char *>(place->memory[1]), slot->out.stride,
-                         slot->out.y0, slot->out.rows};
-    // The current device is a thread's own: the caller may be a thread that never set it.
-    gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(in.data, slot->in.data,
-                                               static_cast<size_t>(in.rows) * in.stride,
-                                               cudaMemcpyHostToDevice, place->stream),
-                               "upload", error);
-    if (!status)
-        status = run->job.filter->cuda->launch(run->job.plan, &in, &out, place->memory[2],
-                                               place->stream, error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(slot->out.data, out.data,
-                                               static_cast<size_t>(out.rows) * out.stride,
-                                               cudaMemcpyDeviceToHost, place->stream),
-                               "download", error);
+int device_index(const Cuda *cuda, const Place *place) {
+    int i = 0;
+    while (cuda->devices[i] != place->device)
+        i++;
+    return i;
+}
+
+// Makes a band wait for the one before it, and brings the state along if that was elsewhere.
+gf_status follow(const Run *run, const Place *place, gf_error *error) {
+    const Place *before = run->before;
+    if (!run->job.plan->ordered || !before)
+        return GF_OK;
+    gf_status status = gf_cuda_check(cudaStreamWaitEvent(place->stream, before->computed, 0),
+                                     "cudaStreamWaitEvent", error);
+    if (!status && before->device != place->device) {
+        const Cuda *cuda = run->cuda;
+        status = gf_cuda_check(
+            cudaMemcpyPeerAsync(cuda->states[device_index(cuda, place)], place->device,
+                                cuda->states[device_index(cuda, before)], before->device,
+                                static_cast<size_t>(run->job.plan->state_bytes), place->stream),
+            "passing on what was measured", error);
+    }
     return status;
 }
 
+gf_status download(const Place *place, void *host, const void *device, size_t bytes,
+                   gf_error *error) {
+    return bytes ? gf_cuda_check(
+                       cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, place->stream),
+                       "download", error)
+                 : GF_OK;
+}
+
+gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
+    Run *run = static_cast<Run *>(state);
+    const Place *place = &run->cuda->places[slot->index];
+    gf_band band = {};
+    band.in = slot->in;
+    band.in.data = static_cast<unsigned char *>(place->memory[IN]);
+    band.out = slot->out;
+    band.out.data = static_cast<unsigned char *>(place->memory[OUT]);
+    band.state = run->cuda->states[device_index(run->cuda, place)];
+    band.payload = place->memory[PAYLOAD];
+    // The current device is a thread's own: the caller may be a thread that never set it.
+    gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpyAsync(band.in.data, slot->in.data,
+                                               static_cast<size_t>(band.in.rows) * band.in.stride,
+                                               cudaMemcpyHostToDevice, place->stream),
+                               "upload", error);
+    if (!status)
+        status = follow(run, place, error);
+    if (!status)
+        status = run->job.filter->cuda->launch(run->job.plan, &band, place->memory[SCRATCH],
+                                               place->stream, error);
+    if (!status && run->job.plan->ordered)
+        status = gf_cuda_check(cudaEventRecord(place->computed, place->stream), "cudaEventRecord",
+                               error);
+    run->before = place;
+    if (!status)
+        status = download(place, slot->out.data, band.out.data,
+                          static_cast<size_t>(band.out.rows) * band.out.stride, error);
+    if (!status)
+        status = download(place, slot->payload_buffer, band.payload, run->head_bytes, error);
+    return status;
+}
+
+// Only when the head of a payload is here is it known how much follows.
 gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     const Run *run = static_cast<const Run *>(state);
     const Place *place = &run->cuda->places[slot->index];
     gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
     if (!status)
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "the kernels", error);
+    if (status || !run->head_bytes)
+        return status;
+    const size_t used = run->job.filter->measure->payload_used(run->job.plan, slot->payload_buffer);
+    status = download(place, slot->payload_buffer + run->head_bytes,
+                      static_cast<unsigned char *>(place->memory[PAYLOAD]) + run->head_bytes,
+                      used - run->head_bytes, error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamSynchronize(place->stream), "download", error);
+    return status;
+}
+
+gf_status cuda_collect(void *state, void *total, gf_error *error) {
+    const Run *run = static_cast<const Run *>(state);
+    const Cuda *cuda = run->cuda;
+    const gf_plan *plan = run->job.plan;
+    const size_t bytes = static_cast<size_t>(plan->state_bytes);
+    if (plan->ordered) {
+        cudaSetDevice(run->before->device);
+        return gf_cuda_check(cudaMemcpy(total, cuda->states[device_index(cuda, run->before)], bytes,
+                                        cudaMemcpyDeviceToHost),
+                             "download", error);
+    }
+    void *part = malloc(bytes);
+    if (!part)
+        return gf_fail_memory(error, "cuda", bytes, "what is measured");
+    gf_status status = GF_OK;
+    for (int i = 0; i < cuda->count && !status; i++) {
+        status = gf_cuda_check(cudaSetDevice(cuda->devices[i]), "cudaSetDevice", error);
+        if (!status)
+            status = gf_cuda_check(cudaMemcpy(part, cuda->states[i], bytes, cudaMemcpyDeviceToHost),
+                                   "download", error);
+        if (!status)
+            run->job.filter->measure->merge(plan, total, part);
+    }
+    free(part);
     return status;
 }
 
@@ -259,7 +383,7 @@ void cuda_end(void *state, gf_slot *slots) {
     for (uint32_t i = 0; i < run->job.slots; i++) {
         cudaSetDevice(run->cuda->places[i].device);
         cudaStreamSynchronize(run->cuda->places[i].stream);
-        slots[i].in_buffer = slots[i].out_buffer = nullptr;
+        slots[i].in_buffer = slots[i].out_buffer = slots[i].payload_buffer = nullptr;
     }
     cudaGetLastError(); // an error here was reported by the band that met it
     free(run);
@@ -269,5 +393,5 @@ void cuda_end(void *state, gf_slot *slots) {
 
 extern "C" const gf_backend gf_backend_cuda = {
     "cuda",     cuda_open,   cuda_close, cuda_describe, cuda_wish,
-    cuda_begin, cuda_submit, cuda_wait,  cuda_end,
+    cuda_begin, cuda_submit, cuda_wait,  cuda_collect,  cuda_end,
 };

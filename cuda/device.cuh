@@ -20,6 +20,18 @@ static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_e
                    cudaGetErrorString(result));
 }
 
+// Blocks for a kernel whose blocks take turns: as many as there is work for, a few a processor at
+// most. items_a_block: what a block does in one turn.
+static inline unsigned gf_grid(uint64_t items, uint64_t items_a_block) {
+    const uint64_t blocks_a_processor = 8; // of 256 threads: as many as are at home on one
+    int device = 0, processors = 1;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    const uint64_t turns = (items + items_a_block - 1) / items_a_block;
+    const uint64_t most = static_cast<uint64_t>(processors) * blocks_a_processor;
+    return static_cast<unsigned>(turns < most ? turns : most);
+}
+
 // ---- samples ------------------------------------------------------------------------------------
 
 // A sample as the arithmetic sees it.

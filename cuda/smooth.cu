@@ -6,7 +6,6 @@
 #include "smooth/smooth.h"
 
 #define SHARED_BYTES_LIMIT (48 * 1024) // what a block has on every device without asking
-#define BLOCKS_A_PROCESSOR 8           // of 256 threads: as many as are at home on one
 #define ROW_PIECE_SAMPLES 1024
 #define COLUMN_PIECE_ROWS 64
 
@@ -24,13 +23,8 @@ template <typename Tin, typename Tout>
 static void launch_general(const gf_general_args &a, cudaStream_t stream) {
     const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length * a.across;
     // One wave: each block then works through several pieces, loading one while it blurs another.
-    int device = 0, processors = 1;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    const uint64_t most = static_cast<uint64_t>(processors) * BLOCKS_A_PROCESSOR;
-    const unsigned blocks = static_cast<unsigned>(pieces < most ? pieces : most);
-    smooth_general<Tin, Tout>
-        <<<blocks, GF_GENERAL_THREADS, general_shared(a.length, a.radius, a.lanes), stream>>>(a);
+    smooth_general<Tin, Tout><<<gf_grid(pieces, 1), GF_GENERAL_THREADS,
+                                general_shared(a.length, a.radius, a.lanes), stream>>>(a);
 }
 
 // All rows of out, along x.
@@ -177,8 +171,9 @@ static size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     return plan->axis == GF_SMOOTH_XY ? static_cast<size_t>(in_rows) * between_stride(head) : 0;
 }
 
-static gf_status launch(const gf_plan *head, const gf_rows *in, const gf_rows *out, void *scratch,
+static gf_status launch(const gf_plan *head, const gf_band *band, void *scratch,
                         void *stream_handle, gf_error *error) {
+    const gf_rows *in = &band->in, *out = &band->out;
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     switch (head->in.type) {

@@ -1,9 +1,14 @@
 /* The contract between one filter and everything else: read this first.
  *
  * A filter is a descriptor (struct gf_filter): what it is called, which parameters it takes, how
- * they become a plan, and one function a backend that carries the plan out. The parser, the help,
- * the golden digests and the equality tests are all made from it. To add a filter: a folder in
- * filters/, a .cu in cuda/, a line in filters/registry.def.
+ * they become a plan, and one function a backend that carries the plan out on a band of rows. The
+ * parser, the help, the golden digests and the equality tests are all made from it. To add a
+ * filter: a folder in filters/, a .cu in cuda/, a line in filters/registry.def.
+ *
+ * A filter makes of a band any of:
+ *   rows     an image row, a record (numbers measured in this row), or both, one for each row
+ *   state    what accumulates over the image in a block of plan->state_bytes; states merge exactly
+ *   payload  as many bytes as the band gives rise to (extracted samples), in image order
  *
  * All implementations of one filter give the same bits. The golden one says which bits. */
 #ifndef GF_FILTER_H
@@ -12,50 +17,141 @@
 #include "image.h"
 #include "isa.h"
 
+struct gf_result;        /* result.h */
+struct gf_sample_layout; /* io/sample_sink.h */
+struct gf_sample_sink;
+
 /* Parameters resolved once, on the host, for one image format. Every filter's own plan begins with
  * this head; every backend reads the same plan. */
 typedef struct gf_plan {
-    gf_format in, out;
+    gf_format in;
+    gf_format out;   /* of the image it makes; width 0: it makes none */
+    uint32_t inputs; /* images whose rows lie side by side in a band; see gf_band_input */
+    uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row */
+    uint64_t state_bytes;
+    bool ordered; /* the one state passes through the bands in image order; otherwise there
+                   * may be several, which are merged in the end */
+    bool has_payload;
     uint64_t
         halo; /* rows above and below an output row that the filter reads, clipped to the image */
     uint64_t golden_bytes; /* memory that the golden function takes, at most */
+    uint64_t result_bytes; /* memory that the measure keeps on the host */
     double cost;           /* estimated nanoseconds an input sample takes one CPU core */
 } gf_plan;
+
+/* A band on its way through a backend's function, in that backend's memory. */
+typedef struct gf_band {
+    gf_rows in;  /* rows held, halo included */
+    gf_rows out; /* rows to compute: image row and record */
+    void *state;
+    void *payload;
+} gf_band;
+
+/* Rows of input i: a row of each image lies in its share of the stride. */
+static inline gf_rows gf_band_input(const gf_band *band, uint32_t inputs, uint32_t i) {
+    gf_rows rows = band->in;
+    rows.data += i * (rows.stride / inputs);
+    return rows;
+}
+
+/* Where a row's record lies behind the start of its image row. */
+static inline size_t gf_record_offset(const gf_plan *plan) {
+    return plan->out.width ? (gf_row_bytes(&plan->out) + 7) & ~(size_t)7 : 0;
+}
+
+static inline void *gf_record(const gf_plan *plan, const gf_rows *out, uint64_t y) {
+    return gf_row(out, y) + gf_record_offset(plan);
+}
+
+/* Bytes of an output row: image row and record. */
+static inline size_t gf_out_bytes(const gf_plan *plan) {
+    return plan->record      ? gf_record_offset(plan) + plan->record
+           : plan->out.width ? gf_row_bytes(&plan->out)
+                             : 0;
+}
+
+/* Where part `part` of `parts` of n things begins; part n of n is their end. No part has more than
+ * n / parts, rounded up. */
+static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {
+    const uint64_t whole = n / parts, rest = n % parts;
+    return whole * part + (part < rest ? part : rest);
+}
 
 /* The fast CPU implementation. Many threads share a band: each computes some parts of it, cut as
  * the filter likes, by rows or by columns. */
 typedef struct gf_filter_cpu {
     /* Bytes of scratch that one thread needs. */
     size_t (*scratch_bytes)(const gf_plan *plan);
-    /* Computes part `part` of `parts` of the rows of out (all of them together are all of it); in
-     * holds at least these rows and their halo. */
-    void (*run)(const gf_plan *plan, const gf_rows *in, const gf_rows *out, uint32_t part,
-                uint32_t parts, void *scratch, gf_isa isa);
+    /* Computes part `part` of `parts` of the rows of band->out (all of them together are all of
+     * it). The state is the thread's own, or, if ordered, shared by all parts. The payload is the
+     * part's own: parts in ascending order are in image order, and none has more than 1/parts of
+     * the rows, rounded up. */
+    void (*run)(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                void *scratch, gf_isa isa);
 } gf_filter_cpu;
 
 /* The CUDA implementation: the same on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
     /* Bytes of device scratch that one band of at most in_rows input rows needs. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
-    /* Queues the kernels; stream is a cudaStream_t of the current device. */
-    gf_status (*launch)(const gf_plan *plan, const gf_rows *in, const gf_rows *out, void *scratch,
-                        void *stream, gf_error *error);
+    /* Queues the kernels; stream is a cudaStream_t of the current device. Other bands may add to
+     * the same state at the same time, unless it is ordered. */
+    gf_status (*launch)(const gf_plan *plan, const gf_band *band, void *scratch, void *stream,
+                        gf_error *error);
 } gf_filter_cuda;
+
+/* How extracted samples leave. */
+typedef struct gf_keep {
+    struct gf_sample_sink *samples; /* where they go, open; NULL: into no file */
+    bool all;                       /* keep all of them for the result */
+    uint64_t max_memory;            /* for what is kept */
+    const char *name;               /* of the image, for messages */
+} gf_keep;
+
+/* What turns states, records and payloads into a result: on the host, in one thread. */
+typedef struct gf_measure {
+    /* Makes a state empty; NULL: zero bytes are. */
+    void (*start)(const gf_plan *plan, void *state);
+    /* Adds another state, exactly, in any order. NULL where states are ordered. */
+    void (*merge)(const gf_plan *plan, void *state, const void *other);
+    /* Bytes of a payload at most for so many rows; for 0 rows the head that tells its size. */
+    size_t (*payload_bytes)(const gf_plan *plan, uint64_t rows);
+    /* Bytes that a payload has, from its head. */
+    size_t (*payload_used)(const gf_plan *plan, const void *head);
+
+    /* What the extracted samples are, for their file. NULL for a filter that extracts none. */
+    void (*layout)(const gf_plan *plan, struct gf_sample_layout *layout);
+    /* What is kept for the image. On failure *data is NULL. */
+    gf_status (*open)(const gf_plan *plan, const gf_keep *keep, void **data, gf_error *error);
+    /* Takes the records of a band, and then its payloads, in image order. NULL where there are
+     * none. */
+    gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
+    gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
+    /* After the last band: all states merged into one (NULL without states). */
+    gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);
+    /* Fills in the tables, whose cells are asked for later, while plan and data live. */
+    void (*describe)(const gf_plan *plan, const void *data, struct gf_result *result);
+    gf_value (*cell)(const gf_plan *plan, const void *data, size_t table, uint64_t row,
+                     size_t column);
+    void (*close)(void *data);
+} gf_measure;
 
 struct gf_filter {
     gf_filter_info info;
-    /* Parameter sets worth testing, "radius=3 axis=xy keep-brightness"; NULL-terminated. The golden
-     * digests and the equality tests go through them all. */
-    const char *const *cases;
     size_t plan_bytes;
-    /* Fills a plan of plan_bytes; plan->in is set already. GF_USAGE for settings that contradict
-     * each other. */
+    /* Fills a plan of plan_bytes; plan->in and plan->inputs are set already, plan->out is plan->in
+     * for a filter that makes an image and empty for one that measures. GF_USAGE for settings that
+     * contradict each other. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
-    /* The definition: scalar, one thread, the whole image at once. */
-    gf_status (*golden)(const gf_plan *plan, const gf_rows *in, const gf_rows *out,
-                        gf_error *error);
+    /* A filter that measures the whole image first, with its default settings, and what is learned
+     * from it; NULL for none. */
+    const gf_filter *before;
+    void (*learn)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
+    /* The definition: scalar, one thread. Image filters get the whole image at once. */
+    gf_status (*golden)(const gf_plan *plan, const gf_band *band, gf_error *error);
     gf_filter_cpu cpu;
     const gf_filter_cuda *cuda; /* NULL where CUDA is not built in */
+    const gf_measure *measure;  /* NULL for a filter without a result */
 };
 
 #ifdef GF_WITH_CUDA
@@ -63,8 +159,5 @@ struct gf_filter {
 #else
 #define GF_IF_CUDA(pointer) NULL
 #endif
-
-/* Sets parameters from one of a filter's cases. */
-gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
 
 #endif

@@ -68,7 +68,10 @@ typedef enum gf_param_type {
     GF_PARAM_CHOICE, /* one of choices */
     GF_PARAM_LIST,   /* some of choices, comma-separated, in their order */
     GF_PARAM_SIZE,   /* bytes, with an optional K, M, G or T (powers of 1024), in [min, max] */
-    GF_PARAM_TEXT    /* any text */
+    GF_PARAM_RANGE,  /* two binary64 numbers LO,HI with LO < HI and a finite difference */
+    GF_PARAM_TEXT,   /* any text */
+    GF_PARAM_IMAGE,  /* name of a file for an image that the filter draws beside its result */
+    GF_PARAM_SAMPLES /* name of a file for the samples that the filter extracts */
 } gf_param_type;
 
 /* One parameter of a filter, or one option of the program. */
@@ -103,6 +106,9 @@ GF_API float gf_settings_float(const gf_settings *settings, const char *name);
 GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name); /* its index */
 GF_API uint64_t gf_settings_list(const gf_settings *settings,
                                  const char *name); /* bit i: choice i */
+/* Both bounds of a RANGE; false if it was not given and has no default. */
+GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
+                              double *hi);
 /* The text last set, the default, or NULL. */
 GF_API const char *gf_settings_text(const gf_settings *settings, const char *name);
 
@@ -119,12 +125,84 @@ typedef struct gf_filter_info {
     const char *examples; /* command lines, one a line */
     const gf_param *params;
     size_t param_count;
+    uint32_t inputs;  /* images read: 1, or 2 of one size and type */
+    bool makes_image; /* image -> image; otherwise it measures, and gives a gf_result */
+    bool has_chart;   /* a table of its result can be drawn */
+    bool is_test;     /* its result is yes or no: exit code 0 or 1, and 2 for failures */
+    /* Parameter sets worth testing, "radius=3 axis=xy keep-brightness"; NULL-terminated. The golden
+     * digests, the equality tests and verify go through them all. */
+    const char *const *cases;
 } gf_filter_info;
 
 GF_API size_t gf_filter_count(void);
 GF_API const gf_filter *gf_filter_at(size_t index);       /* NULL past the end */
 GF_API const gf_filter *gf_filter_find(const char *name); /* NULL if there is none */
 GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter);
+/* Sets parameters from one of a filter's cases. */
+GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
+/* The format of the image that the filter makes of such an input: its result, or what it draws
+ * beside it (all zero if it draws nothing with these settings). GF_USAGE if the settings contradict
+ * each other or do not suit the input. */
+GF_API gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
+                                  const gf_format *in, gf_format *out, gf_error *error);
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* What a filter measured: tables. The first is the main one. */
+typedef struct gf_result gf_result;
+
+typedef enum gf_value_type {
+    GF_VALUE_UINT,   /* unsigned, up to 128 bits */
+    GF_VALUE_FLOAT,  /* binary32 */
+    GF_VALUE_DOUBLE, /* binary64 */
+    GF_VALUE_TEXT
+} gf_value_type;
+
+typedef struct gf_value {
+    gf_value_type type;
+    uint64_t low, high; /* UINT: high * 2^64 + low */
+    double real;        /* FLOAT and DOUBLE */
+    const char *text;   /* TEXT: lives as long as the result */
+} gf_value;
+
+/* How a table wants to be drawn. The first column is what is along x; the columns that count as
+ * curves are those from gf_table.curves on. */
+typedef enum gf_chart {
+    GF_CHART_NONE,
+    GF_CHART_BARS, /* bins: from and to in columns "from" and "to" */
+    GF_CHART_LINES
+} gf_chart;
+
+#define GF_MAX_COLUMNS 12
+
+typedef struct gf_column {
+    const char *name;
+    gf_value_type type;
+} gf_column;
+
+typedef struct gf_table {
+    const char *name; /* a key: "bins" */
+    gf_column columns[GF_MAX_COLUMNS];
+    size_t column_count;
+    uint64_t row_count;
+    bool single;     /* one row: a set of named values */
+    bool for_people; /* shown in text; otherwise gf_result_text tells about it */
+    gf_chart chart;
+    size_t curves;                 /* first of the columns that are drawn; they go to the last */
+    const char *x_label, *y_label; /* of the chart, with units */
+} gf_table;
+
+GF_API size_t gf_result_table_count(const gf_result *result);
+GF_API const gf_table *gf_result_table(const gf_result *result, size_t table);
+GF_API gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, size_t column);
+/* Lines for people, each with its newline: what the tables do not show by themselves. May be "". */
+GF_API const char *gf_result_text(const gf_result *result);
+/* The answer of a filter that is a test; true for others. */
+GF_API bool gf_result_passed(const gf_result *result);
+GF_API void gf_result_free(gf_result *result);
+/* A value as text: integers exactly, real numbers with the fewest digits that read back as the same
+ * binary32 or binary64; "nan", "inf", "-inf". 40 bytes hold any number. */
+GF_API void gf_value_format(const gf_value *value, char *text, size_t size);
 
 /* ---- engine ---------------------------------------------------------------------------------- */
 
@@ -177,30 +255,92 @@ typedef struct gf_report {
 
 /* How files are read and written. All zero is the default. */
 typedef struct gf_file_options {
-    const char *format;  /* of the output: "png", "pam", ...; NULL: from the output's name */
-    bool force;          /* replace an existing output; binary data to a terminal */
-    bool strip;          /* leave the input's metadata out */
-    int compression;     /* PNG: 1 + zlib level (0..9); 0: the default */
-    uint64_t max_pixels; /* 0: GF_DEFAULT_MAX_PIXELS */
-    uint64_t max_memory; /* for images that must be held whole; 0: GF_DEFAULT_MAX_MEMORY */
-    uint64_t max_chunk;  /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
+    const char *format;        /* of the output: "png", "pam", ...; NULL: from the output's name */
+    const char *sample_format; /* of extracted samples: "csv", "npy", "json"; NULL: from the name */
+    bool force;                /* replace an existing output; binary data to a terminal */
+    bool strip;                /* leave the input's metadata out */
+    int compression;           /* PNG: 1 + zlib level (0..9); 0: the default */
+    uint64_t max_pixels;       /* 0: GF_DEFAULT_MAX_PIXELS */
+    uint64_t max_memory;       /* for images that must be held whole; 0: GF_DEFAULT_MAX_MEMORY */
+    uint64_t max_chunk;        /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
 } gf_file_options;
 
 /* NULL-terminated names for gf_file_options.format. */
 GF_API const char *const *gf_output_formats(void);
 
-/* Filters one file into another; "-" is standard input or output. The output appears under its name
- * only when it is complete; on failure what was there before is still there. report may be NULL. */
+/* Runs a filter on files; "-" is standard input or output.
+ *
+ * in_paths: as many as the filter has inputs. out_path: where its image goes; NULL for a filter
+ * that measures. Files that parameters name (IMAGE, SAMPLES) are written, too. Outputs appear under
+ * their names only when all are complete; on failure what was there before is still there. *result
+ * is for the caller to free; NULL from a filter that makes an image. result and report may be NULL.
+ */
 GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
-                             const gf_settings *settings, const char *in_path, const char *out_path,
-                             const gf_file_options *options, gf_report *report, gf_error *error);
+                             const gf_settings *settings, const char *const *in_paths,
+                             const char *out_path, const gf_file_options *options,
+                             gf_result **result, gf_report *report, gf_error *error);
 
-/* Filters an image in memory. Strides are bytes from one row to the next and at least the bytes of
- * a row; in and out have the same format and must not overlap. report may be NULL. */
+/* Rows in memory: bytes from one row to the next, at least those of a row. */
+typedef struct gf_pixels {
+    const void *data;
+    size_t stride;
+} gf_pixels;
+
+/* Runs a filter on images in memory, as many as it has inputs, all of one format. out: where the
+ * image of gf_filter_output goes; it must not overlap the inputs; NULL if there is none. A
+ * parameter that names a file (IMAGE, SAMPLES) need only be set: no file is written; extracted
+ * samples are in the result, all of them, as far as max_memory allows. result and report may be
+ * NULL. */
 GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
-                               const gf_settings *settings, const gf_format *format, const void *in,
-                               size_t in_stride, void *out, size_t out_stride, gf_report *report,
-                               gf_error *error);
+                               const gf_settings *settings, const gf_format *format,
+                               const gf_pixels *in, void *out, size_t out_stride,
+                               gf_result **result, gf_report *report, gf_error *error);
+
+/* ---- looking around ---------------------------------------------------------------------------
+ */
+
+/* What a file holds, from its beginning alone. */
+typedef struct gf_file_info {
+    gf_format format;   /* as filters get it */
+    char kind[8];       /* "png", "pgm", "jpg", ... */
+    char stored[96];    /* how the file holds it: "8-bit palette, interlaced" */
+    char metadata[256]; /* names of the metadata chunks before the pixels, a space between them */
+} gf_file_info;
+
+/* "-" is standard input. Of options, only the limits count; NULL for the defaults. */
+GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *options,
+                                 gf_file_info *info, gf_error *error);
+
+/* A CUDA device as the driver describes it. */
+typedef struct gf_device {
+    uint32_t index; /* for gf_engine_options.devices */
+    char name[128];
+    char bus[32];        /* its PCI address */
+    uint32_t capability; /* 90 for compute capability 9.0 */
+    uint32_t processors; /* multiprocessors */
+    uint64_t memory_bytes, free_bytes;
+    bool usable; /* new enough for the cuda backend */
+} gf_device;
+
+/* Fills in up to capacity devices and sets *count to how many there are. GF_NO_BACKEND with the
+ * reason where there is no CUDA. */
+GF_API gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
+
+/* "64 cores, avx512": the processor as the cpu backend uses it. */
+GF_API void gf_processor(char *text, size_t size);
+
+/* ---- files of one's own -----------------------------------------------------------------------
+ */
+
+/* A file that appears whole or not at all, by the rules of the filters' outputs. */
+typedef struct gf_file gf_file;
+
+/* Opens the file to be; "-" is standard output. Refuses at once what cannot be written. */
+GF_API gf_status gf_file_open(const char *path, bool force, gf_file **file, gf_error *error);
+/* Writes these bytes as the whole file, and puts it in place. */
+GF_API gf_status gf_file_finish(gf_file *file, const void *data, size_t size, gf_error *error);
+/* Frees; without a successful finish nothing was written under the name. */
+GF_API void gf_file_close(gf_file *file);
 
 /* Unlinks the temporary files of all running jobs. Async-signal-safe: for signal handlers that are
  * about to end the process. */

@@ -6,6 +6,13 @@ const char *gf_type_name(gf_type type) {
     return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
 }
 
+const char *gf_channel_name(uint32_t channels, uint32_t channel) {
+    static const char *const names[] = {"r", "g", "b", "a"};
+    if (gf_has_alpha(channels) && channel == channels - 1)
+        return "a";
+    return channels < 3 ? "grey" : names[channel];
+}
+
 /* Bytes of the largest image that is let in: far over any file, and small enough that sums of a few
  * sizes stay in 64 bits. */
 #define GF_MAX_IMAGE_BYTES (UINT64_C(1) << 60)

@@ -26,6 +26,14 @@ static inline bool gf_has_alpha(uint32_t channels) {
     return channels == 2 || channels == 4;
 }
 
+/* "grey" or "r", "g", "b", and "a". */
+const char *gf_channel_name(uint32_t channels, uint32_t channel);
+
+/* Channels that are measured: all, or all but alpha, which is the last. */
+static inline uint32_t gf_measured_channels(uint32_t channels, bool with_alpha) {
+    return channels - (gf_has_alpha(channels) && !with_alpha ? 1 : 0);
+}
+
 /* Samples (not bytes) of one row. */
 static inline uint64_t gf_row_samples(const gf_format *format) {
     return format->width * format->channels;
@@ -39,6 +47,11 @@ static inline size_t gf_row_bytes(const gf_format *format) {
 /* Row y (absolute) of a view that holds it. */
 static inline unsigned char *gf_row(const gf_rows *rows, uint64_t y) {
     return rows->data + (size_t)(y - rows->y0) * rows->stride;
+}
+
+static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {
+    return a->width == b->width && a->height == b->height && a->channels == b->channels &&
+           a->type == b->type;
 }
 
 /* Refuses empty sizes, unknown types or channels, and images whose bytes do not fit in a size_t

@@ -33,27 +33,6 @@ const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
     return &filter->info;
 }
 
-gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error) {
-    while (*text) {
-        char name[64], value[64] = "";
-        size_t length = strcspn(text, " ");
-        size_t name_length = strcspn(text, " =");
-        size_t value_start = name_length < length ? name_length + 1 : length;
-        if (name_length >= sizeof name || length - value_start >= sizeof value)
-            return gf_fail(error, GF_USAGE, "%s: the case is too long", text);
-        memcpy(name, text, name_length);
-        name[name_length] = 0;
-        memcpy(value, text + value_start, length - value_start);
-        value[length - value_start] = 0;
-        gf_status status = gf_settings_set(settings, name, value, error);
-        if (status)
-            return status;
-        text += length;
-        text += strspn(text, " ");
-    }
-    return GF_OK;
-}
-
 const char *gf_version(void) {
 #define GF_TEXT(x) #x
 #define GF_DOTTED(a, b, c) GF_TEXT(a) "." GF_TEXT(b) "." GF_TEXT(c)

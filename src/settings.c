@@ -1,6 +1,7 @@
 /* Values of parameters: the one place where text becomes numbers and ranges are checked. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "c_locale.h"
 #include "error.h"
 
-typedef struct gf_value {
+typedef struct gf_setting {
     bool given;
     char *text; /* as given, or the default's own copy; NULL for none */
     union {
@@ -16,13 +17,14 @@ typedef struct gf_value {
         int64_t integer;
         uint64_t bits; /* SIZE, LIST, CHOICE (an index) */
         float real;
+        double range[2];
     } as;
-} gf_value;
+} gf_setting;
 
 struct gf_settings {
     const gf_param *params;
     size_t count;
-    gf_value values[];
+    gf_setting values[];
 };
 
 static size_t find(const gf_settings *settings, const char *name) {
@@ -65,6 +67,13 @@ static gf_status refuse(const gf_param *param, const char *text, gf_error *error
                  "must be a whole number from %.0f to %.0f; K, M, G and T stand for powers of 1024",
                  param->min, param->max);
         break;
+    case GF_PARAM_RANGE:
+        snprintf(want, sizeof want, "must be two numbers LO,HI with LO below HI");
+        break;
+    case GF_PARAM_IMAGE:
+    case GF_PARAM_SAMPLES:
+        snprintf(want, sizeof want, "must name a file");
+        break;
     case GF_PARAM_CHOICE:
         join_choices(param->choices, names, sizeof names);
         snprintf(want, sizeof want, "must be %s", names);
@@ -81,7 +90,7 @@ static gf_status refuse(const gf_param *param, const char *text, gf_error *error
     return gf_fail(error, GF_USAGE, "--%s '%s': %s", param->name, text, want);
 }
 
-static bool parse_int(const gf_param *param, const char *text, gf_value *value) {
+static bool parse_int(const gf_param *param, const char *text, gf_setting *value) {
     char *end;
     errno = 0;
     long long n = strtoll(text, &end, 10);
@@ -91,7 +100,7 @@ static bool parse_int(const gf_param *param, const char *text, gf_value *value) 
 }
 
 /* Straight to binary32: by way of double a value would be rounded twice. */
-static bool parse_float(const gf_param *param, const char *text, gf_value *value) {
+static bool parse_float(const gf_param *param, const char *text, gf_setting *value) {
     gf_c_locale scope = gf_c_locale_enter();
     char *end;
     float x = strtof(text, &end);
@@ -102,7 +111,22 @@ static bool parse_float(const gf_param *param, const char *text, gf_value *value
            (double)x >= param->min && (double)x <= param->max;
 }
 
-static bool parse_size(const gf_param *param, const char *text, gf_value *value) {
+static bool parse_range(const char *text, gf_setting *value) {
+    gf_c_locale scope = gf_c_locale_enter();
+    char *middle, *end;
+    double lo = strtod(text, &middle), hi = 0;
+    bool good = middle != text && *middle == ',';
+    if (good) {
+        hi = strtod(middle + 1, &end);
+        good = end != middle + 1 && *end == 0;
+    }
+    gf_c_locale_leave(&scope);
+    value->as.range[0] = lo;
+    value->as.range[1] = hi;
+    return good && text[strspn(text, "+-.0123456789eE,")] == 0 && lo < hi && isfinite(hi - lo);
+}
+
+static bool parse_size(const gf_param *param, const char *text, gf_setting *value) {
     if (*text < '0' || *text > '9')
         return false;
     char *end;
@@ -124,7 +148,7 @@ static bool parse_size(const gf_param *param, const char *text, gf_value *value)
     return (double)n >= param->min && (double)n <= param->max;
 }
 
-static bool parse_list(const gf_param *param, const char *text, gf_value *value) {
+static bool parse_list(const gf_param *param, const char *text, gf_setting *value) {
     uint64_t bits = 0;
     size_t next = 0; /* ascending order: also refuses doubles */
     for (const char *item = text;; item++) {
@@ -142,7 +166,8 @@ static bool parse_list(const gf_param *param, const char *text, gf_value *value)
     return true;
 }
 
-static gf_status parse(const gf_param *param, const char *text, gf_value *value, gf_error *error) {
+static gf_status parse(const gf_param *param, const char *text, gf_setting *value,
+                       gf_error *error) {
     bool good = false;
     switch (param->type) {
     case GF_PARAM_FLAG:
@@ -165,6 +190,13 @@ static gf_status parse(const gf_param *param, const char *text, gf_value *value,
     case GF_PARAM_LIST:
         good = parse_list(param, text, value);
         break;
+    case GF_PARAM_RANGE:
+        good = parse_range(text, value);
+        break;
+    case GF_PARAM_IMAGE:
+    case GF_PARAM_SAMPLES:
+        good = *text != 0;
+        break;
     case GF_PARAM_TEXT:
         good = true;
         break;
@@ -173,7 +205,7 @@ static gf_status parse(const gf_param *param, const char *text, gf_value *value,
 }
 
 static gf_status assign(gf_settings *settings, size_t i, const char *text, gf_error *error) {
-    gf_value value = {0};
+    gf_setting value = {0};
     gf_status status = parse(&settings->params[i], text, &value, error);
     if (status)
         return status;
@@ -219,8 +251,8 @@ gf_status gf_settings_set(gf_settings *settings, const char *name, const char *t
 }
 
 /* A name or type that does not fit is a mistake in the calling program: it reads as zero. */
-static const gf_value *lookup(const gf_settings *settings, const char *name, unsigned types) {
-    static const gf_value nothing;
+static const gf_setting *lookup(const gf_settings *settings, const char *name, unsigned types) {
+    static const gf_setting nothing;
     size_t i = find(settings, name);
     if (i == settings->count || !(types >> settings->params[i].type & 1u))
         return &nothing;
@@ -255,6 +287,34 @@ uint64_t gf_settings_list(const gf_settings *settings, const char *name) {
     return lookup(settings, name, 1u << GF_PARAM_LIST)->as.bits;
 }
 
+bool gf_settings_range(const gf_settings *settings, const char *name, double *lo, double *hi) {
+    const gf_setting *value = lookup(settings, name, 1u << GF_PARAM_RANGE);
+    *lo = value->as.range[0];
+    *hi = value->as.range[1];
+    return value->text != NULL;
+}
+
 const char *gf_settings_text(const gf_settings *settings, const char *name) {
     return lookup(settings, name, ~0u)->text;
+}
+
+gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error) {
+    while (*text) {
+        char name[64], value[64] = "";
+        size_t length = strcspn(text, " ");
+        size_t name_length = strcspn(text, " =");
+        size_t value_start = name_length < length ? name_length + 1 : length;
+        if (name_length >= sizeof name || length - value_start >= sizeof value)
+            return gf_fail(error, GF_USAGE, "%s: the case is too long", text);
+        memcpy(name, text, name_length);
+        name[name_length] = 0;
+        memcpy(value, text + value_start, length - value_start);
+        value[length - value_start] = 0;
+        gf_status status = gf_settings_set(settings, name, value, error);
+        if (status)
+            return status;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return GF_OK;
 }

@@ -132,7 +132,6 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
     }
-    head->out = head->in;
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
     head->halo = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + (plan->smooth ? 1 : 0);
@@ -161,8 +160,10 @@ const gf_filter gf_smooth_filter = {
                         "gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],
+            .inputs = 1,
+            .makes_image = true,
+            .cases = cases,
         },
-    .cases = cases,
     .plan_bytes = sizeof(gf_smooth_plan),
     .plan = plan_smooth,
     .golden = gf_smooth_golden,

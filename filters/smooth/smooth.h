@@ -44,12 +44,11 @@ void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_
                            float end_factor);
 /* The chain of a plan on one signal, tiles and all; work holds n floats. Result in signal. */
 void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t n);
-gf_status gf_smooth_golden(const gf_plan *plan, const gf_rows *in, const gf_rows *out,
-                           gf_error *error);
+gf_status gf_smooth_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
 size_t gf_smooth_cpu_scratch(const gf_plan *plan);
-void gf_smooth_cpu(const gf_plan *plan, const gf_rows *in, const gf_rows *out, uint32_t part,
-                   uint32_t parts, void *scratch, gf_isa isa);
+void gf_smooth_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                   void *scratch, gf_isa isa);
 
 extern const gf_filter_cuda gf_smooth_cuda;
 

@@ -270,9 +270,10 @@ static void filter_columns(const gf_smooth_plan *plan, const gf_smooth_simd *sim
     }
 }
 
-void gf_smooth_cpu(const gf_plan *head, const gf_rows *in, const gf_rows *out, uint32_t part,
-                   uint32_t parts, void *scratch, gf_isa isa) {
+void gf_smooth_cpu(const gf_plan *head, const gf_band *band, uint32_t part, uint32_t parts,
+                   void *scratch, gf_isa isa) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
+    const gf_rows *in = &band->in, *out = &band->out;
     if (plan->axis == GF_SMOOTH_X)
         filter_rows(plan, simd_levels[isa], in, out, part, parts, scratch);
     else

@@ -122,9 +122,9 @@ static void store(unsigned char *row, gf_type type, uint64_t i, float x) {
     }
 }
 
-gf_status gf_smooth_golden(const gf_plan *head, const gf_rows *in, const gf_rows *out,
-                           gf_error *error) {
+gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
+    const gf_rows *in = &band->in, *out = &band->out;
     const gf_type type = head->in.type;
     const uint64_t width = head->in.width, height = head->in.height;
     const uint32_t channels = head->in.channels;

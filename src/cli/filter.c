@@ -30,7 +30,8 @@ static void print_report(const char *out, const gf_report *report, bool verbose)
 
 static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
     const gf_settings *common = line->common;
-    const char *in = line->operands[0], *out = line->operands[1];
+    const gf_filter_info *info = gf_filter_describe(filter);
+    const char *out = info->makes_image ? line->operands[info->inputs] : line->operands[0];
     const gf_engine_options engine_options = {
         .backend = gf_settings_text(common, "backend"),
         .devices = gf_settings_text(common, "device"),
@@ -50,14 +51,18 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error 
     };
     gf_engine *engine = NULL;
     gf_report report;
+    gf_result *result = NULL;
     gf_status status = gf_engine_open(&engine_options, &engine, error);
     if (!status)
-        status = gf_run_file(engine, filter, line->filter, in, out, &file_options, &report, error);
+        status =
+            gf_run_file(engine, filter, line->filter, line->operands,
+                        info->makes_image ? out : NULL, &file_options, &result, &report, error);
     gf_engine_close(engine);
     bool verbose = gf_settings_flag(common, "verbose");
     bool quiet = gf_settings_flag(common, "quiet") || (!verbose && !isatty(STDERR_FILENO));
     if (!status && !quiet)
         print_report(out, &report, verbose);
+    gf_result_free(result);
     return status;
 }
 
@@ -71,7 +76,7 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
         gf_cli_help_filter(info);
     } else if (gf_settings_flag(line.common, "version")) {
         printf("gpufilter %s\n", gf_version());
-    } else if (line.operand_count != 2) {
+    } else if (line.operand_count != info->inputs + (info->makes_image ? 1u : 0u)) {
         status = gf_cli_fail(
             error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
             info->operands, line.operand_count, line.operand_count == 1 ? "" : "s", info->name);

@@ -10,6 +10,9 @@ typedef struct gf_slot {
     gf_rows in;  /* rows held, halo included; in.data is the slot's own buffer */
     gf_rows out; /* rows to compute */
     unsigned char *in_buffer, *out_buffer; /* allocated by the backend; rows are a stride apart */
+    unsigned char *payload_buffer;         /* pieces in image order, a stride apart */
+    size_t payload_stride;
+    uint32_t payload_pieces; /* 0: this filter has no payload */
 } gf_slot;
 
 /* One image's way through a backend. */
@@ -45,6 +48,8 @@ typedef struct gf_backend {
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
     /* Returns when the slot's output is there. May be called from another thread than submit. */
     gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
+    /* After the last wait: the states of this image, merged into an empty one. */
+    gf_status (*collect)(void *run, void *state, gf_error *error);
     /* Waits for whatever was submitted, then frees the run and the slots' buffers. */
     void (*end)(void *run, gf_slot *slots);
 } gf_backend;
@@ -53,8 +58,22 @@ extern const gf_backend gf_backend_golden;
 extern const gf_backend gf_backend_cpu;
 extern const gf_backend gf_backend_cuda;
 
-/* Ordinary host memory for the slots of a job. */
-gf_status gf_slots_alloc(const gf_job *job, gf_slot *slots, gf_error *error);
+/* Bytes up to the next multiple of GF_ROW_ALIGN. */
+static inline size_t gf_align(size_t bytes) {
+    return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+}
+
+/* Memory for n times so many bytes, aligned, also where that is none; NULL if there is not so much.
+ */
+void *gf_aligned_alloc(size_t n, size_t bytes);
+
+/* Ordinary host memory for the slots of a job, with room for payload_pieces payloads of an equal
+ * share of the rows each (where the filter has a payload). */
+gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *slots,
+                         gf_error *error);
 void gf_slots_free(gf_slot *slots, uint32_t count);
+
+/* Makes a state empty. */
+void gf_state_start(const gf_filter *filter, const gf_plan *plan, void *state);
 
 #endif

@@ -20,6 +20,9 @@ typedef struct gf_cpu_run {
     uint32_t parts;         /* of a band */
     unsigned char *scratch; /* one piece a thread */
     size_t scratch_bytes;   /* of a piece */
+    unsigned char *states;  /* one a thread, or one for all if they are ordered */
+    size_t state_bytes;
+    struct gf_cpu_slot *before; /* the last one submitted */
     struct gf_cpu_slot {
         struct gf_cpu_run *run;
         gf_slot *slot;
@@ -77,13 +80,25 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    return (gf_band_wish){.bytes = bytes, .slots = 4};
+    const uint32_t slots = 4;
+    return (gf_band_wish){
+        .bytes = bytes, .slots = slots, .extra = plan->state_bytes * cpu->threads};
 }
 
 /* As many parts as threads, unless they would be too small to be worth a thread's while. */
 static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
     return parts < cpu->threads ? (uint32_t)parts : cpu->threads;
+}
+
+static uint32_t count_states(const gf_cpu_run *run) {
+    return run->job.plan->ordered ? 1 : run->cpu->threads;
+}
+
+static void free_run(gf_cpu_run *run) {
+    free(run->scratch);
+    free(run->states);
+    free(run);
 }
 
 static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
@@ -95,17 +110,21 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     run->cpu = cpu;
     run->job = *job;
     run->parts = count_parts(cpu, job);
-    run->scratch_bytes = job->filter->cpu.scratch_bytes(job->plan);
-    run->scratch_bytes = (run->scratch_bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
-    run->scratch = aligned_alloc(GF_ROW_ALIGN, run->scratch_bytes * cpu->threads);
+    run->scratch_bytes = gf_align(job->filter->cpu.scratch_bytes(job->plan));
+    run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
+    run->state_bytes = gf_align((size_t)job->plan->state_bytes);
+    run->states = gf_aligned_alloc(count_states(run), run->state_bytes);
     gf_status status =
-        run->scratch ? gf_slots_alloc(job, slots, error)
-                     : gf_fail_memory(error, "cpu", run->scratch_bytes * cpu->threads, "scratch");
+        run->scratch && run->states
+            ? gf_slots_alloc(job, run->parts, slots, error)
+            : gf_fail_memory(error, "cpu", (run->scratch_bytes + run->state_bytes) * cpu->threads,
+                             "scratch");
     if (status) {
-        free(run->scratch);
-        free(run);
+        free_run(run);
         return status;
     }
+    for (uint32_t i = 0; i < count_states(run); i++)
+        gf_state_start(job->filter, job->plan, run->states + i * run->state_bytes);
     *out = run;
     return GF_OK;
 }
@@ -113,7 +132,14 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
 static void run_part(void *context, uint32_t task, uint32_t thread) {
     const struct gf_cpu_slot *place = context;
     const gf_cpu_run *run = place->run;
-    run->job.filter->cpu.run(run->job.plan, &place->slot->in, &place->slot->out, task, run->parts,
+    const gf_slot *slot = place->slot;
+    const gf_band band = {
+        .in = slot->in,
+        .out = slot->out,
+        .state = run->states + (run->job.plan->ordered ? 0 : thread) * run->state_bytes,
+        .payload = slot->payload_pieces ? slot->payload_buffer + task * slot->payload_stride : NULL,
+    };
+    run->job.filter->cpu.run(run->job.plan, &band, task, run->parts,
                              run->scratch + thread * run->scratch_bytes, run->cpu->isa);
 }
 
@@ -126,6 +152,10 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     place->work.run = run_part;
     place->work.context = place;
     place->work.count = run->parts;
+    /* The state takes the bands one after the other. */
+    if (run->job.plan->ordered && run->before)
+        gf_pool_wait(run->cpu->pool, &run->before->work);
+    run->before = place;
     gf_pool_submit(run->cpu->pool, &place->work);
     return GF_OK;
 }
@@ -137,13 +167,23 @@ static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
     return GF_OK;
 }
 
+static gf_status cpu_collect(void *state, void *total, gf_error *error) {
+    (void)error;
+    const gf_cpu_run *run = state;
+    const gf_job *job = &run->job;
+    if (job->plan->ordered)
+        memcpy(total, run->states, (size_t)job->plan->state_bytes);
+    for (uint32_t i = 0; !job->plan->ordered && i < count_states(run); i++)
+        job->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
+    return GF_OK;
+}
+
 static void cpu_end(void *state, gf_slot *slots) {
     gf_cpu_run *run = state;
     for (uint32_t i = 0; i < run->job.slots; i++)
         gf_pool_wait(run->cpu->pool, &run->slots[i].work);
     gf_slots_free(slots, run->job.slots);
-    free(run->scratch);
-    free(run);
+    free_run(run);
 }
 
 const gf_backend gf_backend_cpu = {
@@ -155,5 +195,6 @@ const gf_backend gf_backend_cpu = {
     .begin = cpu_begin,
     .submit = cpu_submit,
     .wait = cpu_wait,
+    .collect = cpu_collect,
     .end = cpu_end,
 };

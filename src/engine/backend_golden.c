@@ -2,12 +2,14 @@
  * cannot hide in it. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/backend.h"
 #include "error.h"
 
 typedef struct gf_golden_run {
     gf_job job;
+    void *state;
 } gf_golden_run;
 
 static gf_status golden_open(const gf_engine_options *options, void **state, gf_error *error) {
@@ -27,7 +29,8 @@ static void golden_describe(const void *state, char *text, size_t size) {
 
 static gf_band_wish golden_wish(const void *state, const gf_plan *plan) {
     (void)state;
-    return (gf_band_wish){.whole_image = true, .slots = 1, .extra = plan->golden_bytes};
+    return (gf_band_wish){
+        .whole_image = true, .slots = 1, .extra = plan->golden_bytes + plan->state_bytes};
 }
 
 static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
@@ -37,18 +40,24 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
     if (!run)
         return gf_fail_memory(error, "golden", sizeof *run, "a run");
     run->job = *job;
-    gf_status status = gf_slots_alloc(job, slots, error);
+    run->state = gf_aligned_alloc(1, (size_t)job->plan->state_bytes);
+    gf_status status =
+        run->state ? gf_slots_alloc(job, 1, slots, error)
+                   : gf_fail_memory(error, "golden", job->plan->state_bytes, "what is measured");
     if (status) {
+        free(run->state);
         free(run);
         return status;
     }
+    gf_state_start(job->filter, job->plan, run->state);
     *out = run;
     return GF_OK;
 }
 
 static gf_status golden_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_golden_run *run = state;
-    return run->job.filter->golden(run->job.plan, &slot->in, &slot->out, error);
+    const gf_band band = {slot->in, slot->out, run->state, slot->payload_buffer};
+    return run->job.filter->golden(run->job.plan, &band, error);
 }
 
 static gf_status golden_wait(void *run, gf_slot *slot, gf_error *error) {
@@ -56,9 +65,17 @@ static gf_status golden_wait(void *run, gf_slot *slot, gf_error *error) {
     return GF_OK;
 }
 
+static gf_status golden_collect(void *state, void *total, gf_error *error) {
+    (void)error;
+    const gf_golden_run *run = state;
+    memcpy(total, run->state, (size_t)run->job.plan->state_bytes);
+    return GF_OK;
+}
+
 static void golden_end(void *state, gf_slot *slots) {
     gf_golden_run *run = state;
     gf_slots_free(slots, run->job.slots);
+    free(run->state);
     free(run);
 }
 
@@ -71,5 +88,6 @@ const gf_backend gf_backend_golden = {
     .begin = golden_begin,
     .submit = golden_submit,
     .wait = golden_wait,
+    .collect = golden_collect,
     .end = golden_end,
 };

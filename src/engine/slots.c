@@ -1,17 +1,38 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/backend.h"
 #include "error.h"
 
-gf_status gf_slots_alloc(const gf_job *job, gf_slot *slots, gf_error *error) {
+void *gf_aligned_alloc(size_t n, size_t bytes) {
+    size_t all;
+    if (__builtin_mul_overflow(n, gf_align(bytes), &all))
+        return NULL;
+    return aligned_alloc(GF_ROW_ALIGN, all ? all : GF_ROW_ALIGN);
+}
+
+gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *slots,
+                         gf_error *error) {
     const size_t in_bytes = (size_t)job->in_rows * job->in_stride;
     const size_t out_bytes = (size_t)job->out_rows * job->out_stride;
+    size_t payload_bytes = 0;
+    if (job->plan->has_payload) {
+        uint64_t rows = (job->out_rows + payload_pieces - 1) / payload_pieces;
+        payload_bytes = gf_align(job->filter->measure->payload_bytes(job->plan, rows));
+    }
     for (uint32_t i = 0; i < job->slots; i++) {
-        slots[i].in_buffer = aligned_alloc(GF_ROW_ALIGN, in_bytes);
-        slots[i].out_buffer = aligned_alloc(GF_ROW_ALIGN, out_bytes);
-        if (!slots[i].in_buffer || !slots[i].out_buffer) {
+        slots[i].in_buffer = gf_aligned_alloc(1, in_bytes);
+        slots[i].out_buffer = gf_aligned_alloc(1, out_bytes);
+        if (payload_bytes) {
+            slots[i].payload_buffer = gf_aligned_alloc(payload_pieces, payload_bytes);
+            slots[i].payload_stride = payload_bytes;
+            slots[i].payload_pieces = payload_pieces;
+        }
+        if (!slots[i].in_buffer || !slots[i].out_buffer ||
+            (payload_bytes && !slots[i].payload_buffer)) {
             gf_slots_free(slots, i + 1);
-            return gf_fail_memory(error, "bands", in_bytes + out_bytes,
+            return gf_fail_memory(error, "bands",
+                                  in_bytes + out_bytes + payload_pieces * payload_bytes,
                                   "one band; use a smaller --band-rows");
         }
     }
@@ -22,6 +43,14 @@ void gf_slots_free(gf_slot *slots, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         free(slots[i].in_buffer);
         free(slots[i].out_buffer);
-        slots[i].in_buffer = slots[i].out_buffer = NULL;
+        free(slots[i].payload_buffer);
+        slots[i].in_buffer = slots[i].out_buffer = slots[i].payload_buffer = NULL;
     }
+}
+
+void gf_state_start(const gf_filter *filter, const gf_plan *plan, void *state) {
+    if (filter->measure && filter->measure->start)
+        filter->measure->start(plan, state);
+    else
+        memset(state, 0, (size_t)plan->state_bytes);
 }

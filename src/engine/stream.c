@@ -38,18 +38,18 @@ static uint64_t min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static size_t aligned_row(const gf_format *format) {
-    return (gf_row_bytes(format) + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
-}
-
 /* ---- geometry -------------------------------------------------------------------------------- */
 
 /* Do the bands and `extra` bytes beside them keep to a budget? */
 static bool fits(const gf_job *job, uint64_t extra, uint64_t budget) {
+    const gf_plan *plan = job->plan;
     uint64_t in, out, both, all;
+    uint64_t payload =
+        plan->has_payload ? job->filter->measure->payload_bytes(plan, job->out_rows) : 0;
     return !__builtin_mul_overflow(job->in_rows, job->in_stride, &in) &&
            !__builtin_mul_overflow(job->out_rows, job->out_stride, &out) &&
            !__builtin_add_overflow(in, out, &both) &&
+           !__builtin_add_overflow(both, payload, &both) &&
            !__builtin_mul_overflow(both, job->slots, &all) && extra <= budget &&
            all <= budget - extra;
 }
@@ -74,8 +74,8 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
     gf_band_wish wish = job->backend->wish(job->state, plan);
     *out = (gf_job){.filter = job->filter,
                     .plan = plan,
-                    .in_stride = aligned_row(&plan->in),
-                    .out_stride = aligned_row(&plan->out),
+                    .in_stride = plan->inputs * gf_align(gf_row_bytes(&plan->in)),
+                    .out_stride = gf_align(gf_out_bytes(plan)),
                     .slots = wish.slots};
     uint64_t rows = height;
     if (!wish.whole_image) {
@@ -197,6 +197,39 @@ static void *read_bands(void *argument) {
     return NULL;
 }
 
+/* Hands a computed band on: its image to the sink, what was measured in it to the measure. */
+static gf_status take_band(gf_stream *stream, const gf_slot *slot, gf_error *error) {
+    const gf_stream_job *job = stream->job;
+    const gf_measure *measure = job->filter->measure;
+    gf_status status = GF_OK;
+    if (stream->sink)
+        status = stream->sink->ops->write(stream->sink, slot->out.data, slot->out.stride,
+                                          slot->out.rows, error);
+    if (!status && job->plan->record)
+        status = measure->rows(job->plan, job->data, &slot->out, error);
+    for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
+        status = measure->payload(job->plan, job->data,
+                                  slot->payload_buffer + i * slot->payload_stride, error);
+    return status;
+}
+
+/* After the last band: one state from all that the backend has, and the measure is complete. */
+static gf_status finish_measure(gf_stream *stream, gf_error *error) {
+    const gf_stream_job *job = stream->job;
+    const gf_plan *plan = job->plan;
+    if (!job->filter->measure)
+        return GF_OK;
+    void *state = gf_aligned_alloc(1, (size_t)plan->state_bytes);
+    if (!state)
+        return gf_fail_memory(error, job->name, plan->state_bytes, "what is measured");
+    gf_state_start(job->filter, plan, state);
+    gf_status status = plan->state_bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
+    if (!status)
+        status = job->filter->measure->finish(plan, job->data, state, error);
+    free(state);
+    return status;
+}
+
 static void write_bands(gf_stream *stream) {
     for (uint64_t k = 0; k < stream->bands; k++) {
         if (!await(stream, &stream->submitted, k + 1))
@@ -207,8 +240,7 @@ static void write_bands(gf_stream *stream) {
         gf_status status = stream->job->backend->wait(stream->run, slot, &error);
         double computed = gf_now();
         if (!status)
-            status = stream->sink->ops->write(stream->sink, slot->out.data, slot->out.stride,
-                                              slot->out.rows, &error);
+            status = take_band(stream, slot, &error);
         stream->report->compute_seconds += computed - start;
         stream->report->encode_seconds += gf_now() - computed;
         if (status) {
@@ -252,6 +284,8 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
         pthread_join(reader, NULL);
         report->compute_seconds += stream.submit_seconds;
         status = stream.status;
+        if (!status)
+            status = finish_measure(&stream, error);
     }
     pthread_cond_destroy(&stream.moved);
     pthread_mutex_destroy(&stream.lock);

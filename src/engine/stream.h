@@ -13,11 +13,13 @@ typedef struct gf_stream_job {
     void *state;         /* the backend's */
     uint64_t band_rows;  /* 0: chosen */
     uint64_t max_memory; /* bytes of all bands together */
+    void *data;          /* of the filter's measure, open; NULL if it has none */
 } gf_stream_job;
 
-/* Takes the whole image from source through the backend to sink; the sink is not finished. Fills
- * the report's bands and times. After a failure with report->bands at 0 the backend could not
- * begin: neither source nor sink was touched. */
+/* Takes the whole image from source through the backend to sink and to the filter's measure; the
+ * sink (NULL if no image is made) is not finished, the measure is. Fills the report's bands and
+ * times. After a failure with report->bands at 0 the backend could not begin: nothing of source,
+ * sink and measure was touched. */
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
                         gf_report *report, gf_error *error);
 

@@ -65,6 +65,14 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
 /* Hands the rows of a memory source over to it: its close releases them. */
 void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
 
+/* A memory source begins again at its first row. */
+void gf_memory_source_rewind(gf_source *source);
+
+/* Two sources of one format as one: each of its rows holds a row of a and, from the middle of the
+ * stride on, a row of b. Takes both over, unless it fails. The names are for messages. */
+gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
+                         gf_source **source, gf_error *error);
+
 /* ---- sinks ----------------------------------------------------------------------------------- */
 
 typedef struct gf_sink gf_sink;

@@ -87,6 +87,12 @@ void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *dat
     source->release = release;
 }
 
+void gf_memory_source_rewind(gf_source *base) {
+    memory_source *source = (memory_source *)base;
+
+    source->y = 0;
+}
+
 static gf_status sink_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                             gf_error *error) {
     memory_sink *sink = (memory_sink *)base;

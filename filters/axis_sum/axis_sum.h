@@ -1,0 +1,37 @@
+/* axis-sum: the sum of every row, or of every column, of each channel. docs/numerics.md defines it.
+ */
+#ifndef GF_AXIS_SUM_H
+#define GF_AXIS_SUM_H
+
+#include "filter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Along x a row's record holds a sum a measured channel. Along y the state holds a sum a sample of
+ * a row, alpha included. Sums are uint64_t of integer samples, double of f32. */
+typedef struct gf_axis_sum_plan {
+    gf_plan head;
+    bool columns;      /* --axis y */
+    uint32_t measured; /* the first channels, which are reported */
+} gf_axis_sum_plan;
+
+/* What was measured, for a filter that comes after: the total of a measured channel, in binary64
+ * the row sums added in ascending order; rounded once for integer images. Needs --axis x. */
+double gf_axis_sum_total(const gf_plan *plan, const void *data, uint32_t channel);
+
+gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+
+size_t gf_axis_sum_cpu_scratch(const gf_plan *plan);
+void gf_axis_sum_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                     void *scratch, gf_isa isa);
+
+extern const gf_filter gf_axis_sum_filter;
+extern const gf_filter_cuda gf_axis_sum_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

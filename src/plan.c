@@ -1,0 +1,36 @@
+#include "plan.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+
+gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
+                      gf_plan **out, gf_error *error) {
+    gf_plan *plan = calloc(1, filter->plan_bytes);
+    if (!plan)
+        return gf_fail_memory(error, filter->info.name, filter->plan_bytes, "a plan");
+    plan->in = *format;
+    plan->inputs = filter->info.inputs;
+    if (filter->info.makes_image)
+        plan->out = *format;
+    gf_status status = filter->plan(settings, plan, error);
+    if (status) {
+        free(plan);
+        return status;
+    }
+    *out = plan;
+    return GF_OK;
+}
+
+gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
+                           const gf_format *in, gf_format *out, gf_error *error) {
+    gf_plan *plan;
+    gf_status status = gf_format_check(in, "memory", error);
+    if (!status)
+        status = gf_plan_new(filter, settings, in, &plan, error);
+    if (status)
+        return status;
+    *out = plan->out;
+    free(plan);
+    return GF_OK;
+}

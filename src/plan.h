@@ -1,0 +1,11 @@
+/* Plans: a filter's parameters resolved for one image format. */
+#ifndef GF_PLAN_H
+#define GF_PLAN_H
+
+#include "filter.h"
+
+/* A plan for images of this format, checked; free() it. */
+gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
+                      gf_plan **plan, gf_error *error);
+
+#endif

@@ -1,0 +1,54 @@
+/* What a measuring filter found: its plan, its data, and the tables over them. */
+#ifndef GF_RESULT_H
+#define GF_RESULT_H
+
+#include "filter.h"
+
+#define GF_MAX_TABLES 5
+
+struct gf_result {
+    const gf_filter *filter;
+    gf_plan *plan;
+    void *data;
+    gf_table tables[GF_MAX_TABLES];
+    size_t table_count;
+    char *text;
+    bool out_of_memory; /* while describing */
+    bool passed;
+};
+
+/* Takes plan and data over, even where it fails, and lets the filter describe its tables. */
+gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_result **result,
+                        gf_error *error);
+
+/* For gf_measure.describe: the next table, empty. */
+gf_table *gf_result_add_table(gf_result *result, const char *name);
+/* Appends a column to a table. */
+void gf_table_add_column(gf_table *table, const char *name, gf_value_type type);
+/* Appends to the text for people. */
+void gf_result_say(gf_result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static inline gf_value gf_value_uint(uint64_t x) {
+    return (gf_value){.type = GF_VALUE_UINT, .low = x};
+}
+
+__extension__ typedef unsigned __int128 gf_u128;
+
+static inline gf_value gf_value_wide(gf_u128 x) {
+    return (gf_value){.type = GF_VALUE_UINT, .low = (uint64_t)x, .high = (uint64_t)(x >> 64)};
+}
+
+static inline gf_value gf_value_double(double x) {
+    return (gf_value){.type = GF_VALUE_DOUBLE, .real = x};
+}
+
+static inline gf_value gf_value_float(float x) {
+    return (gf_value){.type = GF_VALUE_FLOAT, .real = (double)x};
+}
+
+static inline gf_value gf_value_text(const char *x) {
+    return (gf_value){.type = GF_VALUE_TEXT, .text = x};
+}
+
+#endif
