@@ -4,7 +4,11 @@
 
 /* A gf_file is a gf_output under its public name. */
 gf_status gf_file_open(const char *path, bool force, gf_file **file, gf_error *error) {
-    return gf_output_open(path, force, (gf_output **)(void *)file, error);
+    gf_output *output = NULL;
+    gf_status status = gf_output_open(path, force, &output, error);
+
+    *file = (gf_file *)output;
+    return status;
 }
 
 gf_status gf_file_finish(gf_file *file, const void *data, size_t size, gf_error *error) {
