@@ -32,3 +32,24 @@ gf_status gf_format_check(const gf_format *format, const char *name, gf_error *e
         return gf_fail(error, GF_FAILED, "%s: the image is too large to address", name);
     return GF_OK;
 }
+
+void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
+                      uint64_t n) {
+    const uint32_t channels = format->channels;
+    if (!gf_has_alpha(channels))
+        return;
+    switch (format->type) {
+    case GF_U8:
+        for (uint64_t i = channels - 1; i < n * channels; i += channels)
+            dst[i] = src[i];
+        break;
+    case GF_U16:
+        for (uint64_t i = channels - 1; i < n * channels; i += channels)
+            ((uint16_t *)(void *)dst)[i] = ((const uint16_t *)(const void *)src)[i];
+        break;
+    case GF_F32: /* as integers: a copy that leaves every NaN what it was */
+        for (uint64_t i = channels - 1; i < n * channels; i += channels)
+            ((uint32_t *)(void *)dst)[i] = ((const uint32_t *)(const void *)src)[i];
+        break;
+    }
+}

@@ -54,6 +54,10 @@ static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {
            a->type == b->type;
 }
 
+/* Alpha of n pixels from src to dst, both at the same pixel of an image; nothing without alpha. */
+void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
+                      uint64_t n);
+
 /* Refuses empty sizes, unknown types or channels, and images whose bytes do not fit in a size_t
  * with room to spare; after it plain arithmetic on the format cannot overflow. name goes into the
  * message. */

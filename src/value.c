@@ -1,6 +1,7 @@
 /* Numbers as text: exact, and as short as that allows. */
 #define _GNU_SOURCE /* newlocale, through c_locale.h */
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,11 +30,21 @@ static void format_real(double x, bool is_float, char *text, size_t size) {
         return;
     }
     gf_c_locale scope = gf_c_locale_enter();
-    int digits = 1;
+    /* Normal numbers give back any decimal of so many digits: fewer are found as zeros in the end.
+     */
+    const bool normal = fabs(x) >= (is_float ? (double)FLT_MIN : DBL_MIN);
+    int digits = !normal ? 1 : is_float ? FLT_DIG : DBL_DIG;
+    const int first = digits;
     for (; digits <= 17; digits++) {
         snprintf(text, size, "%.*e", digits - 1, x);
         if (is_float ? strtof(text, NULL) == (float)x : strtod(text, NULL) == x)
             break;
+    }
+    if (normal && digits == first) {
+        const char *end = strchr(text, 'e');
+        while (digits > 1 && *--end == '0')
+            digits--;
+        snprintf(text, size, "%.*e", digits - 1, x);
     }
     /* The same digits without an exponent, where that is readable. */
     const char *e = strchr(text, 'e');

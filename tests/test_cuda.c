@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "testing.h"
+#include "band.h"
 
 #ifdef GF_WITH_CUDA
 #include <cuda_runtime_api.h>
@@ -27,32 +27,52 @@ static void *to_device(const void *data, size_t size) {
     return memory;
 }
 
-static void band_of_format(const gf_filter *filter, const char *text, uint64_t seed,
+static bool band_of_format(const gf_filter *filter, const char *text, uint64_t seed,
                            gf_format format, bool whole) {
     /* Rows begin on 64-byte boundaries, as the engine's do. */
-    test_band band = test_band_new(filter, text, seed, format, whole, 64);
-    unsigned char *device_in = to_device(band.in.memory, band.in.size);
-    unsigned char *device_out = to_device(band.got.memory, band.got.size);
-    gf_rows from = band.from, out = band.out;
-    from.data = device_in + (band.from.data - band.in.memory);
-    out.data = device_out + (band.out.data - band.got.memory);
+    test_band band;
+    if (!test_band_new(&band, filter, text, seed, format, whole, 64))
+        return false;
+    unsigned char *in = to_device(band.in, band.in_size);
+    unsigned char *out = to_device(band.got, band.out_size);
+    unsigned char *accumulated = band.state ? to_device(band.state, band.state_size) : NULL;
+    unsigned char *payload = calloc(1, band.payload_bytes + TEST_MARGIN);
+    assert_non_null(payload);
+    memset(payload + band.payload_bytes, TEST_PAINT, TEST_MARGIN);
+    unsigned char *extracted = to_device(payload, band.payload_bytes + TEST_MARGIN);
+    gf_band piece = {band.from, band.out, accumulated ? accumulated + TEST_MARGIN : NULL,
+                     extracted};
+    piece.in.data = in + (band.from.data - band.in);
+    piece.out.data = out + (band.out.data - band.got);
     void *scratch = NULL;
-    must(cudaMalloc(&scratch, filter->cuda->scratch_bytes(band.plan, from.rows) + 1));
+    must(cudaMalloc(&scratch, filter->cuda->scratch_bytes(band.plan, band.from.rows) + 1));
     gf_error error = {0};
-    if (filter->cuda->launch(band.plan, &from, &out, scratch, NULL, &error))
+    if (filter->cuda->launch(band.plan, &piece, scratch, NULL, &error))
         fail_msg("%s", error.message);
     must(cudaDeviceSynchronize());
-    must(cudaMemcpy(band.got.memory, device_out, band.got.size, cudaMemcpyDeviceToHost));
-    must(cudaFree(device_in));
-    must(cudaFree(device_out));
+    must(cudaMemcpy(band.got, out, band.out_size, cudaMemcpyDeviceToHost));
+    must(cudaMemcpy(payload, extracted, band.payload_bytes + TEST_MARGIN, cudaMemcpyDeviceToHost));
+    unsigned char *state = malloc(band.state_size + 1);
+    assert_non_null(state);
+    if (accumulated)
+        must(cudaMemcpy(state, accumulated, band.state_size, cudaMemcpyDeviceToHost));
+    must(cudaFree(in));
+    must(cudaFree(out));
+    must(cudaFree(accumulated));
+    must(cudaFree(extracted));
     must(cudaFree(scratch));
-    test_band_check(&band, "cuda");
+    assert_true(
+        test_painted(payload + band.payload_bytes, payload + band.payload_bytes + TEST_MARGIN));
+    test_band_check(&band, "cuda", state, payload, 1, 0);
+    free(state);
+    free(payload);
     test_band_free(&band);
+    return true;
 }
 
-static void band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
+static bool band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = {seed};
-    band_of_format(filter, text, seed, test_format(&random), false);
+    return band_of_format(filter, text, seed, test_format(&random), false);
 }
 
 static void bands_stay_inside(void **state) {
@@ -60,10 +80,15 @@ static void bands_stay_inside(void **state) {
     if (!test_has_cuda())
         skip();
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
-    for (size_t f = 0; f < gf_filter_count(); f++)
-        for (size_t c = 0; gf_filter_at(f)->cases[c]; c++)
+    for (size_t f = 0; f < gf_filter_count(); f++) {
+        const gf_filter *filter = gf_filter_at(f);
+        for (size_t c = 0; filter->info.cases[c]; c++) {
+            uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds; round++)
-                band_on_device(gf_filter_at(f), gf_filter_at(f)->cases[c], 1 + round * 6151 + c);
+                suited += band_on_device(filter, filter->info.cases[c], 1 + round * 6151 + c);
+            assert_true(suited > 0);
+        }
+    }
 }
 
 /* So many pieces that every block of the general kernel has several to work through: its two
@@ -77,7 +102,7 @@ static void blocks_work_through_many_pieces(void **state) {
                                         "axis=xy radius=20"};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_format format = {1500 + 77 * c, 1600, (uint32_t)(1 + c % 4), (gf_type)(c % 3)};
-        band_of_format(gf_filter_find("smooth"), cases[c], 12345 + c, format, true);
+        assert_true(band_of_format(gf_filter_find("smooth"), cases[c], 12345 + c, format, true));
     }
 }
 
@@ -87,21 +112,39 @@ static void wide_and_tall(void **state) {
     if (!test_has_cuda())
         skip();
     static const struct {
-        const char *parameters;
+        const char *filter, *parameters;
         gf_format format;
     } images[] = {
-        {"", {3000017, 3, 1, GF_U8}},
-        {"keep-brightness", {1000003, 2, 3, GF_U16}},
-        {"radius=100", {2000001, 2, 1, GF_U16}},
-        {"tile=1000 radius=9", {700001, 2, 4, GF_U8}},
-        {"axis=xy radius=3", {400009, 9, 2, GF_F32}},
-        {"", {5, 70001, 3, GF_U8}},
-        {"axis=y", {3, 200003, 1, GF_U16}},
-        {"axis=xy radius=30", {7, 131101, 1, GF_U8}},
+        {"smooth", "", {3000017, 3, 1, GF_U8}},
+        {"smooth", "keep-brightness", {1000003, 2, 3, GF_U16}},
+        {"smooth", "radius=100", {2000001, 2, 1, GF_U16}},
+        {"smooth", "tile=1000 radius=9", {700001, 2, 4, GF_U8}},
+        {"smooth", "axis=xy radius=3", {400009, 9, 2, GF_F32}},
+        {"smooth", "", {5, 70001, 3, GF_U8}},
+        {"smooth", "axis=y", {3, 200003, 1, GF_U16}},
+        {"smooth", "axis=xy radius=30", {7, 131101, 1, GF_U8}},
+        {"normalize", "", {1048577, 3, 4, GF_U16}},
+        {"normalize", "", {3, 300007, 2, GF_F32}},
+        {"axis-sum", "", {1048577, 3, 1, GF_U8}},
+        {"axis-sum", "", {1048577, 2, 3, GF_F32}},
+        {"axis-sum", "", {2, 300007, 3, GF_U16}},
+        {"axis-sum", "axis=y", {1048577, 3, 3, GF_U16}},
+        {"axis-sum", "axis=y", {3, 300007, 2, GF_U8}},
+        {"axis-sum", "axis=y", {3, 300007, 1, GF_F32}},
+        {"hist", "", {1048577, 3, 1, GF_U8}},
+        {"hist", "bins=65536 channel=all", {262145, 3, 3, GF_U16}},
+        {"hist", "bins=8 extract=3", {1048577, 3, 1, GF_U8}},
+        {"hist", "bins=8 extract=3 channel=all mask=-", {3, 300007, 3, GF_U8}},
+        {"hist", "bins=9 extract=0,3,8", {1048577, 2, 1, GF_F32}},
+        {"hist", "bins=4 per-row", {3, 300007, 1, GF_U8}},
+        {"dot", "", {1048577, 2, 3, GF_U16}},
+        {"dot", "", {3, 300007, 1, GF_F32}},
+        {"compare", "diff=-", {1048577, 3, 1, GF_F32}},
+        {"compare", "diff=-", {3, 300007, 4, GF_U8}},
     };
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
-        band_of_format(gf_filter_find("smooth"), images[i].parameters, 777 + i, images[i].format,
-                       true);
+        assert_true(band_of_format(gf_filter_find(images[i].filter), images[i].parameters, 777 + i,
+                                   images[i].format, true));
 }
 
 /* Pinned buffers are kept from image to image and grow: large after small after large. */
@@ -126,10 +169,11 @@ static void one_engine_many_images(void **state) {
         test_image got = test_image_new(format, 0);
         gf_report report;
         test_fill(&in, TEST_UNIFORM, &random);
-        if (gf_run_memory(golden, filter, settings, &format, in.rows.data, in.stride,
-                          want.rows.data, want.stride, NULL, &error) ||
-            gf_run_memory(cuda, filter, settings, &format, in.rows.data, in.stride, got.rows.data,
-                          got.stride, &report, &error))
+        const gf_pixels pixels = {in.rows.data, in.stride};
+        if (gf_run_memory(golden, filter, settings, &format, &pixels, want.rows.data, want.stride,
+                          NULL, NULL, &error) ||
+            gf_run_memory(cuda, filter, settings, &format, &pixels, got.rows.data, got.stride, NULL,
+                          &report, &error))
             fail_msg("%s", error.message);
         assert_string_equal(report.backend, "cuda");
         assert_true(test_same(&want, &got, "one engine, many images"));

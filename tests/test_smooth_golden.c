@@ -94,12 +94,13 @@ static void run_on(const char *backend, const char *parameters, const test_image
                    const test_image *out) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, parameters);
+    const gf_pixels pixels = {in->rows.data, in->stride};
     gf_engine_options options = {.backend = backend};
     gf_engine *engine = NULL;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error) ||
-        gf_run_memory(engine, filter, settings, &in->format, in->rows.data, in->stride,
-                      out->rows.data, out->stride, NULL, &error))
+        gf_run_memory(engine, filter, settings, &in->format, &pixels, out->rows.data, out->stride,
+                      NULL, NULL, &error))
         fail_msg("%s", error.message);
     gf_engine_close(engine);
     gf_settings_free(settings);

@@ -88,7 +88,8 @@ static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uin
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
-    plan->in = (gf_format){77, height, 1, GF_U8};
+    plan->in = plan->out = (gf_format){77, height, 1, GF_U8};
+    plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
     counting_source source = {.base = {.ops = &source_ops, .format = plan->in},
                               .fail_at = source_fails};
@@ -186,9 +187,9 @@ static void golden_is_one_band(void **state) {
     gf_engine *engine = NULL;
     gf_report report;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &format,
-                                   in.rows.data, in.stride, out.rows.data, out.stride, &report,
-                                   NULL),
+    const gf_pixels pixels = {in.rows.data, in.stride};
+    assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &format, &pixels,
+                                   out.rows.data, out.stride, NULL, &report, NULL),
                      GF_OK);
     assert_int_equal(report.bands, 1);
     gf_engine_close(engine);

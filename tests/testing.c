@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#define PAINT 0xa5
-#define MARGIN 256
+#define PAINT TEST_PAINT
+#define MARGIN TEST_MARGIN
 
 uint64_t test_next(test_random *random) {
     uint64_t x = random->state;
@@ -50,7 +50,7 @@ void test_image_free(test_image *image) {
     image->memory = NULL;
 }
 
-static bool painted(const unsigned char *from, const unsigned char *to) {
+bool test_painted(const unsigned char *from, const unsigned char *to) {
     while (from < to)
         if (*from++ != PAINT)
             return false;
@@ -60,10 +60,11 @@ static bool painted(const unsigned char *from, const unsigned char *to) {
 bool test_margins_intact(const test_image *image) {
     size_t row = gf_row_bytes(&image->format);
     const unsigned char *end = image->memory + image->size;
-    bool intact = painted(image->memory, image->memory + MARGIN) && painted(end - MARGIN, end);
+    bool intact =
+        test_painted(image->memory, image->memory + MARGIN) && test_painted(end - MARGIN, end);
     for (uint64_t y = 0; y < image->format.height && intact; y++) {
         const unsigned char *p = gf_row(&image->rows, y);
-        intact = painted(p + row, p + image->stride);
+        intact = test_painted(p + row, p + image->stride);
     }
     return intact;
 }
@@ -97,7 +98,7 @@ static uint32_t sample_of(test_content content, gf_type type, uint64_t i, uint64
         default:
             return max;
         }
-    default:
+    default: /* TEST_SMOOTH */
         bits = (uint32_t)((i * 3 + y * 5) % 512);
         bits = bits < 256 ? bits : 511 - bits;
         if (type == GF_F32) {
@@ -109,18 +110,31 @@ static uint32_t sample_of(test_content content, gf_type type, uint64_t i, uint64
     }
 }
 
-void test_fill(const test_image *image, test_content content, test_random *random) {
+static void put_sample(const test_image *image, uint64_t y, uint64_t i, uint32_t value) {
     size_t bytes = gf_type_bytes(image->format.type);
+    unsigned char u8 = (unsigned char)value;
+    uint16_t u16 = (uint16_t)value;
+    const void *source = bytes == 1   ? (const void *)&u8
+                         : bytes == 2 ? (const void *)&u16
+                                      : (const void *)&value;
+    memcpy(gf_row(&image->rows, y) + i * bytes, source, bytes);
+}
+
+void test_fill(const test_image *image, test_content content, test_random *random) {
+    const gf_type type = image->format.type;
+    const uint32_t flat = sample_of(TEST_EXTREMES, type, 0, 0, random);
     for (uint64_t y = 0; y < image->format.height; y++)
-        for (uint64_t i = 0; i < gf_row_samples(&image->format); i++) {
-            uint32_t value = sample_of(content, image->format.type, i, y, random);
-            unsigned char u8 = (unsigned char)value;
-            uint16_t u16 = (uint16_t)value;
-            const void *source = bytes == 1   ? (const void *)&u8
-                                 : bytes == 2 ? (const void *)&u16
-                                              : (const void *)&value;
-            memcpy(gf_row(&image->rows, y) + i * bytes, source, bytes);
-        }
+        for (uint64_t i = 0; i < gf_row_samples(&image->format); i++)
+            put_sample(image, y, i,
+                       content == TEST_FLAT ? flat : sample_of(content, type, i, y, random));
+}
+
+void test_disturb(const test_image *image, test_random *random) {
+    for (uint64_t n = test_below(random, 4); n > 0; n--) {
+        uint64_t y = test_below(random, image->format.height);
+        uint64_t i = test_below(random, gf_row_samples(&image->format));
+        put_sample(image, y, i, sample_of(TEST_UNIFORM, image->format.type, i, y, random));
+    }
 }
 
 static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
@@ -205,64 +219,54 @@ gf_settings *test_settings(const gf_filter *filter, const char *text) {
     return settings;
 }
 
-test_band test_band_new(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
-                        bool whole, size_t row_align) {
-    test_random random = {seed};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
-    test_band band = {.filter = filter, .text = text, .seed = seed};
-    band.settings = test_settings(filter, text);
-    band.plan = calloc(1, filter->plan_bytes);
-    assert_non_null(band.plan);
-    band.plan->in = band.plan->out = format;
-    assert_int_equal(filter->plan(band.settings, band.plan, NULL), GF_OK);
-    /* At least one alignment of paint after each row. */
-    size_t padding = row_align ? 2 * row_align - gf_row_bytes(&format) % row_align
-                               : 4 + (size_t)test_below(&random, 60);
-    band.in = test_image_new(format, padding);
-    band.want = test_image_new(format, padding);
-    band.got = test_image_new(format, padding);
-    test_fill(&band.in, TEST_EXTREMES, &random);
-    assert_int_equal(filter->golden(band.plan, &band.in.rows, &band.want.rows, NULL), GF_OK);
-
-    uint64_t y0 = whole ? 0 : test_below(&random, format.height);
-    uint64_t rows = whole ? format.height : 1 + test_below(&random, format.height - y0);
-    uint64_t first = y0 < band.plan->halo ? 0 : y0 - band.plan->halo;
-    uint64_t last = y0 + rows + band.plan->halo;
-    last = last < format.height ? last : format.height;
-    band.out = (gf_rows){gf_row(&band.got.rows, y0), band.got.stride, y0, rows};
-    band.from = (gf_rows){gf_row(&band.in.rows, first), band.in.stride, first, last - first};
-    return band;
+/* A cell as it must be: the bits count, so that a NaN equals itself and -0 is not 0. */
+static bool same_cell(gf_value a, gf_value b) {
+    if (a.type != b.type || a.low != b.low || a.high != b.high)
+        return false;
+    if (a.type == GF_VALUE_TEXT)
+        return strcmp(a.text, b.text) == 0;
+    return memcmp(&a.real, &b.real, sizeof a.real) == 0;
 }
 
-void test_band_check(const test_band *band, const char *who) {
-    const gf_format *format = &band->got.format;
-    size_t row = gf_row_bytes(format);
-    for (uint64_t y = 0; y < format->height; y++) {
-        const unsigned char *got = gf_row(&band->got.rows, y);
-        bool inside = y >= band->out.y0 && y < band->out.y0 + band->out.rows;
-        if (inside ? memcmp(gf_row(&band->want.rows, y), got, row) != 0 : !painted(got, got + row))
-            fail_msg("%s '%s' on %s: row %" PRIu64 " %s band is wrong, seed %" PRIu64 ", %" PRIu64
-                     "x%" PRIu64 "x%u %s",
-                     band->filter->info.name, band->text, who, y, inside ? "of the" : "outside the",
-                     band->seed, format->width, format->height, format->channels,
-                     gf_type_name(format->type));
+static bool same_table(const gf_result *a, const gf_result *b, size_t t, const char *what) {
+    const gf_table *want = gf_result_table(a, t), *got = gf_result_table(b, t);
+    if (strcmp(want->name, got->name) != 0 || want->row_count != got->row_count ||
+        want->column_count != got->column_count) {
+        print_error("%s\n  table %s: %" PRIu64 " rows, golden has %" PRIu64 "\n", what, want->name,
+                    got->row_count, want->row_count);
+        return false;
     }
-    if (!test_margins_intact(&band->got))
-        fail_msg("%s '%s' on %s: wrote between the rows, seed %" PRIu64, band->filter->info.name,
-                 band->text, who, band->seed);
+    for (uint64_t row = 0; row < want->row_count; row++)
+        for (size_t column = 0; column < want->column_count; column++) {
+            gf_value x = gf_result_cell(a, t, row, column), y = gf_result_cell(b, t, row, column);
+            if (same_cell(x, y))
+                continue;
+            char golden[64], other[64];
+            gf_value_format(&x, golden, sizeof golden);
+            gf_value_format(&y, other, sizeof other);
+            print_error("%s\n  table %s differs first at row %" PRIu64
+                        " column %s: golden %s, got %s\n",
+                        what, want->name, row, want->columns[column].name, golden, other);
+            return false;
+        }
+    return true;
 }
 
-void test_band_repaint(test_band *band) {
-    memset(band->got.memory, PAINT, band->got.size);
-}
-
-void test_band_free(test_band *band) {
-    test_image_free(&band->in);
-    test_image_free(&band->want);
-    test_image_free(&band->got);
-    gf_settings_free(band->settings);
-    free(band->plan);
+bool test_same_result(const gf_result *golden, const gf_result *other, const char *what) {
+    if (!golden || !other) {
+        if (golden || other)
+            print_error("%s\n  only one of them has a result\n", what);
+        return !golden && !other;
+    }
+    bool same = gf_result_table_count(golden) == gf_result_table_count(other) &&
+                gf_result_passed(golden) == gf_result_passed(other) &&
+                strcmp(gf_result_text(golden), gf_result_text(other)) == 0;
+    if (!same)
+        print_error("%s\n  golden says: %s  got: %s", what, gf_result_text(golden),
+                    gf_result_text(other));
+    for (size_t t = 0; same && t < gf_result_table_count(golden); t++)
+        same = same_table(golden, other, t, what);
+    return same;
 }
 
 bool test_has_cuda(void) {

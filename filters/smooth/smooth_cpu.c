@@ -109,28 +109,6 @@ static const float *chain(const gf_smooth_plan *plan, const gf_smooth_simd *simd
     return result;
 }
 
-/* Alpha of n pixels from src to dst, both at the same pixel of the image. */
-static void restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
-                          uint64_t n) {
-    const uint32_t channels = format->channels;
-    if (!gf_has_alpha(channels))
-        return;
-    switch (format->type) {
-    case GF_U8:
-        for (uint64_t i = channels - 1; i < n * channels; i += channels)
-            dst[i] = src[i];
-        break;
-    case GF_U16:
-        for (uint64_t i = channels - 1; i < n * channels; i += channels)
-            ((uint16_t *)(void *)dst)[i] = ((const uint16_t *)(const void *)src)[i];
-        break;
-    case GF_F32: /* as integers: a copy that leaves every NaN what it was */
-        for (uint64_t i = channels - 1; i < n * channels; i += channels)
-            ((uint32_t *)(void *)dst)[i] = ((const uint32_t *)(const void *)src)[i];
-        break;
-    }
-}
-
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 typedef struct gf_buffers {
@@ -215,7 +193,7 @@ static void filter_rows(const gf_smooth_plan *plan, const gf_smooth_simd *simd, 
             simd->store[format->type](dst + s * pixel_bytes, result,
                                       (size_t)(span.e - s) * format->channels);
         }
-        restore_alpha(format, src, dst, format->width);
+        gf_restore_alpha(format, src, dst, format->width);
     }
 }
 
@@ -264,7 +242,7 @@ static void filter_columns(const gf_smooth_plan *plan, const gf_smooth_simd *sim
             for (uint64_t y = s; y < span.e; y++) {
                 unsigned char *dst = gf_row(out, y) + x0 * pixel_bytes;
                 simd->store[format->type](dst, result + (y - s) * lanes, lanes);
-                restore_alpha(format, gf_row(in, y) + x0 * pixel_bytes, dst, pixels);
+                gf_restore_alpha(format, gf_row(in, y) + x0 * pixel_bytes, dst, pixels);
             }
         }
     }

@@ -9,7 +9,7 @@ typedef struct gf_sample_layout {
     gf_type type;
     uint64_t width;    /* pixels a row of the image */
     uint32_t channels; /* measured in each pixel: position = (y * width + x) * channels + channel */
-    const char *names[GF_MAX_CHANNELS]; /* of these channels; constant strings */
+    const char *names[GF_MAX_CHANNELS]; /* of these channels; short constants */
     bool with_bin;                      /* samples of several bins: the bin is written, too */
 } gf_sample_layout;
 
@@ -17,7 +17,7 @@ typedef struct gf_sample_sink gf_sample_sink;
 
 /* Opens a file, or standard output for "-" (as CSV unless format says otherwise: "csv", "npy" or
  * "json"; NULL: by the name). The rules of gf_output hold: complete or not at all, nothing replaced
- * without force. */
+ * without force; but text may go to a terminal. */
 gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
                               const gf_sample_layout *layout, gf_sample_sink **sink,
                               gf_error *error);

@@ -1,0 +1,208 @@
+/* What hist is: its descriptor, its parameters, its plan. */
+#include "hist/hist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+static const char *const channel_names[] = {"r", "g", "b", "a", "luma", "all", NULL};
+enum { RED, GREEN, BLUE, ALPHA, LUMA, ALL };
+
+static const gf_param params[] = {
+    {.name = "bins",
+     .letter = 'n',
+     .type = GF_PARAM_INT,
+     .metavar = "N",
+     .help = "how many bins of equal width",
+     .fallback = "256",
+     .min = 1,
+     .max = GF_HIST_MAX_BINS},
+    {.name = "range",
+     .type = GF_PARAM_RANGE,
+     .metavar = "LO,HI",
+     .help = "the bins lie between these sample values; without it from 0 to the largest that the "
+             "type holds, 1 for f32; what lies outside counts in the end bins"},
+    {.name = "channel",
+     .letter = 'C',
+     .type = GF_PARAM_CHOICE,
+     .metavar = "NAME",
+     .help = "what is counted: one channel, the luma, or each channel, alpha included; without it "
+             "the grey channel, or the luma of a colour image",
+     .choices = channel_names},
+    {.name = "per-row", .type = GF_PARAM_FLAG, .help = "give the counts of each row, too"},
+    {.name = "extract",
+     .letter = 'x',
+     .type = GF_PARAM_TEXT,
+     .metavar = "BINS",
+     .help = "extract the samples of these bins: 3, or up to 64 as 3,5,9, or all"},
+    {.name = "out",
+     .letter = 'o',
+     .type = GF_PARAM_SAMPLES,
+     .metavar = "FILE",
+     .help = "where the extracted samples go: a .csv, .npy or .json file"},
+    {.name = "mask",
+     .letter = 'm',
+     .type = GF_PARAM_IMAGE,
+     .metavar = "FILE",
+     .help = "draw the pixels of the extracted bins; the others are transparent"},
+};
+
+static const char *const cases[] = {
+    "",
+    "bins=1",
+    "bins=8",
+    "bins=8 extract=3 out=-",
+    "bins=8 extract=0,7 out=- mask=-",
+    "bins=5 extract=all out=- channel=all",
+    "bins=7 channel=r extract=2 mask=-",
+    "bins=3 channel=all extract=1 out=-",
+    "bins=16 channel=a",
+    "bins=255",
+    "bins=1000 channel=all",
+    "bins=4096 extract=0,1,2,3,100,2047,2048,4094,4095 out=-",
+    "bins=20000",
+    "bins=65536 channel=luma",
+    "bins=65536 extract=all out=-",
+    "bins=12 range=0.25,0.75",
+    "bins=10 range=-3,200.5 extract=0,9 out=-",
+    "bins=300 range=100,30000 channel=all mask=- extract=5",
+    "bins=6 per-row",
+    "bins=6 per-row channel=all mask=- extract=1,2 out=-",
+    "bins=3100 per-row channel=all",
+    NULL,
+};
+
+/* Nanoseconds that a sample takes one core, about: counting, and extracting. */
+#define COST_COUNT 0.7
+#define COST_EXTRACT 2.0
+
+/* ---- what is extracted ----------------------------------------------------------------------- */
+
+static gf_status bad_list(const char *text, uint32_t bins, gf_error *error) {
+    return gf_fail(error, GF_USAGE,
+                   "--extract '%s': must be bins from 0 to %u, ascending, at most %d of them, such "
+                   "as 3 or 3,5; or all",
+                   text, bins - 1, GF_HIST_MAX_LISTED);
+}
+
+static gf_status parse_extract(gf_hist_plan *plan, const char *text, gf_error *error) {
+    if (strcmp(text, "all") == 0) {
+        plan->extract_all = true;
+        plan->extracts = plan->bins;
+        return GF_OK;
+    }
+    for (const char *item = text;; item++) {
+        char *end;
+        if (*item < '0' || *item > '9' || plan->extracts == GF_HIST_MAX_LISTED)
+            return bad_list(text, plan->bins, error);
+        unsigned long long bin = strtoull(item, &end, 10);
+        if (bin >= plan->bins || (*end != 0 && *end != ',') ||
+            (plan->extracts > 0 && bin <= plan->listed[plan->extracts - 1]))
+            return bad_list(text, plan->bins, error);
+        plan->listed[plan->extracts++] = (uint32_t)bin;
+        item = end;
+        if (*item == 0)
+            return GF_OK;
+    }
+}
+
+/* ---- what is measured ------------------------------------------------------------------------ */
+
+static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings, gf_error *error) {
+    const uint32_t channels = plan->head.in.channels;
+    const char *name = gf_settings_text(settings, "channel");
+    const size_t choice = name ? gf_settings_choice(settings, "channel") : LUMA;
+    const bool colour = channels >= 3;
+    plan->measured = 1;
+    if (choice == ALL)
+        plan->measured = channels;
+    else if (choice == LUMA)
+        plan->luma = colour; /* of grey it is the grey itself */
+    else if (choice == ALPHA && gf_has_alpha(channels))
+        plan->first = channels - 1;
+    else if (choice == ALPHA)
+        return gf_fail(error, GF_USAGE, "--channel a: the image has no alpha channel");
+    else if (!colour)
+        return gf_fail(error, GF_USAGE,
+                       "--channel %s: the image is grey; leave --channel out to count its grey",
+                       name);
+    else
+        plan->first = (uint32_t)choice;
+    return GF_OK;
+}
+
+const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
+    return plan->luma ? "luma" : gf_channel_name(plan->head.in.channels, plan->first + s);
+}
+
+uint32_t gf_hist_rank(const gf_hist_plan *plan, uint32_t bin) {
+    if (plan->extract_all)
+        return bin < plan->bins ? bin : plan->extracts;
+    uint32_t i = 0;
+    while (i < plan->extracts && plan->listed[i] != bin)
+        i++;
+    return i;
+}
+
+static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error *error) {
+    gf_hist_plan *plan = (gf_hist_plan *)head;
+    plan->bins = (uint32_t)gf_settings_int(settings, "bins");
+    plan->ranged = gf_settings_range(settings, "range", &plan->lo, &plan->hi);
+    plan->per_row = gf_settings_flag(settings, "per-row");
+    const char *extract = gf_settings_text(settings, "extract");
+    gf_status status = choose_channels(plan, settings, error);
+    if (!status && extract)
+        status = parse_extract(plan, extract, error);
+    if (status)
+        return status;
+    plan->mask = gf_settings_text(settings, "mask") != NULL;
+    if (!extract && (plan->mask || gf_settings_text(settings, "out")))
+        return gf_fail(error, GF_USAGE, "--%s: which bins? Name them with --extract",
+                       plan->mask ? "mask" : "out");
+    if (plan->mask) {
+        head->out = head->in;
+        /* A float format has no alpha to be transparent with. */
+        if (head->in.type != GF_F32 && !gf_has_alpha(head->in.channels))
+            head->out.channels++;
+    }
+    const uint64_t bytes = gf_hist_counters(plan) * sizeof(uint64_t);
+    if (plan->per_row)
+        head->record = (uint32_t)bytes;
+    else
+        head->state_bytes = bytes;
+    head->has_payload = plan->extracts > 0;
+    head->result_bytes = bytes + (plan->per_row ? bytes * head->in.height : 0);
+    head->cost = COST_COUNT + (extract ? COST_EXTRACT : 0);
+    return GF_OK;
+}
+
+const gf_filter gf_hist_filter = {
+    .info =
+        {
+            .name = "hist",
+            .summary = "count samples in bins, and extract those of some bins in order",
+            .operands = "IN",
+            .details =
+                "Counts the samples of an image in N bins of equal width. --extract K gives\n"
+                "all samples of bin K in the image's own order with their places; of several\n"
+                "bins, or all, bin by bin. Samples go to --out, a picture of their pixels to\n"
+                "--mask; the terminal shows the first of them. NaN is in no bin and counted\n"
+                "apart. Counts are exact, whatever the size. Every backend gives the same.\n",
+            .examples = "gpufilter hist in.png --bins 8 --extract 3\n"
+                        "gpufilter hist --bins 8 --extract 3 --out v.npy --mask mask.png in.png\n"
+                        "gpufilter hist --channel all --plot hist.svg in.png\n"
+                        "gpufilter hist --range 0.5,2 --bins 100 --csv depth.pfm >counts.csv\n",
+            .params = params,
+            .param_count = sizeof params / sizeof params[0],
+            .inputs = 1,
+            .has_chart = true,
+            .cases = cases,
+        },
+    .plan_bytes = sizeof(gf_hist_plan),
+    .plan = plan_hist,
+    .golden = gf_hist_golden,
+    .cpu = {gf_hist_cpu_scratch, gf_hist_cpu},
+    .cuda = GF_IF_CUDA(&gf_hist_cuda),
+    .measure = &gf_hist_measure,
+};

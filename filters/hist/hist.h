@@ -1,0 +1,71 @@
+/* hist: counts of samples in equal bins, and the samples of some bins in order. docs/numerics.md
+ * defines it. */
+#ifndef GF_HIST_H
+#define GF_HIST_H
+
+#include "filter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GF_HIST_MAX_BINS 65536
+#define GF_HIST_MAX_LISTED 64 /* bins that --extract names one by one */
+
+/* A state, and with --per-row each record, holds measured * (bins + 1) uint64_t: the counts of each
+ * measured channel, NaN in the last one. A payload begins with extracts + 1 uint64_t: where each
+ * extracted bin begins among its samples, and how many these are; then positions (uint64_t) and
+ * then values (samples) of all of them, bin by bin, in image order within a bin. */
+typedef struct gf_hist_plan {
+    gf_plan head;
+    uint32_t bins;
+    bool ranged; /* lo and hi count */
+    double lo, hi;
+    bool luma;      /* what is measured is the luma of a pixel; otherwise its channels first .. */
+    uint32_t first; /* .. first + measured - 1 */
+    uint32_t measured;
+    bool per_row;
+    bool mask;
+    bool extract_all;
+    uint32_t extracts;                   /* bins that are extracted */
+    uint32_t listed[GF_HIST_MAX_LISTED]; /* which, ascending, unless all */
+} gf_hist_plan;
+
+static inline uint32_t gf_hist_max(const gf_hist_plan *plan) {
+    return plan->head.in.type == GF_U8 ? 255 : 65535;
+}
+
+/* Counters of a state. */
+static inline uint64_t gf_hist_counters(const gf_hist_plan *plan) {
+    return (uint64_t)plan->measured * (plan->bins + 1);
+}
+
+/* Bytes of a payload's head, and of `count` samples after it. */
+static inline size_t gf_hist_head_bytes(const gf_hist_plan *plan) {
+    return ((size_t)plan->extracts + 1) * sizeof(uint64_t);
+}
+
+static inline size_t gf_hist_sample_bytes(const gf_hist_plan *plan, uint64_t count) {
+    return (size_t)count * (sizeof(uint64_t) + gf_type_bytes(plan->head.in.type));
+}
+
+/* "luma", "grey", "r", ...: the name of measured channel s. */
+const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s);
+
+/* Which extracted bin has this number: its index, or plan->extracts if none has. */
+uint32_t gf_hist_rank(const gf_hist_plan *plan, uint32_t bin);
+
+gf_status gf_hist_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+
+size_t gf_hist_cpu_scratch(const gf_plan *plan);
+void gf_hist_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                 void *scratch, gf_isa isa);
+
+extern const gf_measure gf_hist_measure;
+extern const gf_filter_cuda gf_hist_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

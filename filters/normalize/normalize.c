@@ -1,0 +1,54 @@
+/* What normalize is: its descriptor, its plan, and what it learns from the sums. */
+#include "normalize/normalize.h"
+
+#include "axis_sum/axis_sum.h"
+
+static const char *const cases[] = {"", NULL};
+
+#define COST 0.6 /* nanoseconds a sample takes one core, about */
+
+static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_error *error) {
+    (void)settings, (void)error;
+    gf_normalize_plan *plan = (gf_normalize_plan *)head;
+    plan->half = head->in.type == GF_U8 ? 127.5f : head->in.type == GF_U16 ? 32767.5f : 1;
+    head->cost = COST;
+    return GF_OK;
+}
+
+static void learn(gf_plan *head, const gf_plan *sum_plan, const void *sums) {
+    gf_normalize_plan *plan = (gf_normalize_plan *)head;
+    const double count = (double)head->in.width * (double)head->in.height;
+    for (uint32_t c = 0; c < gf_measured_channels(head->in.channels, false); c++) {
+        const float mean = (float)(gf_axis_sum_total(sum_plan, sums, c) / count);
+        plan->mean[c] = mean <= 0 ? 1 : mean;
+    }
+}
+
+const gf_filter gf_normalize_filter = {
+    .info =
+        {
+            .name = "normalize",
+            .summary = "divide every sample by the mean of its channel",
+            .operands = "IN OUT",
+            .details =
+                "Each channel's mean is measured first, exactly or in one fixed order; then\n"
+                "every sample is divided by it. Integer images put the mean at half of the\n"
+                "largest value; f32 images at 1. Alpha is carried through untouched. A file is\n"
+                "read twice; what comes through a pipe is held. Every backend gives the same\n"
+                "bits.\n",
+            .examples = "gpufilter normalize in.png out.png\n"
+                        "gpufilter normalize exposure.pfm flat.pfm\n",
+            .params = NULL,
+            .param_count = 0,
+            .inputs = 1,
+            .makes_image = true,
+            .cases = cases,
+        },
+    .plan_bytes = sizeof(gf_normalize_plan),
+    .plan = plan_normalize,
+    .before = &gf_axis_sum_filter,
+    .learn = learn,
+    .golden = gf_normalize_golden,
+    .cpu = {gf_normalize_cpu_scratch, gf_normalize_cpu},
+    .cuda = GF_IF_CUDA(&gf_normalize_cuda),
+};

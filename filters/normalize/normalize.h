@@ -1,0 +1,29 @@
+/* normalize: every sample divided by the mean of its channel. docs/numerics.md defines it. */
+#ifndef GF_NORMALIZE_H
+#define GF_NORMALIZE_H
+
+#include "filter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gf_normalize_plan {
+    gf_plan head;
+    float mean[GF_MAX_CHANNELS]; /* of the channels without alpha; 1 where it is not above 0 */
+    float half;                  /* where the mean goes: half of the largest integer; 1 for f32 */
+} gf_normalize_plan;
+
+gf_status gf_normalize_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+
+size_t gf_normalize_cpu_scratch(const gf_plan *plan);
+void gf_normalize_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                      void *scratch, gf_isa isa);
+
+extern const gf_filter_cuda gf_normalize_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,234 @@
+#include "band.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "error.h"
+#include "result.h"
+
+static unsigned char *paint(size_t size) {
+    unsigned char *memory = aligned_alloc(64, (size + 63) & ~(size_t)63);
+    assert_non_null(memory);
+    memset(memory, TEST_PAINT, size);
+    return memory;
+}
+
+/* At least one alignment of paint after each row. */
+static size_t stride_of(size_t row, size_t align, size_t padding) {
+    return align ? (row + 2 * align - 1) / align * align : row + padding;
+}
+
+static gf_status golden(const test_band *band, gf_rows in, gf_rows out, unsigned char *state,
+                        unsigned char *payload) {
+    const gf_band piece = {in, out, state ? state + TEST_MARGIN : NULL, payload};
+    return band->filter->golden(band->plan, &piece, NULL);
+}
+
+/* A filter before this one measures the whole image, by golden. */
+static void learn(test_band *band) {
+    const gf_filter *before = band->filter->before;
+    if (!before)
+        return;
+    gf_settings *settings = test_settings(before, "");
+    gf_plan *plan = calloc(1, before->plan_bytes);
+    assert_non_null(plan);
+    plan->in = band->plan->in;
+    plan->inputs = 1;
+    assert_int_equal(before->plan(settings, plan, NULL), GF_OK);
+    void *data = NULL;
+    const gf_keep keep = {.name = "test"};
+    assert_int_equal(before->measure->open(plan, &keep, &data, NULL), GF_OK);
+    const size_t stride = gf_out_bytes(plan);
+    unsigned char *records = paint(stride * (size_t)plan->in.height);
+    const gf_band whole = {band->all, {records, stride, 0, plan->in.height}, NULL, NULL};
+    assert_int_equal(before->golden(plan, &whole, NULL), GF_OK);
+    assert_int_equal(before->measure->rows(plan, data, &whole.out, NULL), GF_OK);
+    assert_int_equal(before->measure->finish(plan, data, NULL, NULL), GF_OK);
+    band->filter->learn(band->plan, plan, data);
+    before->measure->close(data);
+    free(records);
+    free(plan);
+    gf_settings_free(settings);
+}
+
+static void fill_inputs(test_band *band, test_random *random) {
+    for (uint32_t i = 0; i < band->plan->inputs; i++) {
+        const gf_band all = {.in = band->all};
+        test_image image = {.format = band->plan->in,
+                            .rows = gf_band_input(&all, band->plan->inputs, i)};
+        if (i == 0 || test_below(random, 2) == 0) {
+            test_fill(&image, (test_content)test_below(random, TEST_CONTENT_COUNT), random);
+            continue;
+        }
+        for (uint64_t y = 0; y < image.format.height; y++)
+            memcpy(gf_row(&image.rows, y), gf_row(&band->all, y), gf_row_bytes(&image.format));
+        test_disturb(&image, random);
+    }
+}
+
+/* What golden makes of the band: images from all rows, measurements from the band alone. */
+static void make_want(test_band *band, gf_rows want_all) {
+    const gf_plan *plan = band->plan;
+    const gf_measure *measure = band->filter->measure;
+    if (!measure) {
+        assert_int_equal(golden(band, band->all, want_all, NULL, NULL), GF_OK);
+        return;
+    }
+    const uint64_t y0 = band->out.y0;
+    if (plan->state_bytes) {
+        band->state_size = (size_t)plan->state_bytes + 2 * TEST_MARGIN;
+        band->state = paint(band->state_size);
+        memset(band->state + TEST_MARGIN, 0, (size_t)plan->state_bytes);
+        if (measure->start)
+            measure->start(plan, band->state + TEST_MARGIN);
+        gf_rows before = {band->all.data, band->all.stride, 0, y0};
+        gf_rows out = {want_all.data, want_all.stride, 0, y0};
+        /* What golden extracts there is of no interest, but needs room. */
+        unsigned char *payload = plan->has_payload ? paint(measure->payload_bytes(plan, y0)) : NULL;
+        if (y0 > 0)
+            assert_int_equal(golden(band, before, out, band->state, payload), GF_OK);
+        free(payload);
+        band->want_state = paint(band->state_size);
+        memcpy(band->want_state, band->state, band->state_size);
+        memset(band->want, TEST_PAINT, band->out_size);
+    }
+    if (plan->has_payload) {
+        band->payload_bytes = measure->payload_bytes(plan, band->out.rows);
+        band->want_payload = paint(band->payload_bytes);
+    }
+    gf_rows out = {gf_row(&want_all, y0), want_all.stride, y0, band->out.rows};
+    assert_int_equal(golden(band, band->from, out, band->want_state, band->want_payload), GF_OK);
+}
+
+bool test_band_new(test_band *band, const gf_filter *filter, const char *text, uint64_t seed,
+                   gf_format format, bool whole, size_t row_align) {
+    test_random random = {seed};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    *band = (test_band){.filter = filter, .text = text, .seed = seed};
+    band->settings = test_settings(filter, text);
+    band->plan = calloc(1, filter->plan_bytes);
+    assert_non_null(band->plan);
+    gf_plan *plan = band->plan;
+    plan->in = format;
+    plan->inputs = filter->info.inputs;
+    if (filter->info.makes_image)
+        plan->out = format;
+    if (filter->plan(band->settings, plan, NULL)) {
+        test_band_free(band);
+        return false;
+    }
+    const size_t sample = gf_type_bytes(format.type);
+    const size_t padding = (4 + (size_t)test_below(&random, 60)) / sample * sample;
+    const size_t in_stride = plan->inputs * stride_of(gf_row_bytes(&format), row_align, padding);
+    const size_t out_stride =
+        stride_of(gf_out_bytes(plan), plan->record && !row_align ? 8 : row_align, padding);
+    band->in_size = 2 * TEST_MARGIN + (size_t)format.height * in_stride;
+    band->out_size = 2 * TEST_MARGIN + (size_t)format.height * out_stride;
+    band->in = paint(band->in_size);
+    band->want = paint(band->out_size);
+    band->got = paint(band->out_size);
+    band->all = (gf_rows){band->in + TEST_MARGIN, in_stride, 0, format.height};
+    fill_inputs(band, &random);
+    learn(band);
+
+    uint64_t y0 = whole ? 0 : test_below(&random, format.height);
+    uint64_t rows = whole ? format.height : 1 + test_below(&random, format.height - y0);
+    uint64_t first = y0 < plan->halo ? 0 : y0 - plan->halo;
+    uint64_t last = y0 + rows + plan->halo;
+    last = last < format.height ? last : format.height;
+    gf_rows got_all = {band->got + TEST_MARGIN, out_stride, 0, format.height};
+    band->out = (gf_rows){gf_row(&got_all, y0), out_stride, y0, rows};
+    band->from = (gf_rows){gf_row(&band->all, first), in_stride, first, last - first};
+    gf_rows want_all = got_all;
+    want_all.data = band->want + TEST_MARGIN;
+    make_want(band, want_all);
+    return true;
+}
+
+static void fail_band(const test_band *band, const char *who, const char *what) {
+    const gf_format *format = &band->plan->in;
+    fail_msg("%s '%s' on %s: %s, seed %" PRIu64 ", rows %" PRIu64 " to %" PRIu64 " of %" PRIu64
+             "x%" PRIu64 "x%u %s",
+             band->filter->info.name, band->text, who, what, band->seed, band->out.y0,
+             band->out.y0 + band->out.rows, format->width, format->height, format->channels,
+             gf_type_name(format->type));
+}
+
+/* Payloads are what they amount to: what the measure makes of them. */
+static gf_result *absorb(const test_band *band, const unsigned char *payloads, uint32_t pieces,
+                         size_t stride) {
+    const gf_measure *measure = band->filter->measure;
+    const gf_keep keep = {.all = true, .max_memory = UINT64_MAX, .name = "test"};
+    void *data = NULL;
+    gf_error error = {0};
+    gf_plan *plan = malloc(band->filter->plan_bytes);
+    assert_non_null(plan);
+    memcpy(plan, band->plan, band->filter->plan_bytes);
+    if (measure->open(plan, &keep, &data, &error))
+        fail_msg("%s", error.message);
+    for (uint32_t i = 0; i < pieces; i++)
+        if (measure->payload(plan, data, payloads + i * stride, &error))
+            fail_msg("%s", error.message);
+    /* Nothing was counted: an empty state is enough. */
+    void *state = calloc(1, (size_t)plan->state_bytes + 1);
+    assert_non_null(state);
+    if (measure->finish(plan, data, state, &error))
+        fail_msg("%s", error.message);
+    free(state);
+    gf_result *result = NULL;
+    if (gf_result_new(band->filter, plan, data, &result, &error))
+        fail_msg("%s", error.message);
+    return result;
+}
+
+void test_band_check(const test_band *band, const char *who, const unsigned char *state,
+                     const unsigned char *payloads, uint32_t pieces, size_t stride) {
+    /* Rows outside the band are paint in both, unless golden made them all. */
+    const size_t row = gf_out_bytes(band->plan);
+    const unsigned char *got = band->got + TEST_MARGIN, *want = band->want + TEST_MARGIN;
+    for (uint64_t y = 0; y < band->plan->in.height; y++) {
+        const size_t at = (size_t)y * band->out.stride;
+        const bool inside = y >= band->out.y0 && y < band->out.y0 + band->out.rows;
+        if (inside && memcmp(want + at, got + at, row) != 0)
+            fail_band(band, who, "a row is wrong");
+        if (!test_painted(got + at + (inside ? row : 0), got + at + band->out.stride))
+            fail_band(band, who, "wrote outside the band's rows");
+    }
+    if (!test_painted(band->got, got) ||
+        !test_painted(band->got + band->out_size - TEST_MARGIN, band->got + band->out_size))
+        fail_band(band, who, "wrote outside all rows");
+    if (band->state && memcmp(state, band->want_state, band->state_size) != 0)
+        fail_band(band, who, "the state is wrong");
+    if (!band->want_payload)
+        return;
+    gf_result *golden_result = absorb(band, band->want_payload, 1, 0);
+    gf_result *result = absorb(band, payloads, pieces, stride);
+    if (!test_same_result(golden_result, result, who))
+        fail_band(band, who, "the payload is wrong");
+    gf_result_free(golden_result);
+    gf_result_free(result);
+}
+
+void test_band_repaint(test_band *band) {
+    memset(band->got, TEST_PAINT, band->out_size);
+}
+
+void test_band_free(test_band *band) {
+    free(band->in);
+    free(band->want);
+    free(band->got);
+    free(band->state);
+    free(band->want_state);
+    free(band->want_payload);
+    gf_settings_free(band->settings);
+    free(band->plan);
+}

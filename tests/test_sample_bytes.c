@@ -1,0 +1,318 @@
+/* The bytes of files of extracted samples, worked out by hand or by other means. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "sample_util.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "io/bytes.h"
+
+static const gf_sample_layout luma32 = {
+    .type = GF_F32, .width = 2, .channels = 1, .names = {"luma"}};
+
+/* ---- bytes, by hand -------------------------------------------------------------------------- */
+
+/* Bin 5: red of (0, 0), blue of (3, 0). Bin 65535: green of (1, 1): (1 * 4 + 1) * 3 + 1 = 16. The
+ * values are not aligned. */
+static void put_rgb16(gf_sample_sink *sink) {
+    const uint16_t low[] = {0, 1234}, high = 65535;
+    unsigned char values[5];
+
+    memcpy(values + 1, low, sizeof low);
+    put(sink, 5, (const uint64_t[]){0, 11}, values + 1, 2);
+    put(sink, 7, NULL, NULL, 0);
+    memcpy(values + 1, &high, sizeof high);
+    put(sink, 65535, (const uint64_t[]){16}, values + 1, 1);
+}
+
+static void put_luma32(gf_sample_sink *sink) {
+    const float values[] = {0.1f, -0.0f, INFINITY, -INFINITY, 16777216.0f, 1e-45f, -2.5e20f};
+
+    put(sink, 0, (const uint64_t[]){0, 1, 2, 3, 4, 5, 1000001}, values, 7);
+}
+
+static const struct example {
+    const char *name;
+    const gf_sample_layout *layout;
+    void (*put)(gf_sample_sink *sink);
+    uint64_t count;
+    const char *csv, *json;
+    const char *npy_text;
+    const char *npy_records; /* little-endian */
+    size_t npy_size;
+} examples[] = {
+    {
+        .name = "grey8",
+        .layout = &grey8,
+        .put = put_grey8,
+        .count = 4,
+        .csv = "x,y,channel,value\n"
+               "0,0,grey,0\n"
+               "2,0,grey,9\n"
+               "0,1,grey,10\n"
+               "1,2,grey,255\n",
+        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+                "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
+                "[0,0,\"grey\",0],\n"
+                "[2,0,\"grey\",9],\n"
+                "[0,1,\"grey\",10],\n"
+                "[1,2,\"grey\",255]\n"
+                "]}\n",
+        .npy_text = "{'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '|u1')], "
+                    "'fortran_order': False, 'shape': (4,), }",
+        .npy_records = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x00"
+                       "\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x09"
+                       "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x0a"
+                       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\xff",
+        .npy_size = 18,
+    },
+    {
+        .name = "rgb16",
+        .layout = &rgb16,
+        .put = put_rgb16,
+        .count = 3,
+        .csv = "bin,x,y,channel,value\n"
+               "5,0,0,r,0\n"
+               "5,3,0,b,1234\n"
+               "65535,1,1,g,65535\n",
+        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+                "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
+                "[5,0,0,\"r\",0],\n"
+                "[5,3,0,\"b\",1234],\n"
+                "[65535,1,1,\"g\",65535]\n"
+                "]}\n",
+        .npy_text = "{'descr': [('bin', '<u4'), ('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), "
+                    "('value', '<u2')], 'fortran_order': False, 'shape': (3,), }",
+        .npy_records = "\5\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                       "\5\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2\xd2\x04"
+                       "\xff\xff\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\xff\xff",
+        .npy_size = 23,
+    },
+    {
+        .name = "luma32",
+        .layout = &luma32,
+        .put = put_luma32,
+        .count = 7,
+        .csv = "x,y,channel,value\n"
+               "0,0,luma,0.1\n"
+               "1,0,luma,-0\n"
+               "0,1,luma,inf\n"
+               "1,1,luma,-inf\n"
+               "0,2,luma,16777216\n"
+               "1,2,luma,1e-45\n"
+               "1,500000,luma,-2.5e+20\n",
+        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+                "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
+                "[0,0,\"luma\",0.1],\n"
+                "[1,0,\"luma\",-0],\n"
+                "[0,1,\"luma\",\"inf\"],\n"
+                "[1,1,\"luma\",\"-inf\"],\n"
+                "[0,2,\"luma\",16777216],\n"
+                "[1,2,\"luma\",1e-45],\n"
+                "[1,500000,\"luma\",-2.5e+20]\n"
+                "]}\n",
+        .npy_text = "{'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '<f4')], "
+                    "'fortran_order': False, 'shape': (7,), }",
+        .npy_records = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xcd\xcc\xcc\x3d"
+                       "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x00\x00\x00\x80"
+                       "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x00\x00\x80\x7f"
+                       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x00\x00\x80\xff"
+                       "\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\x00\x00\x80\x4b"
+                       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\x01\x00\x00\x00"
+                       "\1\0\0\0\0\0\0\0\x20\xa1\x07\0\0\0\0\0\0\x27\xd7\x58\xe1",
+        .npy_size = 21,
+    },
+};
+
+/* The file of an example of a kind, as it must be: malloc'ed. */
+static char *expect(const struct example *example, const char *kind, size_t *size) {
+    const size_t records = example->count * example->npy_size;
+    char *all = calloc(1, 1024);
+
+    assert_non_null(all);
+    if (strcmp(kind, "npy") != 0) {
+        strcpy(all, strcmp(kind, "csv") == 0 ? example->csv : example->json);
+        *size = strlen(all);
+        return all;
+    }
+    /* 0xb6 = 182: with the ten bytes before it the text ends at 192, three times 64. */
+    memset(all, ' ', 191);
+    memcpy(all, "\x93NUMPY\x01\x00\xb6\x00", 10);
+    memcpy(all + 10, example->npy_text, strlen(example->npy_text));
+    all[191] = '\n';
+    memcpy(all + 192, example->npy_records, records);
+    *size = 192 + records;
+    return all;
+}
+
+static void writes_these_bytes(void **state) {
+    (void)state;
+    for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
+        for (size_t k = 0; k < 3; k++) {
+            char name[64];
+            size_t size;
+
+            if (strcmp(kinds[k], "npy") == 0 && !gf_host_is_little())
+                continue;
+            snprintf(name, sizeof name, "%s.%s", examples[e].name, kinds[k]);
+            gf_sample_sink *sink = open_sink(in_folder(name), NULL, examples[e].layout);
+            assert_false(gf_sample_sink_wants_count(sink));
+            examples[e].put(sink);
+            assert_int_equal(access(in_folder(name), F_OK), -1);
+            finish(sink);
+            char *want = expect(&examples[e], kinds[k], &size);
+            assert_bytes(in_folder(name), want, size);
+            free(want);
+        }
+    }
+}
+
+static void writes_no_samples(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 3; k++)
+        finish(open_sink(in_folder(kinds[k]), kinds[k], &rgb16));
+    assert_bytes(in_folder("csv"), "bin,x,y,channel,value\n", 22);
+    static const char json[] =
+        "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[]}\n";
+    assert_bytes(in_folder("json"), json, sizeof json - 1);
+    size_t size;
+    unsigned char *npy = get_bytes(in_folder("npy"), &size);
+    assert_int_equal(size, 192);
+    assert_non_null(strstr((char *)npy + 10, "'shape': (0,), }"));
+    assert_int_equal(npy[191], '\n');
+    free(npy);
+}
+
+/* Positions have 64 bits, and JSON numbers 53. */
+static void writes_large_positions(void **state) {
+    const gf_sample_layout layout = {
+        .type = GF_U8, .width = UINT64_C(1) << 60, .channels = 2, .names = {"grey", "a"}};
+    const uint64_t two53 = UINT64_C(1) << 53;
+    const uint64_t positions[] = {2 * two53, 2 * two53 + 3, UINT64_MAX};
+    static const char csv[] =
+        "x,y,channel,value\n"
+        "9007199254740992,0,grey,1\n"
+        "9007199254740993,0,a,2\n"
+        "1152921504606846975,7,a,3\n";
+    static const char json[] =
+        "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
+        "[9007199254740992,0,\"grey\",1],\n"
+        "[\"9007199254740993\",0,\"a\",2],\n"
+        "[\"1152921504606846975\",7,\"a\",3]\n"
+        "]}\n";
+
+    (void)state;
+    gf_sample_sink *sink = open_sink(in_folder("a.csv"), NULL, &layout);
+    put(sink, 0, positions, "\1\2\3", 3);
+    finish(sink);
+    assert_bytes(in_folder("a.csv"), csv, sizeof csv - 1);
+    sink = open_sink(in_folder("a.json"), NULL, &layout);
+    put(sink, 0, positions, "\1\2\3", 3);
+    finish(sink);
+    assert_bytes(in_folder("a.json"), json, sizeof json - 1);
+}
+
+/* ---- by other means ----------------------------------------------------------------------------
+ */
+
+/* The file of put_many. */
+static char *expect_many(const char *kind, size_t *size) {
+    char *all = NULL;
+    FILE *file = open_memstream(&all, size);
+    const bool json = strcmp(kind, "json") == 0, npy = strcmp(kind, "npy") == 0;
+
+    assert_non_null(file);
+    if (npy) {
+        const char order = gf_host_is_little() ? '<' : '>';
+        char text[182];
+        snprintf(text, sizeof text,
+                 "{'descr': [('bin', '%cu4'), ('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), "
+                 "('value', '%cu2')], 'fortran_order': False, 'shape': (50000,), }",
+                 order, order, order, order);
+        fwrite("\x93NUMPY\x01\x00\xb6\x00", 10, 1, file);
+        fprintf(file, "%-181s\n", text);
+    } else if (json)
+        fputs(
+            "{\"schema\":\"gpufilter-samples\",\"version\":1,\"fields\":[\"bin\",\"x\",\"y\","
+            "\"channel\",\"value\"],\"samples\":[\n",
+            file);
+    else
+        fputs("bin,x,y,channel,value\n", file);
+    for (uint32_t i = 0; i < MANY; i++) {
+        const uint32_t bin = many_bin(i), channel = (uint32_t)(many_position(i) % 3);
+        const uint64_t x = many_position(i) / 3 % 4, y = many_position(i) / 12;
+        const uint16_t value = many_value(i);
+        if (npy) {
+            fwrite(&bin, 4, 1, file);
+            fwrite(&x, 8, 1, file);
+            fwrite(&y, 8, 1, file);
+            fputc((int)channel, file);
+            fwrite(&value, 2, 1, file);
+        } else {
+            fprintf(file,
+                    json ? "[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",\"%c\",%u]%s\n"
+                         : "%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%c,%u%s\n",
+                    bin, x, y, "rgb"[channel], value, json && i + 1 < MANY ? "," : "");
+        }
+    }
+    if (json)
+        fputs("]}\n", file);
+    assert_int_equal(fclose(file), 0);
+    return all;
+}
+
+static void writes_many_in_several_calls(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        size_t size;
+        gf_sample_sink *sink = open_sink(in_folder("many"), kinds[k], &rgb16);
+        put_many(sink);
+        finish(sink);
+        char *want = expect_many(kinds[k], &size);
+        assert_bytes(in_folder("many"), want, size);
+        free(want);
+        empty_folder(NULL);
+    }
+}
+
+/* NumPy's own reading of the first two examples, where it is installed. */
+static void numpy_loads_it(void **state) {
+    char command[6000];
+
+    (void)state;
+    if (system("python3 -c 'import numpy' 2>/dev/null") != 0) {
+        print_message("there is no NumPy here\n");
+        skip();
+    }
+    for (size_t e = 0; e < 2; e++) {
+        gf_sample_sink *sink =
+            open_sink(in_folder(e == 0 ? "0.npy" : "1.npy"), NULL, examples[e].layout);
+        examples[e].put(sink);
+        finish(sink);
+    }
+    snprintf(command, sizeof command,
+             "python3 -c '\n"
+             "import numpy as np\n"
+             "a, b = np.load(\"%s\"), np.load(\"%s\")\n"
+             "assert a.dtype.names == (\"x\", \"y\", \"channel\", \"value\")\n"
+             "assert a.tolist() == [(0,0,0,0), (2,0,0,9), (0,1,0,10), (1,2,0,255)]\n"
+             "assert b.dtype.names == (\"bin\", \"x\", \"y\", \"channel\", \"value\")\n"
+             "assert b.tolist() == [(5,0,0,0,0), (5,3,0,2,1234), (65535,1,1,1,65535)]\n"
+             "assert b[\"value\"].dtype == np.uint16'",
+             in_folder("0.npy"), in_folder("1.npy"));
+    assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(writes_these_bytes, empty_folder),
+        cmocka_unit_test_teardown(writes_no_samples, empty_folder),
+        cmocka_unit_test_teardown(writes_large_positions, empty_folder),
+        cmocka_unit_test_teardown(writes_many_in_several_calls, empty_folder),
+        cmocka_unit_test_teardown(numpy_loads_it, empty_folder),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

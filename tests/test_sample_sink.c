@@ -1,0 +1,304 @@
+/* Files of extracted samples: which kind, where to, and what happens when they fail. */
+#define _GNU_SOURCE
+
+#include "sample_util.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static const char grey8_csv[] =
+    "x,y,channel,value\n0,0,grey,0\n2,0,grey,9\n0,1,grey,10\n1,2,grey,255\n";
+
+static void assert_no_sink(const char *path, const char *format, gf_status status,
+                           const char *part) {
+    gf_sample_sink *sink;
+    gf_error error = {0};
+
+    assert_int_equal(gf_sample_sink_open(path, format, false, &grey8, &sink, &error), status);
+    assert_null(sink);
+    assert_message(&error, part);
+}
+
+/* Runs in a child, where standard output and limits may be changed. It must not assert: that would
+ * go on with the next test there. */
+static void in_child(bool (*run)(void)) {
+    int how;
+    pid_t child = fork();
+
+    assert_int_not_equal(child, -1);
+    if (child == 0)
+        _exit(run() ? 0 : 1);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+}
+
+static gf_status try_file(const char *path, const char *format, const gf_sample_layout *layout,
+                          gf_status (*write)(gf_sample_sink *sink, gf_error *error), uint64_t count,
+                          gf_error *error) {
+    gf_sample_sink *sink;
+    gf_status status = gf_sample_sink_open(path, format, false, layout, &sink, error);
+
+    if (status == GF_OK && gf_sample_sink_wants_count(sink))
+        status = gf_sample_sink_count(sink, count, error);
+    if (status == GF_OK)
+        status = write(sink, error);
+    if (status == GF_OK)
+        status = gf_sample_sink_finish(sink, error);
+    gf_sample_sink_close(sink);
+    return status;
+}
+
+/* ---- outputs that cannot seek ---------------------------------------------------------------- */
+
+/* Opens a pipe in the folder at both ends. */
+static gf_sample_sink *open_pipe(const char *format, int *reader) {
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    *reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_int_not_equal(*reader, -1);
+    return open_sink(in_folder("pipe"), format, &grey8);
+}
+
+/* What goes into a pipe is what goes into a file. */
+static void writes_into_a_pipe(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        char got[1024];
+        size_t size;
+        int reader;
+        gf_error error = {0};
+
+        gf_sample_sink *sink = open_sink(in_folder("file"), kinds[k], &grey8);
+        assert_false(gf_sample_sink_wants_count(sink));
+        put_grey8(sink);
+        finish(sink);
+        sink = open_pipe(kinds[k], &reader);
+        assert_int_equal(gf_sample_sink_wants_count(sink), strcmp(kinds[k], "npy") == 0);
+        if (gf_sample_sink_wants_count(sink))
+            assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_OK);
+        put_grey8(sink);
+        finish(sink);
+        unsigned char *want = get_bytes(in_folder("file"), &size);
+        assert_int_equal(read(reader, got, sizeof got), size);
+        assert_memory_equal(got, want, size);
+        free(want);
+        close(reader);
+        empty_folder(NULL);
+    }
+}
+
+static bool many_to_standard_output(void) {
+    const int file = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+    gf_error error = {0};
+
+    return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
+           try_file("-", "npy", &rgb16, write_many, MANY, &error) == GF_OK;
+}
+
+static bool few_to_standard_output(void) {
+    const int file = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+    gf_error error = {0};
+
+    return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
+           try_file("-", NULL, &grey8, write_grey8, 4, &error) == GF_OK;
+}
+
+static void writes_standard_output(void **state) {
+    size_t size;
+
+    (void)state;
+    in_child(many_to_standard_output);
+    gf_sample_sink *sink = open_sink(in_folder("file"), "npy", &rgb16);
+    put_many(sink);
+    finish(sink);
+    unsigned char *want = get_bytes(in_folder("file"), &size);
+    assert_bytes(in_folder("out"), want, size);
+    free(want);
+    empty_folder(NULL);
+    in_child(few_to_standard_output);
+    assert_bytes(in_folder("out"), grey8_csv, sizeof grey8_csv - 1);
+}
+
+static bool to_a_terminal(void) {
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    gf_error error = {0};
+
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 ||
+        dup2(open(ptsname(terminal), O_RDWR | O_NOCTTY), STDOUT_FILENO) < 0)
+        return true; /* there are no terminals here */
+    return try_file("-", "npy", &grey8, write_grey8, 4, &error) == GF_USAGE &&
+           strstr(error.message, "standard output is a terminal") != NULL &&
+           try_file("-", "csv", &grey8, write_grey8, 4, &error) == GF_OK &&
+           try_file("-", "json", &grey8, write_grey8, 4, &error) == GF_OK;
+}
+
+static void writes_only_text_to_a_terminal(void **state) {
+    (void)state;
+    in_child(to_a_terminal);
+}
+
+static void wants_the_count_first(void **state) {
+    int reader;
+    gf_error error = {0};
+
+    (void)state;
+    gf_sample_sink *sink = open_pipe("npy", &reader);
+    assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
+    assert_message(&error, "/pipe: an .npy file into a pipe begins with the number of samples");
+    error = (gf_error){0};
+    assert_int_equal(gf_sample_sink_write(sink, 0, (uint64_t[]){0}, "a", 1, &error), GF_FAILED);
+    assert_message(&error, "/pipe: an .npy file into a pipe begins with the number of samples");
+    assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_OK);
+    error = (gf_error){0};
+    assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_FAILED);
+    assert_message(&error, "/pipe: the number of samples comes once, before them");
+    put(sink, 0, (uint64_t[]){0}, "a", 1);
+    finish(sink);
+    close(reader);
+}
+
+static void refuses_a_wrong_count(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        for (uint64_t told = 3; told <= 5; told += 2) {
+            char part[64];
+            gf_error error = {0};
+            gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k], &grey8);
+
+            assert_int_equal(gf_sample_sink_count(sink, told, &error), GF_OK);
+            put_grey8(sink);
+            assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
+            snprintf(part, sizeof part, "/a: %" PRIu64 " samples were told of and 4 came", told);
+            assert_message(&error, part);
+            gf_sample_sink_close(sink);
+            assert_int_equal(count_files(false), 0);
+        }
+    }
+    gf_error error = {0};
+    gf_sample_sink *sink = open_sink(in_folder("late"), "csv", &grey8);
+    put_grey8(sink);
+    assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_FAILED);
+    gf_sample_sink_close(sink);
+}
+
+/* ---- complete or not at all ------------------------------------------------------------------ */
+
+static void leaves_nothing_unless_finished(void **state) {
+    (void)state;
+    gf_sample_sink_close(NULL);
+    for (size_t k = 0; k < 3; k++) {
+        gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k], &rgb16);
+        put_many(sink);
+        gf_sample_sink_close(sink);
+        assert_int_equal(count_files(false), 0);
+    }
+}
+
+static void keeps_what_exists_without_force(void **state) {
+    gf_sample_sink *sink;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("a.csv"), "old", 3);
+    assert_no_sink(in_folder("a.csv"), NULL, GF_FAILED, "/a.csv: exists already");
+    assert_bytes(in_folder("a.csv"), "old", 3);
+    assert_int_equal(gf_sample_sink_open(in_folder("a.csv"), NULL, true, &grey8, &sink, &error),
+                     GF_OK);
+    put_grey8(sink);
+    assert_bytes(in_folder("a.csv"), "old", 3);
+    finish(sink);
+    assert_bytes(in_folder("a.csv"), grey8_csv, sizeof grey8_csv - 1);
+    assert_int_equal(count_files(false), 1);
+}
+
+/* A few samples fail in the end, many where they are written. */
+static void reports_a_full_device(void **state) {
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    for (size_t k = 0; k < 3; k++) {
+        static const uint64_t positions[20000];
+        static const uint16_t values[20000];
+        gf_error error = {0};
+        gf_sample_sink *sink = open_sink("/dev/full", kinds[k], &rgb16);
+
+        assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_OK);
+        put(sink, 0, positions, values, 1);
+        assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
+        assert_message(&error, "/dev/full: cannot write: No space left on device");
+        gf_sample_sink_close(sink);
+        error = (gf_error){0};
+        sink = open_sink("/dev/full", kinds[k], &rgb16);
+        assert_int_equal(gf_sample_sink_count(sink, 20000, &error), GF_OK);
+        assert_int_equal(gf_sample_sink_write(sink, 0, positions, values, 20000, &error),
+                         GF_FAILED);
+        assert_message(&error, "/dev/full: cannot write: No space left on device");
+        gf_sample_sink_close(sink);
+    }
+}
+
+/* No file may grow past 60 bytes, as on a full disk. */
+static bool past_a_limit(void) {
+    const struct rlimit limit = {60, 60};
+    bool good = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+
+    for (size_t k = 0; k < 3 && good; k++) {
+        gf_error error = {0};
+        good = try_file(in_folder("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&
+               strstr(error.message, "/a: cannot write: File too large") != NULL;
+    }
+    return good;
+}
+
+static void leaves_nothing_after_a_failure(void **state) {
+    (void)state;
+    in_child(past_a_limit);
+    assert_int_equal(count_files(false), 0);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void chooses_the_kind(void **state) {
+    (void)state;
+    assert_no_sink(in_folder("a.png"), NULL, GF_USAGE,
+                   "/a.png: cannot tell the format of samples from this name; use the ending .csv, "
+                   ".npy or .json");
+    assert_no_sink(in_folder("csv"), NULL, GF_USAGE, "/csv: cannot tell the format");
+    assert_no_sink(in_folder("a.csv/b"), NULL, GF_USAGE, "/b: cannot tell the format");
+    assert_no_sink(in_folder("a.csv"), "xml", GF_USAGE,
+                   "/a.csv: samples are not written as 'xml'; use csv, npy or json");
+    assert_no_sink("-", "png", GF_USAGE, "standard output: samples are not written as 'png'");
+    assert_no_sink(test_folder, NULL, GF_FAILED, "is a folder; name a file in it");
+    assert_no_sink(in_folder("none/a.csv"), NULL, GF_FAILED, "its folder does not exist");
+    assert_int_equal(count_files(false), 0);
+    gf_sample_sink *sink = open_sink(in_folder("A.CSV"), NULL, &grey8);
+    put_grey8(sink);
+    finish(sink);
+    assert_bytes(in_folder("A.CSV"), grey8_csv, sizeof grey8_csv - 1);
+    sink = open_sink(in_folder("b.csv"), "json", &grey8);
+    put_grey8(sink);
+    finish(sink);
+    size_t size;
+    unsigned char *json = get_bytes(in_folder("b.csv"), &size);
+    assert_memory_equal(json, "{\"schema\":", 10);
+    free(json);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(writes_into_a_pipe, empty_folder),
+        cmocka_unit_test_teardown(writes_standard_output, empty_folder),
+        cmocka_unit_test_teardown(writes_only_text_to_a_terminal, empty_folder),
+        cmocka_unit_test_teardown(wants_the_count_first, empty_folder),
+        cmocka_unit_test_teardown(refuses_a_wrong_count, empty_folder),
+        cmocka_unit_test_teardown(leaves_nothing_unless_finished, empty_folder),
+        cmocka_unit_test_teardown(keeps_what_exists_without_force, empty_folder),
+        cmocka_unit_test_teardown(reports_a_full_device, empty_folder),
+        cmocka_unit_test_teardown(leaves_nothing_after_a_failure, empty_folder),
+        cmocka_unit_test_teardown(chooses_the_kind, empty_folder),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
