@@ -1,0 +1,97 @@
+#include "measuring.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static gf_status run(const gf_engine_options *options, const char *name, const char *text,
+                     gf_format format, const void *a, const void *b, void *drawn,
+                     gf_result **result, gf_error *error) {
+    const gf_filter *filter = gf_filter_find(name);
+    assert_non_null(filter);
+    gf_settings *settings = test_settings(filter, text);
+    gf_engine *engine = NULL;
+    gf_report report = {0};
+    gf_format out = format;
+    const size_t row = gf_row_bytes(&format);
+    const gf_pixels in[2] = {{a, row}, {b, row}};
+    gf_status status = gf_engine_open(options, &engine, error);
+    if (!status)
+        status = gf_filter_output(filter, settings, &format, &out, error);
+    if (!status)
+        status = gf_run_memory(engine, filter, settings, &format, in, drawn,
+                               out.width ? gf_row_bytes(&out) : 0, result, &report, error);
+    if (!status)
+        assert_string_equal(report.backend, options->backend);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return status;
+}
+
+gf_result *test_measure(const char *backend, const char *filter, const char *text, gf_format format,
+                        const void *a, const void *b, void *drawn) {
+    gf_result *result = NULL;
+    gf_error error = {0};
+    if (run(&(gf_engine_options){.backend = backend, .threads = 2, .band_rows = 1}, filter, text,
+            format, a, b, drawn, &result, &error))
+        fail_msg("%s '%s' on %s: %s", filter, text, backend, error.message);
+    return result;
+}
+
+gf_status test_measure_error(const char *filter, const char *text, gf_format format, const void *a,
+                             uint64_t max_memory, gf_error *error) {
+    gf_result *result = NULL;
+    *error = (gf_error){0};
+    gf_status status = run(&(gf_engine_options){.backend = "cpu", .max_memory = max_memory}, filter,
+                           text, format, a, a, NULL, &result, error);
+    gf_result_free(result);
+    return status;
+}
+
+static size_t find_table(const gf_result *result, const char *name) {
+    for (size_t t = 0; t < gf_result_table_count(result); t++)
+        if (strcmp(gf_result_table(result, t)->name, name) == 0)
+            return t;
+    fail_msg("no table %s", name);
+    return 0;
+}
+
+static size_t find_column(const gf_table *table, const char *name) {
+    for (size_t c = 0; c < table->column_count; c++)
+        if (strcmp(table->columns[c].name, name) == 0)
+            return c;
+    fail_msg("no column %s in table %s", name, table->name);
+    return 0;
+}
+
+gf_value test_cell(const gf_result *result, const char *table, const char *column, uint64_t row) {
+    const size_t t = find_table(result, table);
+    assert_true(row < gf_result_table(result, t)->row_count);
+    return gf_result_cell(result, t, row, find_column(gf_result_table(result, t), column));
+}
+
+void test_column(const gf_result *result, const char *table, const char *column, const char *want) {
+    char got[4096] = "";
+    const uint64_t rows = gf_result_table(result, find_table(result, table))->row_count;
+    for (uint64_t row = 0; row < rows; row++) {
+        const size_t used = strlen(got);
+        if (row > 0 && used + 1 < sizeof got)
+            strcat(got, " ");
+        gf_value value = test_cell(result, table, column, row);
+        if (strlen(got) + 64 < sizeof got)
+            gf_value_format(&value, got + strlen(got), 64);
+    }
+    assert_string_equal(got, want);
+}
+
+const char *const *test_backends(void) {
+    static const char *const all[] = {"golden", "cpu", "cuda", NULL};
+    static const char *const without[] = {"golden", "cpu", NULL};
+    return test_has_cuda() ? all : without;
+}

@@ -1,0 +1,191 @@
+/* axis-sum against values computed by hand, on every backend of this machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measuring.h"
+
+/* The matrix 0..23 with 4 rows of 6. */
+static void published_check(void **state) {
+    (void)state;
+    uint8_t u8[24];
+    uint16_t u16[24];
+    float f32[24];
+    for (int i = 0; i < 24; i++) {
+        u8[i] = (uint8_t)i;
+        u16[i] = (uint16_t)i;
+        f32[i] = (float)i;
+    }
+    const void *const images[] = {u8, u16, f32};
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (int type = GF_U8; type <= GF_F32; type++) {
+            gf_format format = {6, 4, 1, (gf_type)type};
+            gf_result *result =
+                test_measure(*backend, "axis-sum", "", format, images[type], NULL, NULL);
+            test_column(result, "sums", "y", "0 1 2 3");
+            test_column(result, "sums", "grey", "15 51 87 123");
+            test_column(result, "totals", "sum", "276");
+            test_column(result, "totals", "mean", "11.5");
+            gf_result_free(result);
+            result = test_measure(*backend, "axis-sum", "axis=y", format, images[type], NULL, NULL);
+            test_column(result, "sums", "x", "0 1 2 3 4 5");
+            test_column(result, "sums", "grey", "36 40 44 48 52 56");
+            test_column(result, "totals", "sum", "276");
+            gf_result_free(result);
+        }
+}
+
+static void channels_and_alpha(void **state) {
+    (void)state;
+    const uint8_t rgba[] = {1, 2, 3, 200, 10, 20, 30, 201, /* */ 4, 5, 6, 202, 40, 50, 60, 203};
+    const gf_format format = {2, 2, 4, GF_U8};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "axis-sum", "", format, rgba, NULL, NULL);
+        assert_int_equal(gf_result_table(result, 0)->column_count, 4);
+        test_column(result, "sums", "r", "11 44");
+        test_column(result, "sums", "g", "22 55");
+        test_column(result, "sums", "b", "33 66");
+        test_column(result, "totals", "channel", "r g b");
+        gf_result_free(result);
+        result = test_measure(*backend, "axis-sum", "alpha axis=y", format, rgba, NULL, NULL);
+        test_column(result, "sums", "r", "5 50");
+        test_column(result, "sums", "a", "402 404");
+        test_column(result, "totals", "channel", "r g b a");
+        test_column(result, "totals", "sum", "55 77 99 806");
+        gf_result_free(result);
+        const uint16_t grey_alpha[] = {7, 1000, 8, 2000};
+        result = test_measure(*backend, "axis-sum", "", (gf_format){2, 1, 2, GF_U16}, grey_alpha,
+                              NULL, NULL);
+        assert_int_equal(gf_result_table(result, 0)->column_count, 2);
+        test_column(result, "sums", "grey", "15");
+        gf_result_free(result);
+    }
+}
+
+/* 70000 samples of 65535 are more than 2^32. */
+static void sums_past_32_bits(void **state) {
+    (void)state;
+    enum { WIDTH = 70000 };
+    uint16_t *white = malloc(WIDTH * sizeof *white);
+    assert_non_null(white);
+    memset(white, 0xff, WIDTH * sizeof *white);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "axis-sum", "", (gf_format){WIDTH, 1, 1, GF_U16},
+                                         white, NULL, NULL);
+        test_column(result, "sums", "grey", "4587450000");
+        gf_result_free(result);
+        result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){1, WIDTH, 1, GF_U16},
+                              white, NULL, NULL);
+        test_column(result, "sums", "grey", "4587450000");
+        gf_result_free(result);
+    }
+    free(white);
+}
+
+/* Columns are counted past 2^32 by merging states. */
+static void states_merge(void **state) {
+    (void)state;
+    const gf_filter *filter = gf_filter_find("axis-sum");
+    gf_settings *settings = test_settings(filter, "axis=y");
+    gf_plan *plan = calloc(1, filter->plan_bytes);
+    assert_non_null(plan);
+    plan->in = (gf_format){3, 1, 1, GF_U16};
+    plan->inputs = 1;
+    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    assert_int_equal(plan->state_bytes, 24);
+    uint64_t sums[3] = {1, UINT64_C(0xffffffff), UINT64_C(1) << 60};
+    const uint64_t more[3] = {2, 1, UINT64_C(1) << 60};
+    filter->measure->merge(plan, sums, more);
+    assert_int_equal(sums[0], 3);
+    assert_true(sums[1] == UINT64_C(1) << 32);
+    assert_true(sums[2] == UINT64_C(1) << 61);
+    gf_settings_free(settings);
+    free(plan);
+}
+
+/* 2^53 takes no 1 but takes a 2: lane 0 holds 2^53 + 1 = 2^53, lane 1 holds 1 + 1 = 2, and the tree
+ * adds them last. Any other order gives 2^53. */
+static void rows_are_summed_in_lanes(void **state) {
+    (void)state;
+    float row[258] = {0};
+    row[0] = 9007199254740992.0f;
+    row[1] = row[256] = row[257] = 1;
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "axis-sum", "", (gf_format){258, 1, 1, GF_F32}, row, NULL, NULL);
+        test_column(result, "sums", "grey", "9007199254740994");
+        gf_result_free(result);
+        /* The same samples below each other are added one by one. */
+        result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){1, 258, 1, GF_F32}, row,
+                              NULL, NULL);
+        test_column(result, "sums", "grey", "9007199254740992");
+        gf_result_free(result);
+    }
+}
+
+/* Within the tree: stride 128 first. Lanes 0 and 128 make 2^53 + 1 = 2^53, lanes 1 and 129 make 2.
+ */
+static void the_tree_halves(void **state) {
+    (void)state;
+    float row[256] = {0};
+    row[0] = 9007199254740992.0f;
+    row[128] = row[1] = row[129] = 1;
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "axis-sum", "", (gf_format){256, 1, 1, GF_F32}, row, NULL, NULL);
+        test_column(result, "sums", "grey", "9007199254740994");
+        gf_result_free(result);
+    }
+}
+
+static void special_numbers(void **state) {
+    (void)state;
+    const float inf = 1.0f / 0.0f;
+    const uint32_t odd_nan = 0xffc12345;
+    float nan;
+    memcpy(&nan, &odd_nan, sizeof nan);
+    const float rows[] = {-0.0f, -0.0f, inf, 1, inf, -inf, nan, 1, 1e-45f, 1e-45f};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "axis-sum", "", (gf_format){2, 5, 1, GF_F32}, rows, NULL, NULL);
+        /* Lanes begin at +0, which a -0 does not change. */
+        assert_true(test_cell(result, "sums", "grey", 0).real == 0);
+        test_column(result, "sums", "grey", "0 inf nan nan 2.802596928649634e-45");
+        for (uint64_t row = 2; row < 4; row++) {
+            const double value = test_cell(result, "sums", "grey", row).real;
+            uint64_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            assert_true(bits == UINT64_C(0x7ff8000000000000));
+        }
+        gf_result_free(result);
+        result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){2, 5, 1, GF_F32}, rows,
+                              NULL, NULL);
+        test_column(result, "sums", "grey", "nan -inf");
+        gf_result_free(result);
+    }
+}
+
+static void large_results_are_refused(void **state) {
+    (void)state;
+    static uint8_t rows[1000];
+    gf_error error;
+    assert_int_equal(
+        test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8}, rows, 7999, &error),
+        GF_FAILED);
+    assert_non_null(strstr(error.message, "--max-memory"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_check),          cmocka_unit_test(channels_and_alpha),
+        cmocka_unit_test(sums_past_32_bits),        cmocka_unit_test(states_merge),
+        cmocka_unit_test(rows_are_summed_in_lanes), cmocka_unit_test(the_tree_halves),
+        cmocka_unit_test(special_numbers),          cmocka_unit_test(large_results_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

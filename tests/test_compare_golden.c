@@ -1,0 +1,397 @@
+/* compare against values computed by hand, on every backend; and cpu against golden, band by band.
+ */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compare/compare.h"
+#include "plan.h"
+#include "result.h"
+#include "testing.h"
+
+static const char *const backends[] = {"golden", "cpu", "cuda"};
+
+/* How many of them are here. */
+static int backend_count(void) {
+    return test_has_cuda() ? 3 : 2;
+}
+
+/* Two images without gaps between rows, in bands of two rows. rgb: for the drawing, or NULL. */
+static gf_result *run(const char *backend, gf_format format, const void *a, const void *b,
+                      uint8_t *rgb) {
+    const gf_filter *filter = gf_filter_find("compare");
+    const gf_engine_options options = {.backend = backend, .threads = 2, .band_rows = 2};
+    const size_t row = gf_row_bytes(&format);
+    gf_settings *settings = test_settings(filter, rgb ? "diff=-" : "");
+    gf_engine *engine = NULL;
+    gf_result *result = NULL;
+    gf_report report;
+    gf_error error = {0};
+    if (gf_engine_open(&options, &engine, &error) ||
+        gf_run_memory(engine, filter, settings, &format, (gf_pixels[]){{a, row}, {b, row}}, rgb,
+                      3 * (size_t)format.width, &result, &report, &error))
+        fail_msg("%s: %s", backend, error.message);
+    assert_string_equal(report.backend, backend);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return result;
+}
+
+static void assert_cell(const gf_result *result, size_t column, const char *name,
+                        const char *want) {
+    char got[48];
+    const gf_value value = gf_result_cell(result, 0, 0, column);
+    assert_int_equal(value.type, gf_result_table(result, 0)->columns[column].type);
+    gf_value_format(&value, got, sizeof got);
+    assert_string_equal(gf_result_table(result, 0)->columns[column].name, name);
+    assert_string_equal(got, want);
+}
+
+static void assert_says(gf_format format, const void *a, const void *b, const char *want) {
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run(backends[i], format, a, b, NULL);
+        assert_string_equal(gf_result_text(result), want);
+        assert_int_equal(gf_result_passed(result), strncmp(want, "same", 4) == 0);
+        gf_result_free(result);
+    }
+}
+
+/* Two f32 samples. */
+static void assert_floats(float a, float b, const char *want) {
+    assert_says((gf_format){1, 1, 1, GF_F32}, &a, &b, want);
+}
+
+static float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static void the_same(void **state) {
+    (void)state;
+    unsigned char image[5 * 3 * 4 * 4];
+    for (size_t i = 0; i < sizeof image; i++)
+        image[i] = (unsigned char)(i * 37); /* as f32: NaN, too */
+    for (uint32_t channels = 1; channels <= 4; channels++)
+        for (int type = GF_U8; type <= GF_F32; type++) {
+            char want[48];
+            snprintf(want, sizeof want, "same: %u samples\n", 15 * channels);
+            assert_says((gf_format){5, 3, channels, (gf_type)type}, image, image, want);
+        }
+    gf_result *result = run("golden", (gf_format){5, 3, 4, GF_U8}, image, image, NULL);
+    const gf_table *table = gf_result_table(result, 0);
+    assert_int_equal(gf_result_table_count(result), 1);
+    assert_string_equal(table->name, "comparison");
+    assert_true(table->single);
+    assert_false(table->for_people);
+    assert_int_equal(table->row_count, 1);
+    assert_int_equal(table->column_count, 3);
+    assert_cell(result, 0, "samples", "60");
+    assert_cell(result, 1, "differing", "0");
+    assert_cell(result, 2, "largest", "0");
+    gf_result_free(result);
+}
+
+static void what_the_table_holds(void **state) {
+    (void)state;
+    const uint16_t a[6] = {1, 2, 3, 400, 500, 600}, b[6] = {1, 2, 3, 400, 65535, 0};
+    const float fa[4] = {0.25f, 1, 2, 3}, fb[4] = {0.25f, 0.5f, 2, 4.25f};
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run(backends[i], (gf_format){1, 2, 3, GF_U16}, a, b, NULL);
+        assert_int_equal(gf_result_table(result, 0)->column_count, 8);
+        assert_cell(result, 0, "samples", "6");
+        assert_cell(result, 1, "differing", "2");
+        assert_cell(result, 2, "largest", "65035");
+        assert_cell(result, 3, "x", "0");
+        assert_cell(result, 4, "y", "1");
+        assert_cell(result, 5, "channel", "g");
+        assert_cell(result, 6, "first", "500");
+        assert_cell(result, 7, "second", "65535");
+        gf_result_free(result);
+        result = run(backends[i], (gf_format){2, 1, 2, GF_F32}, fa, fb, NULL);
+        assert_cell(result, 1, "differing", "2");
+        assert_cell(result, 2, "largest", "1.25");
+        assert_cell(result, 3, "x", "0");
+        assert_cell(result, 5, "channel", "a");
+        assert_cell(result, 6, "first", "1");
+        assert_cell(result, 7, "second", "0.5");
+        gf_result_free(result);
+    }
+}
+
+/* One sample, everywhere in turn, of every type. */
+static void one_sample_anywhere(void **state) {
+    (void)state;
+    enum { WIDTH = 3, HEIGHT = 3 };
+    static const char *const names[] = {"r", "g", "b", "a"};
+    for (int type = GF_U8; type <= GF_F32; type++)
+        for (unsigned i = 0; i < WIDTH * HEIGHT * 4; i++) {
+            const size_t bytes = gf_type_bytes((gf_type)type);
+            unsigned char a[WIDTH * HEIGHT * 4 * 4] = {0}, b[sizeof a] = {0};
+            const uint8_t u8[] = {12, 19};
+            const uint16_t u16[] = {12, 19};
+            const float f32[] = {12, 19};
+            const unsigned char *values = type == GF_U8    ? u8
+                                          : type == GF_U16 ? (const unsigned char *)u16
+                                                           : (const unsigned char *)f32;
+            char want[128];
+            memcpy(a + i * bytes, values, bytes);
+            memcpy(b + i * bytes, values + bytes, bytes);
+            snprintf(want, sizeof want,
+                     "different: 1 of 36 samples, by at most 7; "
+                     "the first at x %u, y %u, channel %s: 12 and 19\n",
+                     i / 4 % WIDTH, i / 4 / WIDTH, names[i % 4]);
+            assert_says((gf_format){WIDTH, HEIGHT, 4, (gf_type)type}, a, b, want);
+        }
+}
+
+/* The first in row-major order, wherever it is in a long row; the largest wherever that is. */
+static void first_and_largest_of_many(void **state) {
+    (void)state;
+    enum { WIDTH = 9001 };
+    uint8_t *a = calloc(2, WIDTH), *b = calloc(2, WIDTH);
+    assert_non_null(a);
+    assert_non_null(b);
+    const gf_format format = {WIDTH, 2, 1, GF_U8};
+    b[WIDTH] = 200;
+    assert_says(format, a, b,
+                "different: 1 of 18002 samples, by at most 200; "
+                "the first at x 0, y 1, channel grey: 0 and 200\n");
+    b[9000] = 3;
+    assert_says(format, a, b,
+                "different: 2 of 18002 samples, by at most 200; "
+                "the first at x 9000, y 0, channel grey: 0 and 3\n");
+    a[8500] = 255;
+    assert_says(format, a, b,
+                "different: 3 of 18002 samples, by at most 255; "
+                "the first at x 8500, y 0, channel grey: 255 and 0\n");
+    b[8192] = 1;
+    b[4097] = 2;
+    assert_says(format, a, b,
+                "different: 5 of 18002 samples, by at most 255; "
+                "the first at x 4097, y 0, channel grey: 0 and 2\n");
+    memset(a, 1, 2 * WIDTH);
+    memset(b, 0, 2 * WIDTH);
+    assert_says(format, a, b,
+                "different: 18002 of 18002 samples, by at most 1; "
+                "the first at x 0, y 0, channel grey: 1 and 0\n");
+    free(a);
+    free(b);
+}
+
+/* Bits decide whether f32 samples are the same, numbers how far they are apart. */
+static void special_numbers(void **state) {
+    (void)state;
+    const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
+    assert_floats(nan, nan, "same: 1 samples\n");
+    assert_floats(INFINITY, INFINITY, "same: 1 samples\n");
+    assert_floats(-0.0f, -0.0f, "same: 1 samples\n");
+#define FIRST "; the first at x 0, y 0, channel grey: "
+    assert_floats(nan, other, "different: 1 of 1 samples, by at most 0" FIRST "nan and nan\n");
+    assert_floats(-0.0f, 0, "different: 1 of 1 samples, by at most 0" FIRST "-0 and 0\n");
+    assert_floats(1, nan, "different: 1 of 1 samples, by at most inf" FIRST "1 and nan\n");
+    assert_floats(nan, INFINITY, "different: 1 of 1 samples, by at most inf" FIRST "nan and inf\n");
+    assert_floats(INFINITY, -INFINITY,
+                  "different: 1 of 1 samples, by at most inf" FIRST "inf and -inf\n");
+    assert_floats(INFINITY, 3, "different: 1 of 1 samples, by at most inf" FIRST "inf and 3\n");
+    assert_floats(1, float_of(0x3f800001),
+                  "different: 1 of 1 samples, by at most 1.1920928955078125e-07" FIRST
+                  "1 and 1.0000001\n");
+    assert_floats(0, float_of(1), /* 2^-149 */
+                  "different: 1 of 1 samples, by at most 1.401298464324817e-45" FIRST
+                  "0 and 1e-45\n");
+    assert_floats(FLT_MAX, -FLT_MAX,
+                  "different: 1 of 1 samples, by at most 6.805646932770577e+38" FIRST
+                  "3.4028235e+38 and -3.4028235e+38\n");
+#undef FIRST
+    /* The values of the first are its very bits. */
+    const gf_filter *filter = gf_filter_find("compare");
+    gf_compare_record record;
+    const float pair[2] = {float_of(0xffc12345), float_of(0x7f800001)};
+    gf_plan plan = {.in = {1, 1, 1, GF_F32}, .inputs = 2, .record = sizeof record};
+    const gf_band band = {.in = {(unsigned char *)pair, sizeof pair, 7, 1},
+                          .out = {(unsigned char *)&record, sizeof record, 7, 1}};
+    assert_int_equal(filter->golden(&plan, &band, NULL), GF_OK);
+    assert_int_equal(record.a, 0xffc12345);
+    assert_int_equal(record.b, 0x7f800001);
+    assert_int_equal(record.first, 0);
+    plan.in = (gf_format){1, 1, 1, GF_U8};
+    plan.inputs = 2;
+    const gf_band same = {.in = {(unsigned char[]){9, 9}, 2, 0, 1},
+                          .out = {(unsigned char *)&record, sizeof record, 0, 1}};
+    assert_int_equal(filter->golden(&plan, &same, NULL), GF_OK);
+    assert_int_equal(record.first, UINT64_MAX);
+    assert_int_equal(record.a, 0);
+    assert_int_equal(record.b, 0);
+}
+
+/* ---- the drawing ----------------------------------------------------------------------------- */
+
+static void assert_drawing(gf_format format, const void *a, const void *b, const uint8_t *want) {
+    const size_t size = (size_t)(format.width * format.height * 3);
+    for (int i = 0; i < backend_count(); i++) {
+        uint8_t got[64] = {0};
+        gf_result_free(run(backends[i], format, a, b, got));
+        assert_memory_equal(got, want, size);
+    }
+}
+
+static void draws_grey(void **state) {
+    (void)state;
+    const uint8_t a8[4] = {200, 10, 3, 255}, b8[4] = {200, 11, 255, 255};
+    assert_drawing((gf_format){2, 2, 1, GF_U8}, a8, b8,
+                   (uint8_t[]){50, 50, 50, 255, 1, 0, 255, 252, 0, 63, 63, 63});
+    /* 40000 / 1024; 65535 / 1024; 257 and 256 of 65535 are 1 and 0 of 255. */
+    const uint16_t a16[4] = {40000, 1000, 1000, 65535}, b16[4] = {40000, 1257, 744, 65535};
+    assert_drawing((gf_format){2, 2, 1, GF_U16}, a16, b16,
+                   (uint8_t[]){39, 39, 39, 255, 1, 0, 255, 0, 0, 63, 63, 63});
+    const uint16_t black[1] = {0}, white[1] = {65535};
+    assert_drawing((gf_format){1, 1, 1, GF_U16}, black, white, (uint8_t[]){255, 255, 0});
+}
+
+/* Alpha has no part in the grey, but in the difference. */
+static void draws_alpha(void **state) {
+    (void)state;
+    const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
+                  b[8] = {80, 0, 80, 0, 81, 250, 80, 100};
+    assert_drawing((gf_format){2, 2, 2, GF_U8}, a, b,
+                   (uint8_t[]){20, 20, 20, 255, 255, 0, 255, 5, 0, 20, 20, 20});
+}
+
+/* (13933 * 255 + 32768) >> 16 = 54, green 182, blue 18; a quarter of that. */
+static void draws_colour(void **state) {
+    (void)state;
+    const uint8_t a[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9};
+    const uint8_t b[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 8, 6, 11};
+    assert_drawing((gf_format){2, 2, 3, GF_U8}, a, b,
+                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 3, 0});
+    /* The same of 65535: luma 13933, 46871, 4732; a sixteenth of a 64th. */
+    const uint16_t wide_a[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 9};
+    const uint16_t wide_b[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 2579};
+    assert_drawing((gf_format){2, 2, 4, GF_U16}, wide_a, wide_b,
+                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 10, 0});
+    /* 0.2126 * 255 = 54.2, 182.4 and 18.4, cut off; a quarter of that. */
+    const float real_a[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+    const float real_b[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.5f, -0.25f};
+    assert_drawing((gf_format){2, 2, 3, GF_F32}, real_a, real_b,
+                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 127, 0});
+}
+
+static void draws_special_numbers(void **state) {
+    (void)state;
+    const float nan = float_of(0x7fc00000), other = float_of(0xffc00001);
+    /* The same: NaN is black, below 0 black, above 1 and inf white. */
+    const float same[6] = {nan, -3, -INFINITY, 7, INFINITY, 0.5f};
+    assert_drawing((gf_format){6, 1, 1, GF_F32}, same, same,
+                   (uint8_t[]){0, 0, 0, 0, 0, 0, 0, 0, 0, 63, 63, 63, 63, 63, 63, 31, 31, 31});
+    /* Two NaNs and two zeros are apart by 0, NaN and a number by inf; above 1 is 1. */
+    const float a[6] = {nan, 0, nan, INFINITY, 5, 0}, b[6] = {other, -0.0f, 1, 0, 3, 0.999f};
+    assert_drawing(
+        (gf_format){6, 1, 1, GF_F32}, a, b,
+        (uint8_t[]){255, 0, 0, 255, 0, 0, 255, 255, 0, 255, 255, 0, 255, 255, 0, 255, 254, 0});
+}
+
+static void draws_only_when_asked(void **state) {
+    (void)state;
+    const gf_filter *filter = gf_filter_find("compare");
+    const gf_format format = {7, 5, 2, GF_F32};
+    gf_format out;
+    gf_settings *settings = test_settings(filter, "");
+    assert_int_equal(gf_filter_output(filter, settings, &format, &out, NULL), GF_OK);
+    assert_int_equal(out.width, 0);
+    assert_int_equal(gf_settings_set(settings, "diff", "d.png", NULL), GF_OK);
+    assert_int_equal(gf_filter_output(filter, settings, &format, &out, NULL), GF_OK);
+    assert_true(gf_format_equal(&out, &(gf_format){7, 5, 3, GF_U8}));
+    gf_settings_free(settings);
+}
+
+/* ---- cpu is golden --------------------------------------------------------------------------- */
+
+/* A band of two random images by golden, and by every SIMD level in a random number of parts. */
+static void random_band(const char *text, uint64_t seed) {
+    test_random random = {seed * 2 + 1};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    const gf_filter *filter = gf_filter_find("compare");
+    gf_format format = test_format(&random);
+    gf_settings *settings = test_settings(filter, text);
+    gf_plan *plan;
+    assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
+    const size_t row = gf_row_bytes(&format);
+    const size_t half = (row + 8 + (size_t)test_below(&random, 64)) & ~(size_t)7;
+    const size_t out_stride = (gf_out_bytes(plan) + 15) & ~(size_t)7;
+    const size_t out_size = out_stride * (size_t)format.height;
+    unsigned char *in = malloc(2 * half * (size_t)format.height);
+    unsigned char *want = malloc(out_size), *got = malloc(out_size);
+    assert_true(in && want && got);
+    const test_image a = {.format = format, .rows = {in, 2 * half, 0, format.height}};
+    const test_image b = {.format = format, .rows = {in + half, 2 * half, 0, format.height}};
+    test_fill(&a, (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
+    if (test_below(&random, 2)) {
+        for (uint64_t y = 0; y < format.height; y++)
+            memcpy(gf_row(&b.rows, y), gf_row(&a.rows, y), row);
+        test_disturb(&b, &random);
+    } else {
+        test_fill(&b, (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
+    }
+    gf_band band = {.in = {in, 2 * half, 5, format.height},
+                    .out = {want, out_stride, 5, format.height}};
+    memset(want, TEST_PAINT, out_size);
+    assert_int_equal(filter->golden(plan, &band, NULL), GF_OK);
+    band.out.data = got;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        const uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
+        memset(got, TEST_PAINT, out_size);
+        for (uint32_t part = 0; part < parts; part++)
+            filter->cpu.run(plan, &band, part, parts, NULL, (gf_isa)isa);
+        if (memcmp(want, got, out_size) != 0)
+            fail_msg("compare '%s' by %s in %u parts differs from golden: seed %" PRIu64
+                     ", %" PRIu64 "x%" PRIu64 "x%u %s",
+                     text, gf_simd_names()[1 + isa], parts, seed, format.width, format.height,
+                     format.channels, gf_type_name(format.type));
+    }
+    free(in);
+    free(want);
+    free(got);
+    free(plan);
+    gf_settings_free(settings);
+}
+
+static void cpu_bands_equal_golden(void **state) {
+    (void)state;
+    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
+    const char *const *cases = gf_filter_find("compare")->info.cases;
+    for (uint64_t round = 0; round < test_environment("GF_TEST_ROUNDS", 12) * 4; round++)
+        for (size_t c = 0; cases[c]; c++)
+            random_band(cases[c], seed + round * 1000 + c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same),
+        cmocka_unit_test(what_the_table_holds),
+        cmocka_unit_test(one_sample_anywhere),
+        cmocka_unit_test(first_and_largest_of_many),
+        cmocka_unit_test(special_numbers),
+        cmocka_unit_test(draws_grey),
+        cmocka_unit_test(draws_alpha),
+        cmocka_unit_test(draws_colour),
+        cmocka_unit_test(draws_special_numbers),
+        cmocka_unit_test(draws_only_when_asked),
+        cmocka_unit_test(cpu_bands_equal_golden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,473 @@
+/* dot against values computed by hand, on every backend; and cpu against golden, band by band. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "dot/dot.h"
+#include "plan.h"
+#include "result.h"
+#include "testing.h"
+
+enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
+
+static const char *const backends[] = {"golden", "cpu", "cuda"};
+
+/* How many of them are here. */
+static int backend_count(void) {
+    return test_has_cuda() ? 3 : 2;
+}
+
+/* Two images without gaps between rows; one band a row. */
+static gf_result *run(const char *backend, const char *text, gf_format format, const void *a,
+                      const void *b) {
+    const gf_filter *filter = gf_filter_find("dot");
+    const gf_engine_options options = {.backend = backend, .threads = 2, .band_rows = 1};
+    const size_t row = gf_row_bytes(&format);
+    gf_settings *settings = test_settings(filter, text);
+    gf_engine *engine = NULL;
+    gf_result *result = NULL;
+    gf_report report;
+    gf_error error = {0};
+    if (gf_engine_open(&options, &engine, &error) ||
+        gf_run_memory(engine, filter, settings, &format, (gf_pixels[]){{a, row}, {b, row}}, NULL, 0,
+                      &result, &report, &error))
+        fail_msg("%s: %s", backend, error.message);
+    assert_string_equal(report.backend, backend);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return result;
+}
+
+static void assert_text(const gf_result *result, uint64_t row, size_t column, const char *want) {
+    char got[48];
+    const gf_value value = gf_result_cell(result, 0, row, column);
+    gf_value_format(&value, got, sizeof got);
+    assert_string_equal(got, want);
+}
+
+/* A row of the table, from "a.b" to "psnr", as people read it: digits enough to tell all bits. */
+static void assert_row(const gf_result *result, uint64_t row, const char *const want[7]) {
+    for (size_t column = CHANNEL; column <= PSNR; column++)
+        assert_text(result, row, column, want[column]);
+}
+
+static uint64_t bits_of(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* A binary64 of the first row, to the bit. */
+static void assert_bits(const gf_result *result, size_t column, double want) {
+    const gf_value value = gf_result_cell(result, 0, 0, column);
+    assert_int_equal(value.type, GF_VALUE_DOUBLE);
+    assert_int_equal(bits_of(value.real), bits_of(want));
+}
+
+#define CANONICAL 0x7ff8000000000000
+
+static void assert_nan(const gf_result *result, size_t column) {
+    assert_int_equal(bits_of(gf_result_cell(result, 0, 0, column).real), CANONICAL);
+}
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static void published_check(void **state) {
+    (void)state;
+    const uint8_t u8[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const uint16_t u16[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const float f32[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const void *const images[] = {u8, u16, f32};
+    for (int i = 0; i < backend_count(); i++)
+        for (int type = GF_U8; type <= GF_F32; type++) {
+            gf_result *result = run(backends[i], "", (gf_format){8, 1, 1, (gf_type)type},
+                                    images[type], images[type]);
+            const gf_table *table = gf_result_table(result, 0);
+            assert_string_equal(table->name, "products");
+            assert_int_equal(table->row_count, 1);
+            assert_int_equal(table->column_count, 7);
+            assert_int_equal(table->columns[AB].type,
+                             type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT);
+            assert_text(result, 0, CHANNEL, "grey");
+            assert_text(result, 0, AB, "140");
+            assert_text(result, 0, AA, "140");
+            assert_text(result, 0, BB, "140");
+            assert_text(result, 0, MSE, "0");
+            assert_text(result, 0, PSNR, "inf");
+            gf_result_free(result);
+        }
+}
+
+/* (3 4).(4 3) = 24; 24/25; (1 + 1)/2. Differences of a fifth of max in a quarter of the pixels: mse
+ * is a hundredth of max^2, and that is 20 dB. */
+static void cosine_mse_and_psnr(void **state) {
+    (void)state;
+    const uint8_t p8[4] = {51, 7, 9, 0}, q8[4] = {0, 7, 9, 0};
+    const uint16_t p16[4] = {0, 100, 0, 60000}, q16[4] = {0, 100, 13107, 60000};
+    const float p32[2] = {3, 4}, q32[2] = {4, 3}, far32[2] = {13, -6};
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run(backends[i], "", (gf_format){2, 2, 1, GF_U8}, p8, q8);
+        assert_row(
+            result, 0,
+            (const char *[]){"grey", "130", "2731", "130", "0.2181779345659265", "650.25", "20"});
+        gf_result_free(result);
+        result = run(backends[i], "", (gf_format){1, 4, 1, GF_U16}, p16, q16);
+        assert_text(result, 0, AA, "3600010000");
+        assert_text(result, 0, BB, "3771803449");
+        assert_text(result, 0, MSE, "42948362.25");
+        assert_text(result, 0, PSNR, "20");
+        gf_result_free(result);
+        result = run(backends[i], "", (gf_format){2, 1, 1, GF_F32}, p32, q32);
+        assert_row(result, 0, (const char *[]){"grey", "24", "25", "25", "0.96", "1", "0"});
+        gf_result_free(result);
+        result = run(backends[i], "", (gf_format){1, 2, 1, GF_F32}, p32, far32);
+        assert_row(
+            result, 0,
+            (const char *[]){"grey", "15", "25", "205", "0.20952908873087348", "100", "-20"});
+        gf_result_free(result);
+    }
+}
+
+static void black_has_no_direction(void **state) {
+    (void)state;
+    const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run(backends[i], "", (gf_format){2, 1, 1, GF_U8}, black, white);
+        assert_row(result, 0, (const char *[]){"grey", "0", "0", "130050", "nan", "65025", "0"});
+        assert_nan(result, COSINE);
+        gf_result_free(result);
+    }
+}
+
+static void channels_and_total(void **state) {
+    (void)state;
+    const uint8_t a[] = {1, 2, 3, 4, 10, 20, 30, 40}, b[] = {1, 1, 1, 9, 2, 2, 2, 9};
+    const float fa[] = {1, 2, 3, 4, 10, 20, 30, 40}, fb[] = {1, 1, 1, 9, 2, 2, 2, 9};
+    const struct {
+        const char *text;
+        uint32_t channels;
+        size_t rows;
+        const char *names[5], *products[5], *mse[5];
+    } wants[] = {
+        {"",
+         4,
+         4,
+         {"r", "g", "b", "total"},
+         {"21", "42", "63", "126"},
+         {"32", "162.5", "394", "196.16666666666666"}},
+        {"alpha",
+         4,
+         5,
+         {"r", "g", "b", "a", "total"},
+         {"21", "42", "63", "396", "522"},
+         {"32", "162.5", "394", "493", "270.375"}},
+        {"", 2, 1, {"grey"}, {"84"}, {"213"}},
+        {"alpha", 2, 3, {"grey", "a", "total"}, {"84", "438", "522"}, {"213", "327.75", "270.375"}},
+    };
+    for (int i = 0; i < backend_count(); i++)
+        for (size_t w = 0; w < sizeof wants / sizeof wants[0]; w++)
+            for (int real = 0; real < 2; real++) {
+                const gf_format format = {2, 4 / wants[w].channels, wants[w].channels,
+                                          real ? GF_F32 : GF_U8};
+                gf_result *result = run(backends[i], wants[w].text, format,
+                                        real ? (const void *)fa : a, real ? (const void *)fb : b);
+                assert_int_equal(gf_result_table(result, 0)->row_count, wants[w].rows);
+                for (size_t row = 0; row < wants[w].rows; row++) {
+                    assert_text(result, row, CHANNEL, wants[w].names[row]);
+                    assert_text(result, row, AB, wants[w].products[row]);
+                    assert_text(result, row, MSE, wants[w].mse[row]);
+                }
+                gf_result_free(result);
+            }
+}
+
+/* ---- large numbers --------------------------------------------------------------------------- */
+
+/* A sum over one row that no 32 bits hold: white in `width` pixels. */
+static void white_rows(void **state) {
+    (void)state;
+    const size_t width8 = 4000001, width16 = 70000;
+    uint8_t *u8 = malloc(width8);
+    uint16_t *u16 = malloc(width16 * sizeof *u16);
+    assert_non_null(u8);
+    assert_non_null(u16);
+    memset(u8, 0xff, width8);
+    memset(u16, 0xff, width16 * sizeof *u16);
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run(backends[i], "", (gf_format){width8, 1, 1, GF_U8}, u8, u8);
+        for (size_t column = AB; column <= BB; column++)
+            assert_text(result, 0, column, "260100065025"); /* 4000001 * 65025 */
+        gf_result_free(result);
+        result = run(backends[i], "", (gf_format){width16, 1, 1, GF_U16}, u16, u16);
+        for (size_t column = AB; column <= BB; column++)
+            assert_text(result, 0, column, "300638535750000"); /* 70000 * 4294836225 */
+        gf_result_free(result);
+    }
+    free(u8);
+    free(u16);
+}
+
+/* A result from records made by hand, given in two bands; format.height rows, all alike. */
+static gf_result *measure(gf_format format, const uint64_t *record) {
+    const gf_filter *filter = gf_filter_find("dot");
+    gf_settings *settings = test_settings(filter, "");
+    gf_plan *plan;
+    void *data;
+    gf_result *result;
+    gf_error error = {0};
+    if (gf_plan_new(filter, settings, &format, &plan, &error))
+        fail_msg("%s", error.message);
+    unsigned char *rows = malloc((size_t)format.height * plan->record);
+    assert_non_null(rows);
+    for (uint64_t y = 0; y < format.height; y++)
+        memcpy(rows + y * plan->record, record, plan->record);
+    const uint64_t cut = format.height / 3;
+    gf_rows first = {rows, plan->record, 0, cut};
+    gf_rows second = {gf_row(&first, cut), plan->record, cut, format.height - cut};
+    assert_int_equal(filter->measure->open(plan, &(gf_keep){.name = "test"}, &data, &error), GF_OK);
+    assert_int_equal(filter->measure->rows(plan, data, &first, &error), GF_OK);
+    assert_int_equal(filter->measure->rows(plan, data, &second, &error), GF_OK);
+    assert_int_equal(filter->measure->finish(plan, data, NULL, &error), GF_OK);
+    assert_int_equal(gf_result_new(filter, plan, data, &result, &error), GF_OK);
+    free(rows);
+    gf_settings_free(settings);
+    return result;
+}
+
+/* 16 rows of 2^31 white pixels: 2^35 * 65535^2 = 2^67 - 131071 * 2^35. */
+static void totals_past_64_bits(void **state) {
+    (void)state;
+    const uint64_t row = (UINT64_C(1) << 31) * 4294836225;
+    gf_result *result =
+        measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16}, (const uint64_t[]){row, row, row});
+    gf_value sum = gf_result_cell(result, 0, 0, AB);
+    assert_int_equal(sum.high, 7);
+    assert_int_equal(sum.low, UINT64_C(0) - (UINT64_C(131071) << 35));
+    for (size_t column = AB; column <= BB; column++)
+        assert_text(result, 0, column, "147569449024408780800");
+    assert_text(result, 0, MSE, "0");
+    assert_text(result, 0, PSNR, "inf");
+    gf_result_free(result);
+    /* Three channels of them against black; the whole against 3 * 2^35 samples. */
+    result = measure((gf_format){UINT64_C(1) << 31, 16, 3, GF_U16},
+                     (const uint64_t[]){0, row, 0, 0, row, 0, 0, row, 0});
+    assert_row(result, 2,
+               (const char *[]){"b", "0", "147569449024408780800", "0", "nan", "4294836225", "0"});
+    assert_row(
+        result, 3,
+        (const char *[]){"total", "0", "442708347073226342400", "0", "nan", "4294836225", "0"});
+    gf_result_free(result);
+}
+
+/* a and b one apart in one of 2^35 bright pixels: the squares' sums are past the 53 bits of a
+ * binary64, and their difference is still 1. */
+static void small_differences_of_large_sums(void **state) {
+    (void)state;
+    const uint64_t aa = UINT64_C(65534) * 65534 << 31, ab = aa + 65534;
+    gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16},
+                                (const uint64_t[]){ab, aa, ab + 65535});
+    assert_text(result, 0, MSE, "4.656612873077393e-10"); /* 16 / 2^35 = 2^-31 */
+    gf_result_free(result);
+}
+
+static void too_wide_for_64_bits(void **state) {
+    (void)state;
+    const gf_filter *filter = gf_filter_find("dot");
+    gf_settings *settings = test_settings(filter, "");
+    gf_format format = {4295098371, 1, 1, GF_U16}; /* the last one: 2^64 / 65535^2 */
+    gf_format out;
+    gf_error error = {0};
+    assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_OK);
+    format.width++;
+    assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_FAILED);
+    assert_string_equal(error.message,
+                        "dot: rows of 4295098372 pixels are too wide for exact sums of u16 "
+                        "products in 64 bits; give images at most 4295098371 pixels wide");
+    format.type = GF_U8;
+    assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_OK);
+    format.type = GF_F32;
+    assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_OK);
+    gf_settings_free(settings);
+}
+
+/* ---- binary64 -------------------------------------------------------------------------------- */
+
+static gf_result *run_f32(const char *backend, uint64_t width, uint64_t height, const float *a,
+                          const float *b) {
+    return run(backend, "", (gf_format){width, height, 1, GF_F32}, a, b);
+}
+
+static void special_numbers(void **state) {
+    (void)state;
+    const float zero = -0.0f, one = 1, nan = -NAN, inf = INFINITY, huge = FLT_MAX, tiny = 0x1p-149f;
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run_f32(backends[i], 1, 1, &nan, &one);
+        assert_nan(result, AB);
+        assert_nan(result, AA);
+        assert_bits(result, BB, 1);
+        assert_nan(result, COSINE);
+        assert_nan(result, MSE);
+        assert_nan(result, PSNR);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 1, &inf, &inf);
+        assert_bits(result, AB, (double)INFINITY);
+        assert_nan(result, COSINE);
+        assert_nan(result, MSE);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 2, (const float[]){inf, inf}, (const float[]){1, -1});
+        assert_nan(result, AB);
+        assert_bits(result, BB, 2);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 1, &inf, &one);
+        assert_bits(result, MSE, (double)INFINITY);
+        assert_bits(result, PSNR, (double)-INFINITY);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 1, &zero, &one); /* +0 + -0 */
+        assert_bits(result, AB, 0);
+        assert_bits(result, AA, 0);
+        assert_nan(result, COSINE);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 1, &huge, &tiny); /* exact; no subnormal is lost */
+        assert_bits(result, AB, 0x1.fffffep127 * 0x1p-149);
+        assert_bits(result, BB, 0x1p-298);
+        gf_result_free(result);
+    }
+}
+
+/* Differences and their squares are rounded to binary64, each on its own. */
+static void squared_differences_round(void **state) {
+    (void)state;
+    const float one = 1, tiny = 0x1p-60f, small = 0x1p-30f;
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run_f32(backends[i], 1, 1, &one, &tiny);
+        assert_bits(result, MSE, 1);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 1, &small, &one); /* 1 - 2^-29 + 2^-60 */
+        assert_bits(result, MSE, 1 - 0x1p-29);
+        gf_result_free(result);
+    }
+}
+
+/* 2^53 + 1 is not a binary64 number, so each product of 1 counts only if it met another before. */
+static void sums_along_a_row_in_lanes(void **state) {
+    (void)state;
+    const struct {
+        size_t large, ones[2];
+        double want;
+    } wants[] = {
+        {0, {1, 2}, 0x1p53},         /* lane 2 comes to 2^53 before lane 1 does */
+        {0, {1, 3}, 0x1p53 + 2},     /* lanes 1 and 3 meet first */
+        {0, {1, 257}, 0x1p53 + 2},   /* in one lane */
+        {128, {0, 256}, 0x1p53 + 2}, /* 1 + 1 in lane 0 before 128 comes to it */
+        {0, {256, 512}, 0x1p53},     /* one after the other to what is there */
+        {512, {0, 256}, 0x1p53 + 2}, /* ascending */
+        {256, {0, 512}, 0x1p53},
+    };
+    for (int i = 0; i < backend_count(); i++)
+        for (size_t w = 0; w < sizeof wants / sizeof wants[0]; w++) {
+            float a[513] = {0}, b[513] = {0};
+            a[wants[w].large] = 0x1p27f;
+            b[wants[w].large] = 0x1p26f;
+            for (int k = 0; k < 2; k++)
+                a[wants[w].ones[k]] = b[wants[w].ones[k]] = 1;
+            gf_result *result = run_f32(backends[i], 513, 1, a, b);
+            assert_bits(result, AB, wants[w].want);
+            gf_result_free(result);
+        }
+}
+
+static void rows_add_downwards(void **state) {
+    (void)state;
+    const float down[] = {1, 1, 0x1p53f}, up[] = {0x1p53f, 1, 1}, ones[] = {1, 1, 1};
+    for (int i = 0; i < backend_count(); i++) {
+        gf_result *result = run_f32(backends[i], 1, 3, down, ones);
+        assert_bits(result, AB, 0x1p53 + 2);
+        gf_result_free(result);
+        result = run_f32(backends[i], 1, 3, up, ones);
+        assert_bits(result, AB, 0x1p53);
+        gf_result_free(result);
+    }
+}
+
+/* ---- cpu is golden --------------------------------------------------------------------------- */
+
+/* A band of two random images by golden, and by every SIMD level in a random number of parts. */
+static void random_band(const char *text, uint64_t seed) {
+    test_random random = {seed * 2 + 1};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    const gf_filter *filter = gf_filter_find("dot");
+    gf_format format = test_format(&random);
+    gf_settings *settings = test_settings(filter, text);
+    gf_plan *plan;
+    assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
+    const size_t half = (gf_row_bytes(&format) + 8 + test_below(&random, 64)) & ~(size_t)7;
+    const size_t out_stride = gf_out_bytes(plan) + 8, out_size = out_stride * format.height;
+    unsigned char *in = malloc(2 * half * format.height), *want = malloc(out_size);
+    unsigned char *got = malloc(out_size), *scratch = malloc(filter->cpu.scratch_bytes(plan) + 1);
+    assert_true(in && want && got && scratch);
+    gf_band band = {.in = {in, 2 * half, 5, format.height},
+                    .out = {want, out_stride, 5, format.height}};
+    for (uint32_t i = 0; i < 2; i++)
+        test_fill(
+            &(test_image){.format = format, .rows = {in + i * half, 2 * half, 0, format.height}},
+            (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
+    memset(want, TEST_PAINT, out_size);
+    assert_int_equal(filter->golden(plan, &band, NULL), GF_OK);
+    band.out.data = got;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        const uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
+        memset(got, TEST_PAINT, out_size);
+        for (uint32_t part = 0; part < parts; part++)
+            filter->cpu.run(plan, &band, part, parts, scratch, (gf_isa)isa);
+        if (memcmp(want, got, out_size) != 0)
+            fail_msg("dot '%s' by %s in %u parts differs from golden: seed %" PRIu64 ", %" PRIu64
+                     "x%" PRIu64 "x%u %s",
+                     text, gf_simd_names()[1 + isa], parts, seed, format.width, format.height,
+                     format.channels, gf_type_name(format.type));
+    }
+    free(in);
+    free(want);
+    free(got);
+    free(scratch);
+    free(plan);
+    gf_settings_free(settings);
+}
+
+static void cpu_bands_equal_golden(void **state) {
+    (void)state;
+    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
+    const char *const *cases = gf_filter_find("dot")->info.cases;
+    for (uint64_t round = 0; round < test_environment("GF_TEST_ROUNDS", 12) * 4; round++)
+        for (size_t c = 0; cases[c]; c++)
+            random_band(cases[c], seed + round * 1000 + c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_check),
+        cmocka_unit_test(cosine_mse_and_psnr),
+        cmocka_unit_test(black_has_no_direction),
+        cmocka_unit_test(channels_and_total),
+        cmocka_unit_test(white_rows),
+        cmocka_unit_test(totals_past_64_bits),
+        cmocka_unit_test(small_differences_of_large_sums),
+        cmocka_unit_test(too_wide_for_64_bits),
+        cmocka_unit_test(special_numbers),
+        cmocka_unit_test(squared_differences_round),
+        cmocka_unit_test(sums_along_a_row_in_lanes),
+        cmocka_unit_test(rows_add_downwards),
+        cmocka_unit_test(cpu_bands_equal_golden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* hist against values computed by hand, on every backend of this machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measuring.h"
+
+static void published_check(void **state) {
+    (void)state;
+    float v[128];
+    for (int i = 0; i < 128; i++)
+        v[i] = (float)(i % 80) / 100.0f;
+    const gf_format formats[] = {
+        {128, 1, 1, GF_F32}, {1, 128, 1, GF_F32}, {16, 8, 1, GF_F32}, {32, 2, 2, GF_F32}};
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (int i = 0; i < 4; i++) {
+            gf_result *result = test_measure(*backend, "hist",
+                                             i < 3 ? "bins=8 extract=0 out=-"
+                                                   : "bins=8 channel=all extract=0 out=-",
+                                             formats[i], v, NULL, NULL);
+            if (i < 3)
+                test_column(result, "bins", "grey", "26 24 26 22 13 12 5 0");
+            test_column(result, "extracted", "count", "26");
+            test_column(result, "samples", "value",
+                        "0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.1 0.11 0.12 "
+                        "0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.1 0.11 0.12");
+            assert_non_null(strstr(gf_result_text(result), "Bin 0 [0, 0.125) count: 26\n"));
+            assert_non_null(strstr(gf_result_text(result), " 0 0.01 0.02 0.03 "));
+            gf_result_free(result);
+        }
+}
+
+/* v * 8 div 255: 32 is the first in bin 1, 64 in 2, 128 in 4 (1024 / 255 = 4.01), 224 in 7. */
+static void integer_edges(void **state) {
+    (void)state;
+    const uint8_t v[] = {0, 31, 32, 63, 64, 127, 128, 223, 224, 255};
+    const uint16_t w[] = {0, 1, 65534, 65535};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "hist", "bins=8", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        test_column(result, "bins", "grey", "2 2 1 1 1 0 1 2");
+        test_column(result, "bins", "from", "0 0.125 0.25 0.375 0.5 0.625 0.75 0.875");
+        test_column(result, "bins", "first", "0 32 64 96 128 160 192 224");
+        test_column(result, "bins", "last", "31 63 95 127 159 191 223 255");
+        gf_result_free(result);
+        /* One bin for every value, except that 255 counts in the last. */
+        result = test_measure(*backend, "hist", "", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        assert_int_equal(gf_result_table(result, 0)->row_count, 256);
+        for (int i = 0; i < 10; i++)
+            assert_int_equal(test_cell(result, "bins", "grey", v[i]).low, 1);
+        gf_result_free(result);
+        result =
+            test_measure(*backend, "hist", "bins=255", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        assert_int_equal(test_cell(result, "bins", "grey", 254).low, 1);
+        gf_result_free(result);
+        result =
+            test_measure(*backend, "hist", "bins=1", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        test_column(result, "bins", "grey", "10");
+        gf_result_free(result);
+        /* 65534 * 65536 / 65535 = 65534.99..; 65535 * 65536 / 65535 = 65536, in the last one. */
+        result = test_measure(*backend, "hist", "bins=65536", (gf_format){4, 1, 1, GF_U16}, w, NULL,
+                              NULL);
+        assert_int_equal(test_cell(result, "bins", "grey", 0).low, 1);
+        assert_int_equal(test_cell(result, "bins", "grey", 1).low, 1);
+        assert_int_equal(test_cell(result, "bins", "grey", 65534).low, 1);
+        assert_int_equal(test_cell(result, "bins", "grey", 65535).low, 1);
+        gf_result_free(result);
+    }
+}
+
+/* fl(0.1) is above 0.1 and the binary32 before it is below; 0.3 * 10 is above 3 in binary32's 0.3;
+ * the product is exact and is not rounded up to the next bin. */
+static void float_edges(void **state) {
+    (void)state;
+    const float inf = 1.0f / 0.0f;
+    const uint32_t bits[] = {0x3dcccccd, 0x3dcccccc, 0x3e99999a, 0x3e999999, 0x3f800000,
+                             0x3f7fffff, 0x80000000, 0x00000001, 0xbf800000, 0x7fc00000,
+                             0xffc00001, 0x7f800001, 0x40000000, 0x00000000};
+    float v[16];
+    memcpy(v, bits, sizeof bits);
+    v[14] = inf;
+    v[15] = -inf;
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", "bins=10 extract=0,9 out=-",
+                                         (gf_format){16, 1, 1, GF_F32}, v, NULL, NULL);
+        test_column(result, "bins", "grey", "6 1 1 1 0 0 0 0 0 4");
+        test_column(result, "totals", "samples", "16");
+        test_column(result, "totals", "nan", "3");
+        assert_non_null(strstr(gf_result_text(result), "NaN in grey: 3\n"));
+        test_column(result, "samples", "x", "1 6 7 8 13 15 4 5 12 14");
+        test_column(result, "samples", "value",
+                    "0.099999994 -0 1e-45 -1 0 -inf 1 0.99999994 2 inf");
+        gf_result_free(result);
+    }
+}
+
+static void ranges(void **state) {
+    (void)state;
+    const float v[] = {-1, -0.75f, -0.5f, 0, 0.5f, 1, 2, -5};
+    const uint8_t u[] = {0, 99, 100, 149, 150, 199, 200, 255};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", "bins=4 range=-1,1",
+                                         (gf_format){8, 1, 1, GF_F32}, v, NULL, NULL);
+        test_column(result, "bins", "grey", "3 1 1 3");
+        test_column(result, "bins", "from", "-1 -0.5 0 0.5");
+        test_column(result, "bins", "to", "-0.5 0 0.5 1");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 range=100,200", (gf_format){8, 1, 1, GF_U8},
+                              u, NULL, NULL);
+        test_column(result, "bins", "grey", "4 4");
+        gf_result_free(result);
+    }
+}
+
+/* 13933 * 255 + 32768 over 65536 is 54.7, 46871 gives 182.9, 4732 gives 18.9. */
+static void luma_and_channels(void **state) {
+    (void)state;
+    const uint8_t rgba[] = {255, 0, 0, 9, 0, 255, 0, 9, 0, 0, 255, 9, 255, 255, 255, 9};
+    const gf_format format = {4, 1, 4, GF_U8};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "hist", "extract=18,54,182,255 out=-", format, rgba, NULL, NULL);
+        test_column(result, "extracted", "count", "1 1 1 1");
+        test_column(result, "samples", "x", "2 0 1 3");
+        test_column(result, "samples", "channel", "luma luma luma luma");
+        test_column(result, "samples", "value", "18 54 182 255");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 channel=g extract=1 out=-", format, rgba,
+                              NULL, NULL);
+        test_column(result, "bins", "g", "2 2");
+        test_column(result, "samples", "x", "1 3");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 channel=a", format, rgba, NULL, NULL);
+        test_column(result, "bins", "a", "4 0");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 channel=all extract=1 out=-", format, rgba,
+                              NULL, NULL);
+        test_column(result, "bins", "r", "2 2");
+        test_column(result, "bins", "a", "4 0");
+        test_column(result, "samples", "x", "0 1 2 3 3 3");
+        test_column(result, "samples", "channel", "r g b r g b");
+        gf_result_free(result);
+        const uint16_t grey_alpha[] = {0, 65535, 65535, 0};
+        result = test_measure(*backend, "hist", "bins=2", (gf_format){2, 1, 2, GF_U16}, grey_alpha,
+                              NULL, NULL);
+        test_column(result, "bins", "grey", "1 1");
+        gf_result_free(result);
+        /* The weights' roundings cancel: the luma of an even grey is the grey itself. */
+        const float even[] = {0.5f, 0.5f, 0.5f};
+        result = test_measure(*backend, "hist", "bins=4 extract=2 out=-",
+                              (gf_format){1, 1, 3, GF_F32}, even, NULL, NULL);
+        test_column(result, "samples", "value", "0.5");
+        gf_result_free(result);
+    }
+}
+
+/* Bin by bin, and in image order within each: a stable partition. */
+static void partition(void **state) {
+    (void)state;
+    const uint8_t v[] = {200, 3, 100, 255, /* */ 7, 90, 250, 5, /* */ 101, 201, 1, 102};
+    const gf_format format = {4, 3, 1, GF_U8};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "hist", "bins=3 extract=all out=-", format, v, NULL, NULL);
+        test_column(result, "extracted", "bin", "0 1 2");
+        test_column(result, "extracted", "count", "4 4 4");
+        test_column(result, "samples", "bin", "0 0 0 0 1 1 1 1 2 2 2 2");
+        test_column(result, "samples", "value", "3 7 5 1 100 90 101 102 200 255 250 201");
+        test_column(result, "samples", "x", "1 0 3 2 2 1 0 3 0 3 2 1");
+        test_column(result, "samples", "y", "0 1 1 2 0 1 2 2 0 0 1 2");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=3 extract=0,2 out=-", format, v, NULL, NULL);
+        test_column(result, "samples", "bin", "0 0 0 0 2 2 2 2");
+        test_column(result, "samples", "value", "3 7 5 1 200 255 250 201");
+        gf_result_free(result);
+        /* A bin with nothing in it, and one with everything. */
+        result = test_measure(*backend, "hist", "bins=256 extract=4 out=-", format, v, NULL, NULL);
+        test_column(result, "extracted", "count", "0");
+        test_column(result, "samples", "value", "");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=1 extract=0 out=-", format, v, NULL, NULL);
+        test_column(result, "samples", "value", "200 3 100 255 7 90 250 5 101 201 1 102");
+        gf_result_free(result);
+    }
+}
+
+static void counts_per_row(void **state) {
+    (void)state;
+    const uint8_t v[] = {0, 0, 255, /* */ 255, 255, 255, /* */ 0, 255, 0};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", "bins=2 per-row",
+                                         (gf_format){3, 3, 1, GF_U8}, v, NULL, NULL);
+        assert_string_equal(gf_result_table(result, 0)->name, "rows");
+        test_column(result, "rows", "y", "0 0 1 1 2 2");
+        test_column(result, "rows", "bin", "0 1 0 1 0 1");
+        test_column(result, "rows", "count", "2 1 0 3 2 1");
+        test_column(result, "bins", "grey", "4 5");
+        gf_result_free(result);
+    }
+}
+
+static void masks(void **state) {
+    (void)state;
+    const uint8_t grey[] = {0, 200, 255, 1}, rgba[] = {255, 1, 2, 0, 3, 255, 5, 77};
+    const uint16_t rgb16[] = {65535, 1, 2, 3, 4, 5};
+    const float real[] = {0.25f, 0.75f, -0.0f};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        uint8_t out[8];
+        uint16_t out16[8];
+        float drawn[3];
+        gf_result_free(test_measure(*backend, "hist", "bins=2 extract=1 mask=-",
+                                    (gf_format){2, 2, 1, GF_U8}, grey, NULL, out));
+        assert_memory_equal(out, ((uint8_t[]){0, 0, 200, 255, 255, 255, 0, 0}), 8);
+        gf_result_free(test_measure(*backend, "hist", "bins=2 extract=1 channel=r mask=-",
+                                    (gf_format){2, 1, 4, GF_U8}, rgba, NULL, out));
+        assert_memory_equal(out, ((uint8_t[]){255, 1, 2, 0, 0, 0, 0, 0}), 8);
+        gf_result_free(test_measure(*backend, "hist", "bins=2 extract=1 channel=all mask=-",
+                                    (gf_format){2, 1, 3, GF_U16}, rgb16, NULL, out16));
+        assert_memory_equal(out16, ((uint16_t[]){65535, 1, 2, 65535, 0, 0, 0, 0}), 16);
+        gf_result_free(test_measure(*backend, "hist", "bins=2 extract=0 mask=-",
+                                    (gf_format){3, 1, 1, GF_F32}, real, NULL, drawn));
+        assert_memory_equal(drawn, ((float[]){0.25f, 0, -0.0f}), 12);
+    }
+}
+
+/* Counts past 2^32: states merge exactly. */
+static void states_merge(void **state) {
+    (void)state;
+    const gf_filter *filter = gf_filter_find("hist");
+    gf_settings *settings = test_settings(filter, "bins=2");
+    gf_plan *plan = calloc(1, filter->plan_bytes);
+    assert_non_null(plan);
+    plan->in = (gf_format){1, 1, 1, GF_F32};
+    plan->inputs = 1;
+    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    assert_int_equal(plan->state_bytes, 24); /* two bins and NaN */
+    uint64_t counts[3] = {UINT64_C(0xffffffff), 5, 0};
+    const uint64_t more[3] = {1, UINT64_C(1) << 62, UINT64_C(1) << 33};
+    filter->measure->merge(plan, counts, more);
+    filter->measure->merge(plan, counts, more);
+    assert_true(counts[0] == UINT64_C(0x100000001));
+    assert_true(counts[1] == (UINT64_C(1) << 63) + 5);
+    assert_true(counts[2] == UINT64_C(1) << 34);
+    gf_settings_free(settings);
+    free(plan);
+}
+
+static void bad_settings_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t channels;
+        const char *says;
+    } bad[] = {
+        {"bins=8 extract=8", 1, "--extract '8'"},
+        {"bins=8 extract=3,3", 1, "--extract '3,3'"},
+        {"bins=8 extract=5,3", 1, "--extract '5,3'"},
+        {"bins=8 extract=3,", 1, "--extract '3,'"},
+        {"bins=8 extract=-1", 1, "--extract '-1'"},
+        {"bins=8 extract=x", 1, "--extract 'x'"},
+        {"out=v.csv", 1, "--extract"},
+        {"mask=m.png", 1, "--extract"},
+        {"channel=r", 1, "the image is grey"},
+        {"channel=a", 3, "no alpha"},
+        {"channel=b", 2, "the image is grey"},
+    };
+    static const uint8_t pixel[4];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        gf_error error;
+        assert_int_equal(test_measure_error("hist", bad[i].text,
+                                            (gf_format){1, 1, bad[i].channels, GF_U8}, pixel, 0,
+                                            &error),
+                         GF_USAGE);
+        assert_non_null(strstr(error.message, bad[i].says));
+    }
+    gf_settings *settings = test_settings(gf_filter_find("hist"), "");
+    static const char *const ranges[] = {"1",    "1,1", "2,1", "nan,1",          "0,inf",
+                                         "1,2,", ",2",  "1;2", "-1e308,1.7e308", "0x1,2"};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        assert_int_equal(gf_settings_set(settings, "range", ranges[i], NULL), GF_USAGE);
+    assert_int_equal(gf_settings_set(settings, "range", "-0.5,1e3", NULL), GF_OK);
+    assert_int_equal(gf_settings_set(settings, "bins", "0", NULL), GF_USAGE);
+    assert_int_equal(gf_settings_set(settings, "bins", "65537", NULL), GF_USAGE);
+    gf_settings_free(settings);
+}
+
+/* What is kept until the end keeps to --max-memory. */
+static void kept_samples_are_bounded(void **state) {
+    (void)state;
+    static uint8_t pixels[10000];
+    const gf_format format = {100, 100, 1, GF_U8};
+    gf_error error;
+    assert_int_equal(
+        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 150000, &error),
+        GF_FAILED);
+    assert_non_null(strstr(error.message, "--max-memory"));
+    assert_int_equal(
+        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 10000000, &error),
+        GF_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(published_check),
+        cmocka_unit_test(integer_edges),
+        cmocka_unit_test(float_edges),
+        cmocka_unit_test(ranges),
+        cmocka_unit_test(luma_and_channels),
+        cmocka_unit_test(partition),
+        cmocka_unit_test(counts_per_row),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(states_merge),
+        cmocka_unit_test(bad_settings_are_refused),
+        cmocka_unit_test(kept_samples_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

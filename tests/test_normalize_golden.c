@@ -1,0 +1,110 @@
+/* normalize against values computed by hand, on every backend of this machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measuring.h"
+
+/* Mean 100: 0, 127.5 to even 128, 255, 127.5. */
+static void the_mean_goes_to_the_middle(void **state) {
+    (void)state;
+    const uint8_t in[] = {0, 100, 200, 100};
+    const uint16_t in16[] = {0, 100, 200, 100};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        uint8_t out[4];
+        uint16_t out16[4];
+        assert_null(
+            test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8}, in, NULL, out));
+        assert_memory_equal(out, ((uint8_t[]){0, 128, 255, 128}), 4);
+        test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U16}, in16, NULL, out16);
+        /* 32767.5 to even is 32768. */
+        assert_memory_equal(out16, ((uint16_t[]){0, 32768, 65535, 32768}), 8);
+    }
+}
+
+/* A sum of 7 over 3 samples: the mean is 7/3 in binary64 and 40155555 as binary32, a little below;
+ * 1 over that rounds to 3edb6db7 and 6 over that to 4024924a. */
+static void every_step_rounds(void **state) {
+    (void)state;
+    const float in[] = {1, 6, 0};
+    const uint32_t want[] = {0x3edb6db7, 0x4024924a, 0};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        float out[3];
+        test_measure(*backend, "normalize", "", (gf_format){3, 1, 1, GF_F32}, in, NULL, out);
+        assert_memory_equal(out, want, sizeof out);
+    }
+}
+
+static void clipped_at_white(void **state) {
+    (void)state;
+    const uint8_t in[] = {0, 0, 0, 200}; /* mean 50: 4 * 127.5 = 510 */
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        uint8_t out[4];
+        test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U8}, in, NULL, out);
+        assert_memory_equal(out, ((uint8_t[]){0, 0, 0, 255}), 4);
+    }
+}
+
+/* A mean of 0 or less counts as 1. */
+static void no_mean_no_scale(void **state) {
+    (void)state;
+    const uint8_t black[4] = {0};
+    const float below[] = {-3, 1, -2, 0};
+    const uint8_t zeros[4] = {0};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        uint8_t out[4] = {1, 1, 1, 1};
+        float real[4];
+        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8}, black, NULL, out);
+        assert_memory_equal(out, zeros, 4);
+        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32}, below, NULL, real);
+        assert_memory_equal(real, below, sizeof real);
+    }
+}
+
+static void each_channel_its_own_mean(void **state) {
+    (void)state;
+    /* r: mean 20; g: mean 40; b: mean 0; alpha carried */
+    const uint8_t in[] = {10, 40, 0, 3, 30, 40, 0, 250};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        uint8_t out[8];
+        test_measure(*backend, "normalize", "", (gf_format){2, 1, 4, GF_U8}, in, NULL, out);
+        /* 10/20*127.5 = 63.75, 30/20*127.5 = 191.25 */
+        assert_memory_equal(out, ((uint8_t[]){64, 128, 0, 3, 191, 128, 0, 250}), 8);
+    }
+}
+
+static void special_numbers(void **state) {
+    (void)state;
+    const float inf = 1.0f / 0.0f;
+    const uint32_t odd[] = {0xffc12345, 0x3f800000}, nan = 0x7fc00000;
+    const float infinite[] = {inf, 4};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        uint32_t out[2];
+        /* The mean is NaN, and so is all that is divided by it. */
+        test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32}, odd, NULL, out);
+        assert_true(out[0] == nan && out[1] == nan);
+        test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32}, infinite, NULL, out);
+        assert_true(out[0] == nan && out[1] == 0);
+        /* Alpha is bits, a NaN too. */
+        test_measure(*backend, "normalize", "", (gf_format){1, 1, 2, GF_F32},
+                     (uint32_t[]){0x40000000, 0xffc12345}, NULL, out);
+        assert_true(out[0] == 0x3f800000 && out[1] == 0xffc12345);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_goes_to_the_middle),
+        cmocka_unit_test(every_step_rounds),
+        cmocka_unit_test(clipped_at_white),
+        cmocka_unit_test(no_mean_no_scale),
+        cmocka_unit_test(each_channel_its_own_mean),
+        cmocka_unit_test(special_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
