@@ -2,11 +2,13 @@
 
 ## Variables
 ##   CUDA=auto|0|1        auto builds the CUDA backend where nvcc is (on PATH or in CUDA_HOME)
+##   CAIRO=auto|0|1       auto builds --plot where cairo's header is; cairo itself is loaded when it runs
 ##   SAN=LIST             build with sanitizers, apart from the ordinary build: address,undefined or thread
 ##   BUILD=DIR            where everything is built (build/)
 ##   V=1                  show the commands
 ##   PREFIX, DESTDIR      where `make install` puts things (/usr/local)
 CUDA ?= auto
+CAIRO ?= auto
 SAN ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -71,12 +73,23 @@ ifneq ($(NVCC),)
     $(shell $(CC) -print-file-name=libstdc++.a) -ldl -lrt
 endif
 
+ifneq ($(CAIRO),0)
+  CAIRO_DIR := $(patsubst %/cairo.h,%,$(firstword $(wildcard $(addsuffix /cairo/cairo.h, \
+    $(shell pkg-config --variable=includedir cairo 2>/dev/null) /usr/include))))
+endif
+ifeq ($(CAIRO)$(CAIRO_DIR),1)
+  $(error CAIRO=1 but no cairo.h: install the package libcairo2-dev)
+endif
+
 # ---- files ----------------------------------------------------------------------------------------
 
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c))
 LIB_C := $(sort $(wildcard src/*.c src/io/*.c src/engine/*.c) \
   $(filter-out $(SIMD_C),$(wildcard filters/*/*.c)))
-CLI_C := $(sort $(wildcard src/cli/*.c))
+CLI_C := $(filter-out $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),$(sort $(wildcard src/cli/*.c)))
+# The program sees the public header and its own folder, nothing else of the library.
+CLI_INCLUDES = -I$(BUILD)/include $(addprefix -isystem ,$(CAIRO_DIR))
+CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
 CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
 TEST_C := $(sort $(wildcard tests/test_*.c))
 TEST_UTIL_C := $(sort $(filter-out $(TEST_C),$(wildcard tests/*.c)))
@@ -99,7 +112,7 @@ help: ## List what can be made
 # ---- objects --------------------------------------------------------------------------------------
 
 # Rewritten only when the flags change, so that everything is rebuilt exactly then.
-CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS)
+CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR)
 $(BUILD)/config: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
@@ -126,8 +139,7 @@ ifneq ($(NVCC),)
 $(OBJ)/tests/test_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
-# The program sees the public header and its own folder, nothing else of the library.
-$(CLI_O): INCLUDES := -I$(BUILD)/include
+$(CLI_O): INCLUDES = $(CLI_INCLUDES)
 $(CLI_O): $(BUILD)/include/gpufilter.h
 $(BUILD)/include/gpufilter.h: src/gpufilter.h
 	@mkdir -p $(@D)
@@ -149,12 +161,12 @@ $(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 
 $(BUILD)/gpufilter: $(CLI_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
 # The same program on the shared library: links only if it uses nothing but what is exported.
 $(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter -Wl,-rpath,'$$ORIGIN'
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
 
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
@@ -235,7 +247,7 @@ format: ## Lay out all code with clang-format
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
-	@clang-tidy --quiet $(CLI_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) -I$(BUILD)/include
+	@clang-tidy --quiet $(CLI_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES)
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 

@@ -395,3 +395,52 @@ extern "C" const gf_backend gf_backend_cuda = {
     "cuda",     cuda_open,   cuda_close, cuda_describe, cuda_wish,
     cuda_begin, cuda_submit, cuda_wait,  cuda_collect,  cuda_end,
 };
+
+// ---- looking around -----------------------------------------------------------------------------
+
+namespace {
+
+gf_status describe_device(int index, gf_device *device, gf_error *error) {
+    cudaDeviceProp properties;
+    cudaError_t result = cudaGetDeviceProperties(&properties, index);
+    if (result != cudaSuccess)
+        return no_device(error, "cannot ask the device", result);
+    *device = {};
+    device->index = static_cast<uint32_t>(index);
+    snprintf(device->name, sizeof device->name, "%.127s", properties.name);
+    snprintf(device->bus, sizeof device->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
+             properties.pciBusID, properties.pciDeviceID);
+    device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
+    device->processors = static_cast<uint32_t>(properties.multiProcessorCount);
+    device->memory_bytes = properties.totalGlobalMem;
+    if (device->capability < MIN_COMPUTE_CAPABILITY)
+        return GF_OK;
+    // Only a device that can be started can say what is free: another program may have it alone.
+    size_t free_bytes = 0, total = 0;
+    result = cudaSetDevice(index);
+    if (result == cudaSuccess)
+        result = cudaMemGetInfo(&free_bytes, &total);
+    cudaGetLastError();
+    device->usable = result == cudaSuccess;
+    device->free_bytes = device->usable ? free_bytes : 0;
+    return GF_OK;
+}
+
+} // namespace
+
+extern "C" gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count,
+                                gf_error *error) {
+    int present = 0;
+    *count = 0;
+    const cudaError_t result = cudaGetDeviceCount(&present);
+    if (result != cudaSuccess)
+        return no_device(error, "no usable NVIDIA driver or device", result);
+    if (present == 0)
+        return no_device(error, "no device", cudaErrorNoDevice);
+    gf_status status = GF_OK;
+    for (int i = 0; i < present && static_cast<size_t>(i) < capacity && !status; i++)
+        status = describe_device(i, &devices[i], error);
+    if (!status)
+        *count = static_cast<size_t>(present);
+    return status;
+}

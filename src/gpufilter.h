@@ -311,6 +311,11 @@ typedef struct gf_file_info {
 GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *options,
                                  gf_file_info *info, gf_error *error);
 
+/* Reads a whole image; the rows, without gaps, are the caller's to free(). "-" is standard input.
+ * Of options, only the limits count; NULL for the defaults. */
+GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
+                              void **pixels, gf_error *error);
+
 /* A CUDA device as the driver describes it. */
 typedef struct gf_device {
     uint32_t index; /* for gf_engine_options.devices */
@@ -319,7 +324,7 @@ typedef struct gf_device {
     uint32_t capability; /* 90 for compute capability 9.0 */
     uint32_t processors; /* multiprocessors */
     uint64_t memory_bytes, free_bytes;
-    bool usable; /* new enough for the cuda backend */
+    bool usable; /* new enough for the cuda backend, and it can be started now */
 } gf_device;
 
 /* Fills in up to capacity devices and sets *count to how many there are. GF_NO_BACKEND with the

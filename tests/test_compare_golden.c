@@ -288,6 +288,24 @@ static void draws_colour(void **state) {
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 127, 0});
 }
 
+/* Pixels right at a step of the drawn grey: any other weight in its last digit, or no rounding,
+ * draws one of them differently. 13933 * 38530 + 32768 = 8 * 2^26 + 346, and so on. */
+static void weighs_colours_exactly(void **state) {
+    (void)state;
+    const uint16_t wide[18] = {38530, 0, 0, 0, 60134, 0, 0, 0, 42539,
+                               48163, 0, 0, 0, 40089, 0, 0, 0, 56720};
+    assert_drawing((gf_format){3, 2, 3, GF_U16}, wide, wide,
+                   (uint8_t[]){8, 8, 8, 42, 42, 42, 3, 3, 3, 9, 9, 9, 27, 27, 27, 3, 3, 3});
+    /* 0.2126 * 1.0331 * 255 = 56.007, ..., 0.2126 * 1.0325 * 255 = 55.97, ... */
+    const float real[18] = {1.0331f, 0, 0, 0, 0.9871f, 0, 0, 0, 0.8695f,
+                            1.0325f, 0, 0, 0, 0.9869f, 0, 0, 0, 0.8685f};
+    assert_drawing((gf_format){3, 2, 3, GF_F32}, real, real,
+                   (uint8_t[]){14, 14, 14, 45, 45, 45, 4, 4, 4, 13, 13, 13, 44, 44, 44, 3, 3, 3});
+    /* Green and blue are opposites to the bit, and green so large that red is lost in it. */
+    const float ordered[3] = {1, 0x1p40f * 0.0722f, -0x1p40f * 0.7152f};
+    assert_drawing((gf_format){1, 1, 3, GF_F32}, ordered, ordered, (uint8_t[]){0, 0, 0});
+}
+
 static void draws_special_numbers(void **state) {
     (void)state;
     const float nan = float_of(0x7fc00000), other = float_of(0xffc00001);
@@ -389,6 +407,7 @@ int main(void) {
         cmocka_unit_test(draws_grey),
         cmocka_unit_test(draws_alpha),
         cmocka_unit_test(draws_colour),
+        cmocka_unit_test(weighs_colours_exactly),
         cmocka_unit_test(draws_special_numbers),
         cmocka_unit_test(draws_only_when_asked),
         cmocka_unit_test(cpu_bands_equal_golden),

@@ -4,31 +4,38 @@
 
 #include "gpufilter.h"
 
-/* The options that every filter command takes. */
-const gf_param *gf_cli_common(size_t *count);
+/* The options that filter commands share. */
+const gf_param *gf_cli_common(const gf_filter_info *info, size_t *count);
 
-/* A command line of one filter, parsed. */
+/* A command line of one filter or command, parsed. */
 typedef struct gf_cli_line {
-    gf_settings *filter; /* values of the filter's own parameters */
-    gf_settings *common; /* values of gf_cli_common() */
+    gf_settings *filter;    /* values of its own parameters */
+    gf_settings *common;    /* values of the parameters that it shares with others */
+    const gf_param *params; /* those shared parameters */
+    size_t param_count;
     const char **operands;
     size_t operand_count;
 } gf_cli_line;
 
-/* Parses what follows the command's name. Options may follow operands; "--" ends them. */
-gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, gf_cli_line *line,
-                       gf_error *error);
+/* Parses what follows the command's name by its own table of parameters and one that it shares with
+ * others. Options may follow operands; "--" ends them. */
+gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const gf_param *common,
+                       size_t common_count, gf_cli_line *line, gf_error *error);
 void gf_cli_line_free(gf_cli_line *line);
 
 /* Fills in an error in the form of the library's own and returns its status. */
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Help on standard output: of the program, of one filter. */
+/* Help on standard output: of the program, of one filter, of a command and the options that it
+ * shares with filters. */
 void gf_cli_help(void);
 void gf_cli_help_filter(const gf_filter_info *info);
+void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, size_t count);
 
-/* Runs a filter command; prints what it has to say. */
+/* Runs a filter command; prints what it has to say. GF_FAILED without a message: a test whose
+ * answer is no. Failures of such a filter are GF_USAGE, to be told from that answer by the exit
+ * code. */
 gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error);
 
 #endif

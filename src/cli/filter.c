@@ -1,20 +1,21 @@
 /* Running a filter command. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "plot.h"
+#include "report.h"
 
-static const char *channel_names[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
-static const char *type_names[] = {"u8", "u16", "f32"};
-
-static void print_report(const char *out, const gf_report *report, bool verbose) {
-    const gf_format *format = &report->in;
-    double megapixels = (double)format->width * (double)format->height * 1e-6;
-    fprintf(stderr, "%s: %" PRIu64 "x%" PRIu64 " %s %s by %s (%s) in %.3f s, %.0f MP/s\n",
-            strcmp(out, "-") == 0 ? "standard output" : out, format->width, format->height,
-            channel_names[format->channels], type_names[format->type], report->backend,
+static void print_report(const char *name, const gf_report *report, bool verbose) {
+    const gf_format *in = &report->in;
+    double megapixels = (double)in->width * (double)in->height * 1e-6;
+    char format[64];
+    gf_cli_format_text(in, format, sizeof format);
+    fprintf(stderr, "%s: %s by %s (%s) in %.3f s, %.0f MP/s\n",
+            strcmp(name, "-") == 0 ? "standard output" : name, format, report->backend,
             report->device, report->total_seconds, megapixels / report->total_seconds);
     if (!verbose)
         return;
@@ -28,10 +29,70 @@ static void print_report(const char *out, const gf_report *report, bool verbose)
             report->decode_seconds, report->encode_seconds, report->compute_seconds);
 }
 
-static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
+/* What is printed beside data that may go to standard output. */
+typedef struct gf_cli_tell {
+    bool json, csv, quiet, verbose;
+    bool data_out; /* standard output is taken */
+} gf_cli_tell;
+
+static bool is_data_out(const gf_filter_info *info, const gf_cli_line *line) {
+    if (info->makes_image && strcmp(line->operands[info->inputs], "-") == 0)
+        return true;
+    for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        const char *name = gf_settings_text(line->filter, param->name);
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) && name &&
+            strcmp(name, "-") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Finds what contradicts each other before anything is done. */
+static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_cli_tell *tell,
+                       gf_error *error) {
+    const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
+    if (line->operand_count != operands)
+        return gf_cli_fail(
+            error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
+            info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
+    *tell = (gf_cli_tell){.json = gf_settings_flag(line->common, "json"),
+                          .csv = gf_settings_flag(line->common, "csv"),
+                          .quiet = gf_settings_flag(line->common, "quiet"),
+                          .verbose = gf_settings_flag(line->common, "verbose"),
+                          .data_out = is_data_out(info, line)};
+    if (tell->json && tell->csv)
+        return gf_cli_fail(error, GF_USAGE, "--csv: not together with --json");
+    if (tell->csv && info->makes_image)
+        return gf_cli_fail(error, GF_USAGE, "--csv: %s measures nothing; use --json", info->name);
+    if ((tell->json || tell->csv) && tell->data_out)
+        return gf_cli_fail(error, GF_USAGE,
+                           "--%s: standard output takes the data already; give that a file name",
+                           tell->json ? "json" : "csv");
+    if (gf_settings_flag(line->common, "log") && !gf_settings_text(line->common, "plot"))
+        return gf_cli_fail(error, GF_USAGE, "--log: is for --plot");
+    return GF_OK;
+}
+
+static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_error *error) {
+    FILE *file = tell->data_out ? stderr : stdout;
+    if (tell->json)
+        gf_cli_report_json(file, run);
+    else if (tell->csv)
+        gf_cli_report_csv(file, run->result);
+    else if (run->result && !tell->quiet)
+        gf_cli_report_text(file, run);
+    if (fflush(file) != 0 || ferror(file))
+        return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(errno));
+    const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
+    if (line && !tell->quiet)
+        print_report(run->output ? run->output : run->inputs[0], run->report, tell->verbose);
+    return GF_OK;
+}
+
+static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,
+                         gf_result **result, gf_report *report, gf_error *error) {
     const gf_settings *common = line->common;
-    const gf_filter_info *info = gf_filter_describe(filter);
-    const char *out = info->makes_image ? line->operands[info->inputs] : line->operands[0];
     const gf_engine_options engine_options = {
         .backend = gf_settings_text(common, "backend"),
         .devices = gf_settings_text(common, "device"),
@@ -50,18 +111,39 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error 
         .max_chunk = gf_settings_size(common, "max-chunk"),
     };
     gf_engine *engine = NULL;
-    gf_report report;
-    gf_result *result = NULL;
     gf_status status = gf_engine_open(&engine_options, &engine, error);
     if (!status)
-        status =
-            gf_run_file(engine, filter, line->filter, line->operands,
-                        info->makes_image ? out : NULL, &file_options, &result, &report, error);
+        status = gf_run_file(engine, filter, line->filter, line->operands, out, &file_options,
+                             result, report, error);
     gf_engine_close(engine);
-    bool verbose = gf_settings_flag(common, "verbose");
-    bool quiet = gf_settings_flag(common, "quiet") || (!verbose && !isatty(STDERR_FILENO));
-    if (!status && !quiet)
-        print_report(out, &report, verbose);
+    return status;
+}
+
+static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *passed,
+                     gf_error *error) {
+    const gf_filter_info *info = gf_filter_describe(filter);
+    const char *plot_path = gf_settings_text(line->common, "plot");
+    gf_cli_plot *plot = NULL;
+    gf_result *result = NULL;
+    gf_report report;
+    gf_cli_tell tell = {0};
+    gf_cli_run done = {
+        .info = info, .settings = line->filter, .inputs = line->operands, .report = &report};
+    gf_status status = check(info, line, &tell, error);
+    if (!status && info->makes_image)
+        done.output = line->operands[info->inputs];
+    if (!status && plot_path)
+        status = gf_cli_plot_open(plot_path, gf_settings_flag(line->common, "log"),
+                                  gf_settings_flag(line->common, "force"), &plot, error);
+    if (!status)
+        status = compute(filter, line, done.output, &result, &report, error);
+    done.result = result;
+    if (!status && plot)
+        status = gf_cli_plot_draw(plot, result, error);
+    if (!status)
+        status = tell_run(&done, &tell, error);
+    *passed = status || !result || gf_result_passed(result);
+    gf_cli_plot_close(plot);
     gf_result_free(result);
     return status;
 }
@@ -69,21 +151,21 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, gf_error 
 gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
     gf_cli_line line;
-    gf_status status = gf_cli_parse(argc, argv, info, &line, error);
+    size_t common_count;
+    const gf_param *common = gf_cli_common(info, &common_count);
+    gf_status status = gf_cli_parse(argc, argv, info, common, common_count, &line, error);
+    bool passed = true;
     if (status)
         goto done;
-    if (gf_settings_flag(line.common, "help")) {
+    if (gf_settings_flag(line.common, "help"))
         gf_cli_help_filter(info);
-    } else if (gf_settings_flag(line.common, "version")) {
+    else if (gf_settings_flag(line.common, "version"))
         printf("gpufilter %s\n", gf_version());
-    } else if (line.operand_count != info->inputs + (info->makes_image ? 1u : 0u)) {
-        status = gf_cli_fail(
-            error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
-            info->operands, line.operand_count, line.operand_count == 1 ? "" : "s", info->name);
-    } else {
-        status = run(filter, &line, error);
-    }
+    else
+        status = run(filter, &line, &passed, error);
 done:
     gf_cli_line_free(&line);
-    return status;
+    if (info->is_test && status == GF_FAILED)
+        return GF_USAGE;
+    return passed ? status : GF_FAILED;
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "commands.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
@@ -56,39 +56,60 @@ static void print_param(const gf_param *param) {
     print_wrapped(used + 1 > NAME_COLUMN ? NAME_COLUMN : used, help);
 }
 
+static void print_examples(const gf_filter_info *info) {
+    printf("\nExamples:\n");
+    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 void gf_cli_help_filter(const gf_filter_info *info) {
     printf("Usage: gpufilter %s [OPTION]... %s\n", info->name, info->operands);
     printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
-    printf("Options of %s:\n", info->name);
+    if (info->param_count > 0)
+        printf("Options of %s:\n", info->name);
     for (size_t i = 0; i < info->param_count; i++)
         print_param(&info->params[i]);
-    printf("\nOptions of every filter:\n");
+    printf("%sCommon options:\n", info->param_count > 0 ? "\n" : "");
     size_t common_count;
-    const gf_param *common = gf_cli_common(&common_count);
+    const gf_param *common = gf_cli_common(info, &common_count);
     for (size_t i = 0; i < common_count; i++)
         print_param(&common[i]);
-    printf(
-        "\nA file named - is standard input or output (--format says which kind goes out).\n"
-        "\nExamples:\n");
-    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
-        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+    printf("\nA file named - is standard input or output (--format says which kind goes out).\n");
+    print_examples(info);
+}
+
+void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, size_t count) {
+    printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
+           info->operands);
+    printf("%s: %s.\n\n%s\nOptions:\n", info->name, info->summary, info->details);
+    for (size_t i = 0; i < info->param_count; i++)
+        print_param(&info->params[i]);
+    for (size_t i = 0; i < count; i++)
+        print_param(&shared[i]);
+    print_examples(info);
 }
 
 void gf_cli_help(void) {
     printf(
         "gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
-        "Usage: gpufilter FILTER [OPTION]... IN OUT\n\nFilters:\n",
+        "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
+        "       gpufilter COMMAND [OPTION]... [FILE]...\n\nFilters:\n",
         gf_version());
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
+        printf("  %-12s %s\n", info->name, info->summary);
+    }
+    printf("\nCommands:\n");
+    for (size_t i = 0; gf_command_at(i); i++) {
+        const gf_filter_info *info = &gf_command_at(i)->info;
         printf("  %-12s %s\n", info->name, info->summary);
     }
     printf(
         "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.\n"
         "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.\n"
         "\nTry:\n"
-        "  gpufilter FILTER --help        the options of a filter\n"
+        "  gpufilter FILTER --help        what a filter or a command does, its options\n"
         "  gpufilter smooth in.png out.png\n"
-        "\nExit codes: 0 good, 1 a file failed, 2 usage, 3 no such backend or device,\n"
-        "128 + n on signal n.\n");
+        "\nExit codes: 0 good, 1 a file failed or images differ, 2 usage, 3 no such\n"
+        "backend or device, 128 + n on signal n.\n");
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "commands.h"
 
 static void on_signal(int signal_number) {
     gf_remove_temporaries();
@@ -56,16 +56,22 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     }
     if (command[0] == '-')
         return gf_cli_fail(error, GF_USAGE,
-                           "%s: options follow the filter's name; see 'gpufilter --help'", command);
-    const gf_filter *filter = gf_filter_find(help ? argv[2] : command);
-    if (!filter)
-        return gf_cli_fail(error, GF_USAGE, "%s: no such filter; see 'gpufilter --help'",
-                           help ? argv[2] : command);
-    if (help) {
+                           "%s: options follow the command's name; see 'gpufilter --help'",
+                           command);
+    const char *name = help ? argv[2] : command;
+    const gf_filter *filter = gf_filter_find(name);
+    const gf_command *other = gf_command_find(name);
+    if (!filter && !other)
+        return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
+                           name);
+    if (!help)
+        return filter ? gf_cli_filter(filter, argc - 2, argv + 2, error)
+                      : gf_command_run(other, argc - 2, argv + 2, error);
+    if (filter)
         gf_cli_help_filter(gf_filter_describe(filter));
-        return GF_OK;
-    }
-    return gf_cli_filter(filter, argc - 2, argv + 2, error);
+    else
+        gf_command_help(other);
+    return GF_OK;
 }
 
 int main(int argc, char **argv) {
@@ -75,7 +81,7 @@ int main(int argc, char **argv) {
     gf_status status = dispatch(argc, argv, &error);
     if (fflush(stdout) != 0 && !status)
         status = gf_cli_fail(&error, GF_FAILED, "standard output: %s", strerror(errno));
-    if (status)
+    if (status && error.message[0]) /* otherwise it has been told, or there is nothing to tell */
         fprintf(stderr, "gpufilter: %s\n", error.message);
     return (int)status;
 }

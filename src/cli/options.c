@@ -6,6 +6,14 @@
 
 /* Choices without a list here are the library's to name: gf_cli_common fills them in. */
 static gf_param common[] = {
+    /* The first two are only for what can be drawn. */
+    {.name = "plot",
+     .type = GF_PARAM_TEXT,
+     .metavar = "FILE",
+     .help = "draw what was measured into a .png or .svg file"},
+    {.name = "log",
+     .type = GF_PARAM_FLAG,
+     .help = "--plot: logarithmic y axis; what is not above zero lies at its bottom"},
     {.name = "backend",
      .letter = 'b',
      .type = GF_PARAM_CHOICE,
@@ -77,6 +85,10 @@ static gf_param common[] = {
      .fallback = "16M",
      .min = 1024,
      .max = 2147483647},
+    {.name = "json",
+     .type = GF_PARAM_FLAG,
+     .help = "print one line of JSON: what was done, and what was measured"},
+    {.name = "csv", .type = GF_PARAM_FLAG, .help = "print what was measured as a CSV table"},
     {.name = "quiet", .letter = 'q', .type = GF_PARAM_FLAG, .help = "say nothing but errors"},
     {.name = "verbose",
      .letter = 'v',
@@ -86,9 +98,9 @@ static gf_param common[] = {
     {.name = "version", .letter = 'V', .type = GF_PARAM_FLAG, .help = "print the version"},
 };
 
-const gf_param *gf_cli_common(size_t *count) {
-    *count = sizeof common / sizeof common[0];
-    for (size_t i = 0; i < *count; i++) {
+const gf_param *gf_cli_common(const gf_filter_info *info, size_t *count) {
+    const size_t all = sizeof common / sizeof common[0], first = info->has_chart ? 0 : 2;
+    for (size_t i = 0; i < all; i++) {
         if (strcmp(common[i].name, "backend") == 0)
             common[i].choices = gf_backend_names();
         else if (strcmp(common[i].name, "simd") == 0)
@@ -96,7 +108,8 @@ const gf_param *gf_cli_common(size_t *count) {
         else if (strcmp(common[i].name, "format") == 0)
             common[i].choices = gf_output_formats();
     }
-    return common;
+    *count = all - first;
+    return common + first;
 }
 
 /* One option as the tables know it. */
@@ -116,9 +129,9 @@ static gf_match match(const gf_filter_info *info, const gf_cli_line *line, const
     for (size_t i = 0; i < info->param_count; i++)
         if (named(&info->params[i], name, length, letter))
             return (gf_match){&info->params[i], line->filter};
-    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
-        if (named(&common[i], name, length, letter))
-            return (gf_match){&common[i], line->common};
+    for (size_t i = 0; i < line->param_count; i++)
+        if (named(&line->params[i], name, length, letter))
+            return (gf_match){&line->params[i], line->common};
     return (gf_match){0};
 }
 
@@ -168,13 +181,13 @@ static gf_status parse_short(const gf_filter_info *info, gf_cli_line *line, cons
     return GF_OK;
 }
 
-gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, gf_cli_line *line,
-                       gf_error *error) {
-    size_t common_count;
-    const gf_param *common_params = gf_cli_common(&common_count);
+gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const gf_param *shared,
+                       size_t shared_count, gf_cli_line *line, gf_error *error) {
     *line = (gf_cli_line){
         .filter = gf_settings_new(info->params, info->param_count),
-        .common = gf_settings_new(common_params, common_count),
+        .common = gf_settings_new(shared, shared_count),
+        .params = shared,
+        .param_count = shared_count,
         .operands = calloc((size_t)argc + 1, sizeof *line->operands),
     };
     if (!line->filter || !line->common || !line->operands)

@@ -52,6 +52,8 @@ struct gf_source {
     gf_format format;
     gf_metadata metadata; /* chunks after the pixels are there only after finish */
     double cost;          /* estimated nanoseconds a sample takes to read */
+    char kind[8];         /* of file, "png"; empty for memory */
+    char stored[96];      /* how the file holds the pixels: "8-bit palette, interlaced" */
 };
 
 /* Opens a file, or standard input for "-". On success the format is known and checked against the

@@ -1,5 +1,6 @@
 /* Which kind of file is it, and who reads or writes it. */
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -61,12 +62,18 @@ static bool is_tga(const gf_input *input) {
 }
 
 static const struct source_kind {
+    const char *name; /* NULL where the source knows better */
     bool (*match)(const gf_input *input);
     gf_open_source *open;
 } source_kinds[] = {
-    {is_png, gf_png_source_open}, {is_pnm, gf_pnm_source_open}, {is_jpeg, gf_stb_source_open},
-    {is_bmp, gf_stb_source_open}, {is_psd, gf_stb_source_open}, {is_gif, gf_stb_source_open},
-    {is_hdr, gf_stb_source_open}, {is_tga, gf_stb_source_open}, /* last: its match is weakest */
+    {"png", is_png, gf_png_source_open},
+    {NULL, is_pnm, gf_pnm_source_open},
+    {"jpg", is_jpeg, gf_stb_source_open},
+    {"bmp", is_bmp, gf_stb_source_open},
+    {"psd", is_psd, gf_stb_source_open},
+    {"gif", is_gif, gf_stb_source_open},
+    {"hdr", is_hdr, gf_stb_source_open},
+    {"tga", is_tga, gf_stb_source_open}, /* last: its match is weakest */
 };
 
 static gf_status open_kind(const gf_input *input, const gf_limits *limits, gf_source **source,
@@ -74,8 +81,13 @@ static gf_status open_kind(const gf_input *input, const gf_limits *limits, gf_so
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
     for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++) {
-        if (source_kinds[i].match(input))
-            return source_kinds[i].open(input, limits, source, error);
+        const struct source_kind *kind = &source_kinds[i];
+        if (!kind->match(input))
+            continue;
+        gf_status status = kind->open(input, limits, source, error);
+        if (status == GF_OK && kind->name != NULL)
+            (void)snprintf((*source)->kind, sizeof(*source)->kind, "%s", kind->name);
+        return status;
     }
     return gf_fail(error, GF_FAILED,
                    "%s: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "

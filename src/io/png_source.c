@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <png.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -294,6 +295,18 @@ static void read_layout(png_source *source) {
     }
 }
 
+static void describe(png_source *source) {
+    static const char *const colors[] = {"", "grey", "grey and alpha", "RGB", "RGB and alpha"};
+    const gf_png_layout *layout = &source->layout;
+    const char *color = layout->indexed ? "palette" : colors[layout->channels];
+    const char *transparent = layout->has_alpha ? " with alpha"
+                              : layout->has_key ? " with a transparent colour"
+                                                : "";
+
+    (void)snprintf(source->base.stored, sizeof source->base.stored, "%u-bit %s%s%s", layout->depth,
+                   color, transparent, source->interlaced ? ", interlaced" : "");
+}
+
 static gf_status open_image(png_source *source, gf_error *error) {
     const char *name = source->input.name;
     gf_format *format = &source->base.format;
@@ -310,6 +323,7 @@ static gf_status open_image(png_source *source, gf_error *error) {
     gf_png_layout_format(&source->layout, format);
     format->height = png_get_image_height(source->png, source->info);
     source->interlaced = png_get_interlace_type(source->png, source->info) != PNG_INTERLACE_NONE;
+    describe(source);
     if ((status = gf_check_pixels(format->width, format->height, &source->limits, name, error)) !=
             GF_OK ||
         (status = gf_format_check(format, name, error)) != GF_OK ||

@@ -297,6 +297,10 @@ gf_status gf_pnm_read_header(gf_input *input, const gf_limits *limits, gf_pnm_he
     (void)gf_input_byte(input); /* the P, which the caller saw */
     kind = gf_input_byte(input);
     header->plain = kind == '2' || kind == '3';
+    header->kind = kind == '7'                  ? "pam"
+                   : kind == 'F' || kind == 'f' ? "pfm"
+                   : kind == '3' || kind == '6' ? "ppm"
+                                                : "pgm";
     if (kind == '3' || kind == '6' || kind == 'F')
         header->format.channels = 3;
     if (kind == '1' || kind == '4') {

@@ -7,6 +7,7 @@
 
 typedef struct gf_pnm_header {
     gf_format format;
+    const char *kind; /* "pgm", "ppm", "pam" or "pfm" */
     bool plain;       /* samples are decimal text */
     bool little;      /* PFM: byte order of the samples */
     double pfm_scale; /* PFM: magnitude of the scale, over 0; 1 elsewhere */

@@ -1,6 +1,7 @@
 /* PGM, PPM, PAM and PFM in. */
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,22 @@ static gf_status check_size(const pnm_source *source, gf_error *error) {
     return rows < format->height ? fail_short(source, rows, error) : GF_OK;
 }
 
+static void describe(pnm_source *source) {
+    const gf_pnm_header *header = &source->header;
+    gf_source *base = &source->base;
+    const gf_value scale = {.type = GF_VALUE_DOUBLE, .real = header->pfm_scale};
+    char text[40];
+
+    (void)snprintf(base->kind, sizeof base->kind, "%s", header->kind);
+    gf_value_format(&scale, text, sizeof text);
+    if (base->format.type == GF_F32)
+        (void)snprintf(base->stored, sizeof base->stored, "32-bit float, %s-endian, scale %s",
+                       header->little ? "little" : "big", text);
+    else
+        (void)snprintf(base->stored, sizeof base->stored, "%d-bit %s",
+                       base->format.type == GF_U8 ? 8 : 16, header->plain ? "text" : "binary");
+}
+
 gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
     static const gf_source_ops ops = {pnm_read, pnm_finish, pnm_close};
@@ -185,6 +202,7 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
     if (status == GF_OK) {
         source->base.format = source->header.format;
         source->base.metadata.pfm_scale = source->header.pfm_scale;
+        describe(source);
         source->start = source->input.offset;
         status = check_size(source, error);
         if (status == GF_OK)

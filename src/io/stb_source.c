@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,12 +200,36 @@ static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *
     return GF_OK;
 }
 
+/* As far as a glance at the header tells; anything else is TGA. */
+static void describe(const gf_stb_bytes *bytes, const gf_format *format, char *text, size_t size) {
+    const unsigned char *data = bytes->data;
+
+    if (data[0] == 0xff) {
+        (void)snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
+    } else if (memcmp(data, "BM", 2) == 0) {
+        /* The oldest of the second headers has 12 bytes and smaller fields. */
+        const unsigned char *bits = data + (data[14] == 12 ? 24 : 28);
+        (void)snprintf(text, size, "%d bits a pixel", bits[0] | bits[1] << 8);
+    } else if (memcmp(data, "8BPS", 4) == 0) {
+        (void)snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
+    } else if (memcmp(data, "GIF8", 4) == 0) {
+        (void)snprintf(text, size, "palette, the first frame");
+    } else if (data[0] == '#') {
+        (void)snprintf(text, size, "8-bit RGB with a common exponent");
+    } else {
+        (void)snprintf(text, size, "%d bits a pixel%s%s", data[16],
+                       (data[2] & 7) == 1 ? ", palette" : "",
+                       (data[2] & 8) != 0 ? ", run-length coded" : "");
+    }
+}
+
 gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
     gf_input reader = *input;
     unsigned char *file = NULL;
     gf_stb_bytes bytes = {0};
     stb_image image = {0};
+    char stored[sizeof(*opened)->stored] = "";
     gf_status status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
 
     if (status == GF_OK) {
@@ -213,6 +238,8 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
         status = bytes.past_end ? fail_decode(input->name, &bytes, error)
                                 : decode(&bytes, input->name, limits, &image, error);
     }
+    if (status == GF_OK)
+        describe(&bytes, &image.format, stored, sizeof stored);
     free(file);
     if (status == GF_OK)
         status = gf_memory_source(&image.format, image.pixels, gf_row_bytes(&image.format), opened,
@@ -223,6 +250,7 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     }
     gf_memory_source_own(*opened, image.pixels, gf_stb_free);
     (*opened)->cost = DECODE_COST;
+    memcpy((*opened)->stored, stored, sizeof stored);
     /* Everything is read, so the input is not needed any longer. */
     gf_input_close(&reader);
     return GF_OK;

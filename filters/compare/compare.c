@@ -1,0 +1,187 @@
+/* What compare is: its descriptor, its parameters, its plan, its result. */
+#include "compare/compare.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "result.h"
+
+_Static_assert(sizeof(gf_compare_record) == 32, "records are compared as bytes: no padding");
+
+static const gf_param params[] = {
+    {.name = "diff",
+     .type = GF_PARAM_IMAGE,
+     .metavar = "FILE",
+     .help = "draw where the images differ: red a little, yellow much, on a dark grey A"},
+};
+
+static const char *const cases[] = {"", "diff=-", NULL};
+
+/* Nanoseconds a sample of both images together takes one core, about. */
+#define COST 0.1
+#define DRAW_COST 1.0
+
+static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_error *error) {
+    (void)error;
+    plan->record = sizeof(gf_compare_record);
+    plan->cost = COST;
+    if (gf_settings_text(settings, "diff")) {
+        plan->out = plan->in;
+        plan->out.channels = 3;
+        plan->out.type = GF_U8;
+        plan->cost = DRAW_COST;
+    }
+    return GF_OK;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+typedef struct gf_comparison {
+    gf_compare_record all; /* like a row's, over all rows */
+    uint64_t y;            /* of the first differing sample */
+} gf_comparison;
+
+static gf_status open_comparison(const gf_plan *plan, const gf_keep *keep, void **data,
+                                 gf_error *error) {
+    (void)plan;
+    gf_comparison *comparison = calloc(1, sizeof *comparison);
+    *data = comparison;
+    return comparison ? GF_OK
+                      : gf_fail_memory(error, keep->name, sizeof *comparison, "the comparison");
+}
+
+static gf_status take_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {
+    (void)error;
+    gf_comparison *comparison = data;
+    gf_compare_record *all = &comparison->all;
+    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
+        const gf_compare_record *row = gf_record(plan, out, y);
+        if (row->differing && !all->differing) {
+            all->first = row->first;
+            all->a = row->a;
+            all->b = row->b;
+            comparison->y = y;
+        }
+        all->differing += row->differing;
+        if (row->largest > all->largest)
+            all->largest = row->largest;
+    }
+    return GF_OK;
+}
+
+static gf_status finish(const gf_plan *plan, void *data, const void *state, gf_error *error) {
+    (void)plan, (void)data, (void)state, (void)error;
+    return GF_OK;
+}
+
+enum { SAMPLES, DIFFERING, LARGEST, X, Y, CHANNEL, FIRST, SECOND };
+
+static gf_value sample_value(gf_type type, uint32_t bits) {
+    if (type != GF_F32)
+        return gf_value_uint(bits);
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return gf_value_float(x);
+}
+
+static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
+                     size_t column) {
+    (void)table, (void)row;
+    const gf_comparison *comparison = data;
+    const gf_compare_record *all = &comparison->all;
+    double real;
+    switch (column) {
+    case SAMPLES:
+        return gf_value_uint(gf_row_samples(&plan->in) * plan->in.height);
+    case DIFFERING:
+        return gf_value_uint(all->differing);
+    case LARGEST:
+        memcpy(&real, &all->largest, sizeof real);
+        return plan->in.type == GF_F32 ? gf_value_double(real) : gf_value_uint(all->largest);
+    case X:
+        return gf_value_uint(all->first / plan->in.channels);
+    case Y:
+        return gf_value_uint(comparison->y);
+    case CHANNEL:
+        return gf_value_text(
+            gf_channel_name(plan->in.channels, (uint32_t)(all->first % plan->in.channels)));
+    case FIRST:
+        return sample_value(plan->in.type, all->a);
+    default:
+        return sample_value(plan->in.type, all->b);
+    }
+}
+
+static void say(const gf_plan *plan, const void *data, gf_result *result) {
+    char text[SECOND + 1][48];
+    for (size_t column = 0; column <= SECOND; column++) {
+        const gf_value value = cell(plan, data, 0, 0, column);
+        gf_value_format(&value, text[column], sizeof text[column]);
+    }
+    if (result->passed)
+        gf_result_say(result, "same: %s samples\n", text[SAMPLES]);
+    else
+        gf_result_say(result,
+                      "different: %s of %s samples, by at most %s; "
+                      "the first at x %s, y %s, channel %s: %s and %s\n",
+                      text[DIFFERING], text[SAMPLES], text[LARGEST], text[X], text[Y],
+                      text[CHANNEL], text[FIRST], text[SECOND]);
+}
+
+static void describe(const gf_plan *plan, const void *data, gf_result *result) {
+    const bool real = plan->in.type == GF_F32;
+    const gf_value_type sample = real ? GF_VALUE_FLOAT : GF_VALUE_UINT;
+    result->passed = ((const gf_comparison *)data)->all.differing == 0;
+    gf_table *table = gf_result_add_table(result, "comparison");
+    table->row_count = 1;
+    table->single = true;
+    gf_table_add_column(table, "samples", GF_VALUE_UINT);
+    gf_table_add_column(table, "differing", GF_VALUE_UINT);
+    gf_table_add_column(table, "largest", real ? GF_VALUE_DOUBLE : GF_VALUE_UINT);
+    if (!result->passed) {
+        gf_table_add_column(table, "x", GF_VALUE_UINT);
+        gf_table_add_column(table, "y", GF_VALUE_UINT);
+        gf_table_add_column(table, "channel", GF_VALUE_TEXT);
+        gf_table_add_column(table, "first", sample);
+        gf_table_add_column(table, "second", sample);
+    }
+    say(plan, data, result);
+}
+
+static const gf_measure measure = {
+    .open = open_comparison,
+    .rows = take_rows,
+    .finish = finish,
+    .describe = describe,
+    .cell = cell,
+    .close = free,
+};
+
+const gf_filter gf_compare_filter = {
+    .info =
+        {
+            .name = "compare",
+            .summary = "test whether two images are the same pixels",
+            .operands = "A B",
+            .details = "Counts the samples that differ, alpha included, and tells the largest\n"
+                       "difference and the first differing sample. f32 samples are the same if\n"
+                       "their bits are: 0 and -0 differ. Exit code 0: the same; 1: different;\n"
+                       "2: they could not be compared.\n",
+            .examples = "gpufilter compare a.png b.png\n"
+                        "gpufilter compare --diff d.png a.png b.png\n"
+                        "gpufilter compare --quiet a.png b.png && echo same\n",
+            .params = params,
+            .param_count = sizeof params / sizeof params[0],
+            .inputs = 2,
+            .is_test = true,
+            .cases = cases,
+        },
+    .plan_bytes = sizeof(gf_plan),
+    .plan = plan_compare,
+    .golden = gf_compare_golden,
+    .cpu = {gf_compare_cpu_scratch, gf_compare_cpu},
+    .cuda = GF_IF_CUDA(&gf_compare_cuda),
+    .measure = &measure,
+};

@@ -1,0 +1,33 @@
+/* compare: are two images the same, sample for sample? docs/numerics.md defines it. */
+#ifndef GF_COMPARE_H
+#define GF_COMPARE_H
+
+#include "filter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The record of a row. */
+typedef struct gf_compare_record {
+    uint64_t differing; /* samples */
+    uint64_t first;     /* of these, x * channels + channel; UINT64_MAX: none */
+    uint64_t largest;   /* difference: an integer, or the bits of a binary64 that is not negative,
+                         * whose order is that of the numbers */
+    uint32_t a, b;      /* the values of the first; of f32 the bits */
+} gf_compare_record;
+
+gf_status gf_compare_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+
+size_t gf_compare_cpu_scratch(const gf_plan *plan);
+void gf_compare_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                    void *scratch, gf_isa isa);
+
+extern const gf_filter gf_compare_filter;
+extern const gf_filter_cuda gf_compare_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

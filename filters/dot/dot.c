@@ -1,0 +1,188 @@
+/* What dot is: its descriptor, its parameters, its plan, its result. */
+#include "dot/dot.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "lanes.h"
+#include "result.h"
+
+static const gf_param params[] = {
+    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "measure the alpha channel, too"},
+};
+
+static const char *const cases[] = {"", "alpha", NULL};
+
+/* Nanoseconds a sample of both images together takes one core, about. */
+#define COST 0.4
+
+/* The largest value of a sample, or what counts as that. */
+static uint64_t max_of(gf_type type) {
+    return type == GF_U8 ? 255 : type == GF_U16 ? 65535 : 1;
+}
+
+static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *error) {
+    gf_dot_plan *plan = (gf_dot_plan *)head;
+    const uint64_t max = max_of(head->in.type), widest = UINT64_MAX / (max * max);
+    if (head->in.width > widest)
+        return gf_fail(error, GF_FAILED,
+                       "dot: rows of %" PRIu64
+                       " pixels are too wide for exact sums of %s products "
+                       "in 64 bits; give images at most %" PRIu64 " pixels wide",
+                       head->in.width, gf_type_name(head->in.type), widest);
+    plan->measured = gf_measured_channels(head->in.channels, gf_settings_flag(settings, "alpha"));
+    head->record = plan->measured * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
+    head->cost = COST;
+    return GF_OK;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+/* Over all rows of a channel. */
+typedef struct gf_dot_total {
+    gf_u128 integer[GF_DOT_SUMS];
+    double real[GF_DOT_SUMS]; /* of integer images: the same, rounded once */
+} gf_dot_total;
+
+typedef struct gf_dot_totals {
+    gf_dot_total channels[GF_MAX_CHANNELS + 1]; /* the measured ones, and all of them together */
+} gf_dot_totals;
+
+static gf_status open_totals(const gf_plan *plan, const gf_keep *keep, void **data,
+                             gf_error *error) {
+    (void)plan;
+    *data = calloc(1, sizeof(gf_dot_totals));
+    return *data ? GF_OK : gf_fail_memory(error, keep->name, sizeof(gf_dot_totals), "the totals");
+}
+
+static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, gf_error *error) {
+    (void)error;
+    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const uint32_t sums = gf_dot_sums(head->in.type);
+    gf_dot_totals *totals = data;
+    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
+        const void *record = gf_record(head, out, y);
+        for (uint32_t i = 0; i < measured * sums; i++) {
+            gf_dot_total *total = &totals->channels[i / sums];
+            if (head->in.type == GF_F32)
+                total->real[i % sums] += ((const double *)record)[i];
+            else
+                total->integer[i % sums] += ((const uint64_t *)record)[i];
+        }
+    }
+    return GF_OK;
+}
+
+/* What follows from the sums of a channel, or of all. */
+static void complete(gf_dot_total *total, gf_type type) {
+    gf_u128 *integer = total->integer;
+    integer[GF_DOT_SSD] = integer[GF_DOT_AA] + integer[GF_DOT_BB] - 2 * integer[GF_DOT_AB];
+    for (uint32_t i = 0; i < GF_DOT_SUMS; i++)
+        total->real[i] = type == GF_F32 ? gf_canonical_double(total->real[i]) : (double)integer[i];
+}
+
+static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
+    (void)state, (void)error;
+    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    gf_dot_total *channels = ((gf_dot_totals *)data)->channels, *all = &channels[measured];
+    for (uint32_t c = 0; c < measured; c++)
+        for (uint32_t i = 0; i < GF_DOT_SUMS; i++) {
+            all->integer[i] += channels[c].integer[i];
+            all->real[i] += channels[c].real[i];
+        }
+    for (uint32_t c = 0; c <= measured; c++)
+        complete(&channels[c], head->in.type);
+    return GF_OK;
+}
+
+enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
+
+static void describe(const gf_plan *head, const void *data, gf_result *result) {
+    (void)data;
+    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
+    gf_table *table = gf_result_add_table(result, "products");
+    table->row_count = measured > 1 ? measured + 1 : 1;
+    table->for_people = true;
+    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
+    gf_table_add_column(table, "a.b", type);
+    gf_table_add_column(table, "a.a", type);
+    gf_table_add_column(table, "b.b", type);
+    gf_table_add_column(table, "cosine", GF_VALUE_DOUBLE);
+    gf_table_add_column(table, "mse", GF_VALUE_DOUBLE);
+    gf_table_add_column(table, "psnr", GF_VALUE_DOUBLE);
+}
+
+static double cosine(const double *sums) {
+    if (sums[GF_DOT_AA] == 0 || sums[GF_DOT_BB] == 0)
+        return (double)NAN;
+    return sums[GF_DOT_AB] / (sqrt(sums[GF_DOT_AA]) * sqrt(sums[GF_DOT_BB]));
+}
+
+static double psnr(double mse, gf_type type) {
+    const double max = (double)max_of(type);
+    return mse == 0 ? (double)INFINITY : 10 * log10(max * max / mse);
+}
+
+static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
+                     size_t column) {
+    (void)table;
+    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
+    const uint64_t pixels = head->in.width * head->in.height;
+    const double mse =
+        total->real[GF_DOT_SSD] / (double)(row < measured ? pixels : pixels * measured);
+    switch (column) {
+    case CHANNEL:
+        return gf_value_text(row < measured ? gf_channel_name(head->in.channels, (uint32_t)row)
+                                            : "total");
+    case COSINE:
+        return gf_value_double(gf_canonical_double(cosine(total->real)));
+    case MSE:
+        return gf_value_double(gf_canonical_double(mse));
+    case PSNR:
+        return gf_value_double(gf_canonical_double(psnr(mse, head->in.type)));
+    default:
+        return head->in.type == GF_F32 ? gf_value_double(total->real[column - AB + GF_DOT_AB])
+                                       : gf_value_wide(total->integer[column - AB + GF_DOT_AB]);
+    }
+}
+
+static const gf_measure measure = {
+    .open = open_totals,
+    .rows = take_rows,
+    .finish = finish,
+    .describe = describe,
+    .cell = cell,
+    .close = free,
+};
+
+const gf_filter gf_dot_filter = {
+    .info =
+        {
+            .name = "dot",
+            .summary = "dot product, cosine, MSE and PSNR of two images",
+            .operands = "A B",
+            .details =
+                "For each channel, and for all together: the dot products a.b, a.a and b.b,\n"
+                "the cosine similarity, the mean squared error, and the peak signal-to-\n"
+                "noise ratio in dB, whose peak is 255, 65535 or, of f32 samples, 1. Sums\n"
+                "of integer samples are exact; of f32 samples they are made in binary64 in\n"
+                "one fixed order. Alpha is left out unless asked for. Every backend gives\n"
+                "the same bits.\n",
+            .examples = "gpufilter dot a.png b.png\n"
+                        "gpufilter dot --json original.png compressed.jpg\n",
+            .params = params,
+            .param_count = sizeof params / sizeof params[0],
+            .inputs = 2,
+            .cases = cases,
+        },
+    .plan_bytes = sizeof(gf_dot_plan),
+    .plan = plan_dot,
+    .golden = gf_dot_golden,
+    .cpu = {gf_dot_cpu_scratch, gf_dot_cpu},
+    .cuda = GF_IF_CUDA(&gf_dot_cuda),
+    .measure = &measure,
+};

@@ -1,0 +1,74 @@
+#include "commands.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_SHARED 8
+
+static const gf_command *const commands[] = {&gf_verify_command, &gf_info_command,
+                                             &gf_devices_command};
+
+const char *const gf_command_limits[] = {"max-memory", "max-pixels", "max-chunk", "help", NULL};
+
+const gf_command *gf_command_at(size_t index) {
+    return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
+}
+
+const gf_command *gf_command_find(const char *name) {
+    size_t i = 0;
+    while (gf_command_at(i) && strcmp(commands[i]->info.name, name) != 0)
+        i++;
+    return gf_command_at(i);
+}
+
+/* The options that a command shares, in the order that it names them. */
+static size_t collect(const gf_command *command, gf_param params[MAX_SHARED]) {
+    size_t count = 0, common_count;
+    const gf_param *common = gf_cli_common(&command->info, &common_count);
+    for (const char *const *name = command->shared; *name; name++)
+        for (size_t i = 0; i < common_count && count < MAX_SHARED; i++)
+            if (strcmp(common[i].name, *name) == 0)
+                params[count++] = common[i];
+    return count;
+}
+
+void gf_command_help(const gf_command *command) {
+    gf_param shared[MAX_SHARED];
+    gf_cli_help_command(&command->info, shared, collect(command, shared));
+}
+
+static gf_status check_operands(const gf_command *command, const gf_cli_line *line,
+                                gf_error *error) {
+    const size_t count = line->operand_count;
+    const char *name = command->info.name, *operands = command->info.operands;
+    if (count >= command->least && count <= command->most)
+        return GF_OK;
+    return gf_cli_fail(error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'",
+                       name, operands[0] ? operands : "no files", count, count == 1 ? "" : "s",
+                       name);
+}
+
+gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_error *error) {
+    gf_param shared[MAX_SHARED];
+    gf_cli_line line;
+    gf_status status =
+        gf_cli_parse(argc, argv, &command->info, shared, collect(command, shared), &line, error);
+    if (!status && gf_settings_flag(line.common, "help"))
+        gf_command_help(command);
+    else if (!status && !(status = check_operands(command, &line, error)))
+        status = command->run(&line, error);
+    gf_cli_line_free(&line);
+    return status;
+}
+
+gf_file_options gf_command_file_options(const gf_cli_line *line) {
+    return (gf_file_options){.max_pixels = gf_settings_size(line->common, "max-pixels"),
+                             .max_memory = gf_settings_size(line->common, "max-memory"),
+                             .max_chunk = gf_settings_size(line->common, "max-chunk")};
+}
+
+void gf_command_complain(const gf_error *error) {
+    fflush(stdout);
+    fprintf(stderr, "gpufilter: %s\n", error->message);
+}

@@ -1,0 +1,23 @@
+/* What stands for plots where cairo's header was not there when gpufilter was built. */
+#include "plot.h"
+
+gf_status gf_cli_plot_open(const char *path, bool log, bool force, gf_cli_plot **plot,
+                           gf_error *error) {
+    (void)log;
+    (void)force;
+    *plot = NULL;
+    return gf_cli_fail(error, GF_FAILED,
+                       "%s: this gpufilter was built without cairo and draws no plots; install "
+                       "the package libcairo2-dev and build it again",
+                       path);
+}
+
+gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {
+    (void)plot;
+    (void)result;
+    return gf_cli_fail(error, GF_FAILED, "built without cairo");
+}
+
+void gf_cli_plot_close(gf_cli_plot *plot) {
+    (void)plot;
+}

@@ -1,0 +1,35 @@
+/* What a run did and measured, told: for people, as JSON, as CSV. */
+#ifndef GF_CLI_REPORT_H
+#define GF_CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+/* A finished run of a filter. */
+typedef struct gf_cli_run {
+    const gf_filter_info *info;
+    const gf_settings *settings; /* the filter's */
+    const char *const *inputs;   /* info->inputs names */
+    const char *output;          /* of its image; NULL for a filter that measures */
+    const gf_report *report;
+    const gf_result *result; /* NULL for an image filter */
+} gf_cli_run;
+
+/* A cell as what can be drawn. */
+static inline double gf_cli_number(const gf_value *value) {
+    return value->type == GF_VALUE_UINT ? (double)value->high * 0x1p64 + (double)value->low
+                                        : value->real;
+}
+
+/* "768x512 RGB u8" */
+void gf_cli_format_text(const gf_format *format, char *text, size_t size);
+
+/* A heading, the tables, charts of bars as far as the line is wide, and the result's own lines. */
+void gf_cli_report_text(FILE *file, const gf_cli_run *run);
+/* One line: a record whose last member, "result", is the same for every backend. */
+void gf_cli_report_json(FILE *file, const gf_cli_run *run);
+/* The first table, with a header line. */
+void gf_cli_report_csv(FILE *file, const gf_result *result);
+
+#endif

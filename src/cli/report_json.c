@@ -1,0 +1,92 @@
+/* The record of a run. */
+#include <inttypes.h>
+
+#include "json.h"
+#include "report.h"
+
+#define SCHEMA_VERSION 1 /* grows when a member goes or changes its meaning */
+
+static void print_setting(FILE *file, const gf_param *param, const gf_settings *settings) {
+    const char *text = gf_settings_text(settings, param->name);
+    if (param->type == GF_PARAM_FLAG)
+        fputs(gf_settings_flag(settings, param->name) ? "true" : "false", file);
+    else if (!text)
+        fputs("null", file);
+    else if (param->type == GF_PARAM_INT)
+        fprintf(file, "%" PRId64, gf_settings_int(settings, param->name));
+    else if (param->type == GF_PARAM_FLOAT)
+        gf_json_value(file, &(gf_value){.type = GF_VALUE_FLOAT,
+                                        .real = (double)gf_settings_float(settings, param->name)});
+    else if (param->type == GF_PARAM_SIZE)
+        gf_json_value(file, &(gf_value){.type = GF_VALUE_UINT,
+                                        .low = gf_settings_size(settings, param->name)});
+    else
+        gf_json_text(file, text);
+}
+
+static void print_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
+    putc('{', file);
+    for (size_t i = 0; i < info->param_count; i++) {
+        fputs(i ? ", " : "", file);
+        gf_json_text(file, info->params[i].name);
+        fputs(": ", file);
+        print_setting(file, &info->params[i], settings);
+    }
+    putc('}', file);
+}
+
+/* Columns as arrays; of a single row, their values. */
+static void print_table(FILE *file, const gf_result *result, size_t index) {
+    const gf_table *table = gf_result_table(result, index);
+    putc('{', file);
+    for (size_t c = 0; c < table->column_count; c++) {
+        fputs(c ? ", " : "", file);
+        gf_json_text(file, table->columns[c].name);
+        fputs(table->single ? ": " : ": [", file);
+        for (uint64_t row = 0; row < table->row_count; row++) {
+            gf_value value = gf_result_cell(result, index, row, c);
+            fputs(row ? ", " : "", file);
+            gf_json_value(file, &value);
+        }
+        fputs(table->single ? "" : "]", file);
+    }
+    putc('}', file);
+}
+
+void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
+    const gf_report *report = run->report;
+    fprintf(file, "{\"schema\": \"gpufilter\", \"version\": %d, \"program\": \"%s\", \"command\": ",
+            SCHEMA_VERSION, gf_version());
+    gf_json_text(file, run->info->name);
+    fputs(", \"files\": [", file);
+    for (uint32_t i = 0; i < run->info->inputs; i++) {
+        fputs(i ? ", " : "", file);
+        gf_json_text(file, run->inputs[i]);
+    }
+    putc(']', file);
+    if (run->output) {
+        fputs(", \"output\": ", file);
+        gf_json_text(file, run->output);
+    }
+    fputs(", \"image\": ", file);
+    gf_json_format(file, &report->in);
+    fputs(", \"backend\": ", file);
+    gf_json_text(file, report->backend);
+    fputs(", \"device\": ", file);
+    gf_json_text(file, report->device);
+    fprintf(file, ", \"seconds\": %.6f, \"parameters\": ", report->total_seconds);
+    print_settings(file, run->info, run->settings);
+    if (run->info->is_test && run->result)
+        fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");
+    if (run->result) {
+        fputs(", \"result\": {", file);
+        for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
+            fputs(t ? ", " : "", file);
+            gf_json_text(file, gf_result_table(run->result, t)->name);
+            fputs(": ", file);
+            print_table(file, run->result, t);
+        }
+        putc('}', file);
+    }
+    fputs("}\n", file);
+}

@@ -1,0 +1,216 @@
+/* A result for people: aligned tables and bars. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report.h"
+
+#define GAP 2       /* blanks between columns */
+#define MAX_BAR 60  /* cells */
+#define MIN_BAR 10  /* a line may rather be too long */
+#define SHARE 7     /* "100.00%" */
+#define NO_WIDTH 80 /* of what is no terminal */
+
+void gf_cli_format_text(const gf_format *format, char *text, size_t size) {
+    static const char *const channels[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
+    static const char *const types[] = {"u8", "u16", "f32"};
+    snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
+             channels[format->channels], types[format->type]);
+}
+
+/* A cell as text, in `number` or where the result keeps it. */
+static const char *cell_text(const gf_value *value, char number[40]) {
+    if (value->type == GF_VALUE_TEXT)
+        return value->text;
+    gf_value_format(value, number, 40);
+    return number;
+}
+
+static int text_width(const char *text) {
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8: one a character */
+    return width;
+}
+
+/* The widest cell of a column. */
+static int column_width(const gf_result *result, size_t index, size_t column) {
+    int width = 0;
+    for (uint64_t row = 0; row < gf_result_table(result, index)->row_count; row++) {
+        gf_value value = gf_result_cell(result, index, row, column);
+        char number[40];
+        int n = text_width(cell_text(&value, number));
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
+static void print_padded(FILE *file, const char *text, int width, bool right, bool last) {
+    int blanks = width - text_width(text);
+    blanks = blanks > 0 ? blanks : 0;
+    fprintf(file, "%*s%s", right ? blanks : 0, "", text);
+    fprintf(file, "%*s", last ? 0 : GAP + (right ? 0 : blanks), "");
+}
+
+static void print_cell(FILE *file, const gf_value *value, int width, bool last) {
+    char number[40];
+    print_padded(file, cell_text(value, number), width, value->type != GF_VALUE_TEXT, last);
+}
+
+static void print_single(FILE *file, const gf_result *result, size_t index) {
+    const gf_table *table = gf_result_table(result, index);
+    int names = 0;
+    for (size_t c = 0; c < table->column_count; c++) {
+        int n = text_width(table->columns[c].name);
+        names = n > names ? n : names;
+    }
+    for (size_t c = 0; c < table->column_count; c++) {
+        gf_value value = gf_result_cell(result, index, 0, c);
+        print_padded(file, table->columns[c].name, names, false, false);
+        print_cell(file, &value, 0, true);
+        putc('\n', file);
+    }
+}
+
+/* Prints the names of the first `count` columns and returns how much of the line they take. */
+static int print_header(FILE *file, const gf_result *result, size_t index, size_t count,
+                        int widths[GF_MAX_COLUMNS], bool more) {
+    const gf_table *table = gf_result_table(result, index);
+    int used = 0;
+    for (size_t c = 0; c < count; c++) {
+        int name = text_width(table->columns[c].name);
+        widths[c] = column_width(result, index, c);
+        widths[c] = name > widths[c] ? name : widths[c];
+        used += widths[c] + GAP;
+        print_padded(file, table->columns[c].name, widths[c],
+                     table->columns[c].type != GF_VALUE_TEXT, !more && c + 1 == count);
+    }
+    return used;
+}
+
+static void print_table(FILE *file, const gf_result *result, size_t index) {
+    const gf_table *table = gf_result_table(result, index);
+    int widths[GF_MAX_COLUMNS];
+    print_header(file, result, index, table->column_count, widths, false);
+    putc('\n', file);
+    for (uint64_t row = 0; row < table->row_count; row++) {
+        for (size_t c = 0; c < table->column_count; c++) {
+            gf_value value = gf_result_cell(result, index, row, c);
+            print_cell(file, &value, widths[c], c + 1 == table->column_count);
+        }
+        putc('\n', file);
+    }
+}
+
+/* ---- bars ------------------------------------------------------------------------------------ */
+
+static bool is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (!value || !*value)
+            continue;
+        const char *charset = strchr(value, '.');
+        return charset &&
+               (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
+    }
+    return false;
+}
+
+static int line_width(FILE *file) {
+    struct winsize size;
+    return ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : NO_WIDTH;
+}
+
+/* Whatever is there shows, be it ever so small. */
+static void print_bar(FILE *file, double part, int cells, bool utf8) {
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    int units = utf8 ? 8 : 1;
+    int length = (int)(part * cells * units + 0.5);
+    if (length == 0 && part > 0)
+        length = 1;
+    for (int i = 0; i < length / units; i++)
+        fputs(utf8 ? "█" : "#", file);
+    if (utf8)
+        fputs(eighths[length % 8], file);
+}
+
+/* One line a bin and curve: what bin it is, the value, its share of the curve, a bar. */
+static void print_bars(FILE *file, const gf_result *result, size_t index) {
+    const gf_table *table = gf_result_table(result, index);
+    const bool several = table->column_count - table->curves > 1;
+    double sums[GF_MAX_COLUMNS] = {0}, most = 0;
+    int names = 0, values = several ? 0 : text_width(table->columns[table->curves].name);
+    for (size_t c = table->curves; c < table->column_count; c++) {
+        int name = text_width(table->columns[c].name), width = column_width(result, index, c);
+        names = several && name > names ? name : names;
+        values = width > values ? width : values;
+        for (uint64_t row = 0; row < table->row_count; row++) {
+            gf_value value = gf_result_cell(result, index, row, c);
+            double x = gf_cli_number(&value);
+            sums[c] += x;
+            most = x > most ? x : most;
+        }
+    }
+    int widths[GF_MAX_COLUMNS];
+    int used = print_header(file, result, index, table->curves, widths, true);
+    used += (several ? names + GAP : 0) + values + GAP + SHARE + GAP;
+    if (several)
+        print_padded(file, "", names, false, false);
+    print_padded(file, several ? "" : table->columns[table->curves].name, values, true, false);
+    print_padded(file, "share", SHARE, true, true);
+    putc('\n', file);
+
+    const bool utf8 = is_utf8();
+    int cells = line_width(file) - used;
+    cells = cells < MIN_BAR ? MIN_BAR : cells > MAX_BAR ? MAX_BAR : cells;
+    for (uint64_t row = 0; row < table->row_count; row++) {
+        for (size_t c = table->curves; c < table->column_count; c++) {
+            for (size_t i = 0; i < table->curves; i++) {
+                gf_value value = gf_result_cell(result, index, row, i);
+                if (c == table->curves)
+                    print_cell(file, &value, widths[i], false);
+                else
+                    print_padded(file, "", widths[i], false, false);
+            }
+            gf_value value = gf_result_cell(result, index, row, c);
+            double x = gf_cli_number(&value);
+            if (several)
+                print_padded(file, table->columns[c].name, names, false, false);
+            print_cell(file, &value, values, false);
+            fprintf(file, "%*.2f%%", SHARE - 1, sums[c] > 0 ? 100 * x / sums[c] : 0.0);
+            if (x > 0) {
+                fprintf(file, "%*s", GAP, "");
+                print_bar(file, x / most, cells, utf8);
+            }
+            putc('\n', file);
+        }
+    }
+}
+
+void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
+    char format[64];
+    gf_cli_format_text(&run->report->in, format, sizeof format);
+    for (uint32_t i = 0; i < run->info->inputs; i++)
+        fprintf(file, "%s%s", i ? ", " : "",
+                strcmp(run->inputs[i], "-") == 0 ? "standard input" : run->inputs[i]);
+    fprintf(file, ": %s, by %s\n", format, run->report->backend);
+    for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
+        const gf_table *table = gf_result_table(run->result, t);
+        if (!table->for_people || table->row_count == 0)
+            continue;
+        putc('\n', file);
+        if (table->single)
+            print_single(file, run->result, t);
+        else if (table->chart == GF_CHART_BARS)
+            print_bars(file, run->result, t);
+        else
+            print_table(file, run->result, t);
+    }
+    const char *text = gf_result_text(run->result);
+    if (*text)
+        fprintf(file, "\n%s", text);
+}

@@ -1,0 +1,213 @@
+/* Images that find mistakes: sizes around every edge, contents from noise to photographs. */
+#include <string.h>
+
+#include "verify.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+uint64_t gf_random_next(gf_random *random) {
+    uint64_t x = random->state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    random->state = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+uint64_t gf_random_below(gf_random *random, uint64_t n) {
+    return (gf_random_next(random) >> 16) % n;
+}
+
+/* splitmix64: neighbouring numbers become unrelated ones. */
+static uint64_t mix(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+gf_random gf_random_start(uint64_t seed, uint64_t stream, uint64_t number) {
+    const uint64_t state = mix(mix(mix(seed) + stream) + number);
+    return (gf_random){state ? state : 1};
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+size_t gf_verify_sample_bytes(gf_type type) {
+    return type == GF_U8 ? 1 : type == GF_U16 ? 2 : 4;
+}
+
+/* Powers of two are where vectors, warps, blocks, tiles and lanes end: there and next to it. */
+static uint64_t near_edge(gf_random *random, uint64_t max) {
+    uint64_t bits = 0;
+    while (UINT64_C(2) << bits <= max)
+        bits++;
+    const uint64_t size =
+        (UINT64_C(1) << gf_random_below(random, bits + 1)) - 1 + gf_random_below(random, 3);
+    return size < 1 ? 1 : size > max ? max : size;
+}
+
+gf_format gf_verify_format(gf_random *random, uint64_t round, bool small) {
+    /* Samples at most: mostly small, so that there are many, and now and then a million. */
+    static const uint64_t limits[] = {1u << 12, 1u << 12, 1u << 12, 1u << 14,
+                                      1u << 16, 1u << 16, 1u << 18, (1u << 20) + 8};
+    const uint64_t limit = small ? 1u << 13 : limits[gf_random_below(random, 8)];
+    gf_format format = {.type = (gf_type)(round % 3), .channels = (uint32_t)(1 + round / 3 % 4)};
+    const uint64_t pixels = limit / format.channels;
+    format.width = gf_random_below(random, 4)
+                       ? near_edge(random, pixels)
+                       : 1 + gf_random_below(random, pixels < 700 ? pixels : 700);
+    const uint64_t rows = pixels / format.width;
+    switch (gf_random_below(random, 4)) {
+    case 0:
+        format.height = near_edge(random, rows);
+        break;
+    case 1:
+        format.height = 1 + gf_random_below(random, rows);
+        break;
+    default:
+        format.height = rows;
+        break;
+    }
+    return format;
+}
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+static uint32_t float_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static void store(const gf_format *format, void *pixels, uint64_t i, uint32_t value) {
+    if (format->type == GF_U8)
+        ((uint8_t *)pixels)[i] = (uint8_t)value;
+    else if (format->type == GF_U16)
+        ((uint16_t *)pixels)[i] = (uint16_t)value;
+    else
+        ((uint32_t *)pixels)[i] = value;
+}
+
+uint32_t gf_verify_sample(const gf_format *format, const void *pixels, uint64_t i) {
+    if (format->type == GF_U8)
+        return ((const uint8_t *)pixels)[i];
+    if (format->type == GF_U16)
+        return ((const uint16_t *)pixels)[i];
+    return ((const uint32_t *)pixels)[i];
+}
+
+static uint32_t max_value(const gf_format *format) {
+    return format->type == GF_U8 ? 255 : 65535;
+}
+
+static uint64_t sample_count(const gf_format *format) {
+    return format->width * format->height * format->channels;
+}
+
+/* Any bits at all; f32 in three ranges, too, where sums round in interesting places. */
+static void fill_noise(const gf_format *format, void *pixels, gf_random *random) {
+    const uint64_t count = sample_count(format);
+    const uint64_t way = gf_random_below(random, 4);
+    if (format->type != GF_F32 || way == 0) {
+        for (uint64_t i = 0; i < count; i++)
+            store(format, pixels, i, (uint32_t)(gf_random_next(random) >> 32));
+        return;
+    }
+    const float scale = way == 1 ? 0x1p-24f : way == 2 ? 0x1p-16f : 0x1p-8f;
+    const float offset = way == 2 ? -20 : 0;
+    for (uint64_t i = 0; i < count; i++)
+        store(format, pixels, i,
+              float_bits((float)(gf_random_next(random) >> 40) * scale + offset));
+}
+
+static uint32_t extreme(const gf_format *format, gf_random *random) {
+    static const uint32_t odd[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000,
+                                   0x80000000, 0x00000000, 0x00000001, 0x807fffff, 0x7f7fffff,
+                                   0xff7fffff, 0x3f800000, 0x42c80000, 0x00800000, 0x3f7fffff};
+    const uint64_t pick = gf_random_next(random) >> 16;
+    const uint32_t max = max_value(format);
+    if (format->type != GF_F32)
+        return pick % 4 < 2 ? (uint32_t)(pick % 4) : max - (uint32_t)(pick % 2);
+    return pick % 4 ? 0x3f800000 + (uint32_t)(pick >> 2) % (1u << 23)
+                    : odd[(pick >> 2) % (sizeof odd / sizeof odd[0])];
+}
+
+static void fill_extremes(const gf_format *format, void *pixels, gf_random *random) {
+    for (uint64_t i = 0; i < sample_count(format); i++)
+        store(format, pixels, i, extreme(format, random));
+}
+
+static void fill_constant(const gf_format *format, void *pixels, gf_random *random) {
+    const uint32_t value = gf_random_below(random, 2)
+                               ? extreme(format, random)
+                               : (uint32_t)gf_random_below(random, max_value(format)) + 1;
+    for (uint64_t i = 0; i < sample_count(format); i++)
+        store(format, pixels, i, value);
+}
+
+/* A value from 0 to 1 as a sample; f32 images are as often in units of 1 as of 255. */
+static uint32_t level(const gf_format *format, float x, float unit) {
+    if (format->type == GF_F32)
+        return float_bits(x * unit);
+    const float max = (float)max_value(format);
+    return (uint32_t)(x <= 0 ? 0 : x >= 1 ? max : x * max + 0.5f);
+}
+
+/* Slow triangular waves in both directions. */
+static void fill_waves(const gf_format *format, void *pixels, gf_random *random) {
+    const uint64_t along = 1 + gf_random_below(random, 9), down = gf_random_below(random, 9);
+    const float unit = gf_random_below(random, 2) ? 255 : 1;
+    uint64_t i = 0;
+    for (uint64_t y = 0; y < format->height; y++)
+        for (uint64_t x = 0; x < format->width; x++)
+            for (uint32_t c = 0; c < format->channels; c++, i++) {
+                const uint64_t phase = (x * along + y * down + c * 100) % 1024;
+                const float height = (float)(phase < 512 ? phase : 1023 - phase);
+                store(format, pixels, i, level(format, height * (1 / 511.0f), unit));
+            }
+}
+
+/* Flat areas with edges between them, slow shading, a little grain. */
+static void fill_photo(const gf_format *format, void *pixels, gf_random *random) {
+    const uint64_t size = 4 + gf_random_below(random, 60);
+    const uint64_t seed = gf_random_next(random);
+    const float unit = gf_random_below(random, 2) ? 255 : 1;
+    const float grain = gf_random_below(random, 2) ? 0.02f : 0;
+    uint64_t i = 0;
+    for (uint64_t y = 0; y < format->height; y++)
+        for (uint64_t x = 0; x < format->width; x++) {
+            const uint64_t area = mix(seed + (x + y / 3) / size * 7919 + y / size);
+            const float shade = (float)(x % 500 + y % 300) * 0.0003f;
+            for (uint32_t c = 0; c < format->channels; c++, i++) {
+                const float flat = (float)(area >> (16 * c) & 255) * (0.7f / 255);
+                const float noise = (float)(gf_random_next(random) >> 40) * 0x1p-24f - 0.5f;
+                store(format, pixels, i, level(format, flat + shade + noise * grain, unit));
+            }
+        }
+}
+
+void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random) {
+    static void (*const contents[])(const gf_format *, void *, gf_random *) = {
+        fill_noise, fill_extremes, fill_waves, fill_constant, fill_photo};
+    contents[gf_random_below(random, sizeof contents / sizeof contents[0])](format, pixels, random);
+}
+
+void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random) {
+    const uint64_t count = sample_count(format), way = gf_random_below(random, 8);
+    if (way == 0) {
+        gf_verify_fill(format, second, random);
+        return;
+    }
+    memcpy(second, first, (size_t)count * gf_verify_sample_bytes(format->type));
+    const uint64_t changes = way == 1 ? 0 : 1 + gf_random_below(random, 16);
+    const uint64_t how = gf_random_below(random, 3);
+    for (uint64_t i = 0; i < changes; i++) {
+        const uint64_t at = gf_random_below(random, count);
+        const uint32_t value =
+            how == 0   ? gf_verify_sample(format, second, at) + 1 /* as near as can be */
+            : how == 1 ? extreme(format, random)
+                       : (uint32_t)(gf_random_next(random) >> 32);
+        store(format, second, at, value);
+    }
+}

@@ -1,0 +1,23 @@
+/* What this machine has to compute with. */
+#include <stdio.h>
+
+#include "engine/pool.h"
+#include "error.h"
+#include "isa.h"
+
+void gf_processor(char *text, size_t size) {
+    const uint32_t cores = gf_cpu_count();
+    snprintf(text, size, "%u core%s, %s", cores, cores == 1 ? "" : "s",
+             gf_simd_names()[1 + gf_isa_best()]);
+}
+
+#ifndef GF_WITH_CUDA
+/* Otherwise in cuda/backend_cuda.cu. */
+gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
+    (void)devices;
+    (void)capacity;
+    *count = 0;
+    return gf_fail(error, GF_NO_BACKEND,
+                   "cuda: this gpufilter was built without it; build it where nvcc is");
+}
+#endif

@@ -1,0 +1,342 @@
+/* Looking at files, devices and the processor without filtering anything. */
+#include "io_util.h"
+#include "png_util.h"
+
+static gf_file_info inspect(const char *name) {
+    gf_file_info info;
+    gf_error error = {0};
+
+    memset(&info, 0xa5, sizeof info);
+    if (gf_inspect_file(in_folder(name), NULL, &info, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    return info;
+}
+
+static void assert_format(const gf_format *format, uint64_t width, uint64_t height,
+                          uint32_t channels, gf_type type) {
+    assert_int_equal(format->width, width);
+    assert_int_equal(format->height, height);
+    assert_int_equal(format->channels, channels);
+    assert_int_equal(format->type, type);
+}
+
+static void put_png(const char *name, const png_spec *spec) {
+    png_bytes file;
+
+    png_make(spec, &file, NULL, NULL);
+    put_bytes(in_folder(name), file.data, file.size);
+    free(file.data);
+}
+
+/* ---- PNG ------------------------------------------------------------------------------------- */
+
+static void tells_how_a_png_holds_its_pixels(void **state) {
+    static const struct {
+        png_spec spec;
+        const char *stored;
+        uint32_t channels;
+        gf_type type;
+    } cases[] = {
+        {{.width = 5, .height = 3, .color = 0, .depth = 1}, "1-bit grey", 1, GF_U8},
+        {{.width = 5, .height = 3, .color = 0, .depth = 16}, "16-bit grey", 1, GF_U16},
+        {{.width = 5, .height = 3, .color = 2, .depth = 8, .interlaced = true},
+         "8-bit RGB, interlaced",
+         3,
+         GF_U8},
+        {{.width = 5, .height = 3, .color = 2, .depth = 16, .transparent = true},
+         "16-bit RGB with a transparent colour",
+         4,
+         GF_U16},
+        {{.width = 5, .height = 3, .color = 3, .depth = 4}, "4-bit palette", 3, GF_U8},
+        {{.width = 5, .height = 3, .color = 3, .depth = 8, .transparent = true, .interlaced = true},
+         "8-bit palette with alpha, interlaced",
+         4,
+         GF_U8},
+        {{.width = 5, .height = 3, .color = 4, .depth = 8}, "8-bit grey and alpha", 2, GF_U8},
+        {{.width = 5, .height = 3, .color = 6, .depth = 16}, "16-bit RGB and alpha", 4, GF_U16},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_png("x.png", &cases[i].spec);
+        const gf_file_info info = inspect("x.png");
+        assert_string_equal(info.kind, "png");
+        assert_string_equal(info.stored, cases[i].stored);
+        assert_string_equal(info.metadata, "");
+        assert_format(&info.format, 5, 3, cases[i].channels, cases[i].type);
+    }
+}
+
+static void names_metadata_once_and_only_before_the_pixels(void **state) {
+    const png_extra extras[] = {{"gAMA", 0, "\x00\x00\xb1\x8f", 4, false},
+                                {"tEXt", 0, "Title\0one", 9, false},
+                                {"tEXt", 1, "Title\0two", 9, false},
+                                {"eXIf", 1, "MM\0*\0\0\0\x08\0\0", 10, false},
+                                {"tIME", 2, "\x07\xe8\1\2\3\4\5", 7, false}};
+
+    (void)state;
+    put_png("x.png", &(png_spec){.width = 5,
+                                 .height = 3,
+                                 .color = 2,
+                                 .depth = 8,
+                                 .extras = extras,
+                                 .extra_count = sizeof extras / sizeof *extras});
+    assert_string_equal(inspect("x.png").metadata, "gAMA tEXt eXIf");
+}
+
+/* More names than there is room for: those that fit, whole. */
+static void keeps_metadata_names_whole(void **state) {
+    enum { COUNT = 100 };
+    png_extra extras[COUNT];
+    char names[COUNT][5];
+    char expected[256] = "";
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "a%cS%c", 'A' + i / 10, 'a' + i % 10);
+        extras[i] = (png_extra){names[i], 0, "", 0, false};
+        if (strlen(expected) + 6 <= sizeof expected)
+            snprintf(expected + strlen(expected), 6, "%s%s", i ? " " : "", names[i]);
+    }
+    put_png("x.png", &(png_spec){.width = 1,
+                                 .height = 1,
+                                 .color = 0,
+                                 .depth = 8,
+                                 .extras = extras,
+                                 .extra_count = COUNT});
+    assert_string_equal(inspect("x.png").metadata, expected);
+}
+
+static void tells_of_a_damaged_chunk(void **state) {
+    const png_extra extra = {"iCCP", 0, "bad checksum", 12, true};
+
+    (void)state;
+    put_png(
+        "x.png",
+        &(png_spec){
+            .width = 5, .height = 3, .color = 0, .depth = 8, .extras = &extra, .extra_count = 1});
+    assert_string_equal(inspect("x.png").stored, "8-bit grey, damaged iCCP chunk");
+}
+
+/* Of a PNG only what is before the pixels is needed. */
+static void reads_only_the_beginning(void **state) {
+    png_bytes file;
+    gf_format format;
+    void *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    png_make(&(png_spec){.width = 300, .height = 200, .color = 2, .depth = 8}, &file, NULL, NULL);
+    put_bytes(in_folder("x.png"), file.data, file.size / 2);
+    free(file.data);
+    assert_int_equal(inspect("x.png").format.width, 300);
+    assert_int_equal(gf_load_file(in_folder("x.png"), NULL, &format, &pixels, &error), GF_FAILED);
+    assert_message(&error, "ends too early");
+    assert_null(pixels);
+}
+
+/* ---- the other kinds ------------------------------------------------------------------------- */
+
+static void knows_netpbm_files(void **state) {
+    static const struct {
+        const char *bytes, *kind, *stored;
+        uint32_t channels;
+        gf_type type;
+    } cases[] = {
+        {"P2 2 1 255 7 8 ", "pgm", "8-bit text", 1, GF_U8},
+        {"P3 2 1 65535 1 2 3 4 5 6 ", "ppm", "16-bit text", 3, GF_U16},
+        {"P5 2 1 255\nab", "pgm", "8-bit binary", 1, GF_U8},
+        {"P6 2 1 65535\nabcdefghijkl", "ppm", "16-bit binary", 3, GF_U16},
+        {"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nENDHDR\nabcd", "pam", "8-bit binary", 2,
+         GF_U8},
+        {"Pf 2 1 -1.0\nabcdefgh", "pfm", "32-bit float, little-endian, scale 1", 1, GF_F32},
+        {"PF 2 1 2.5\nabcdefghabcdefghabcdefgh", "pfm", "32-bit float, big-endian, scale 2.5", 3,
+         GF_F32},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_bytes(in_folder("x"), cases[i].bytes, strlen(cases[i].bytes));
+        const gf_file_info info = inspect("x");
+        assert_string_equal(info.kind, cases[i].kind);
+        assert_string_equal(info.stored, cases[i].stored);
+        assert_format(&info.format, 2, 1, cases[i].channels, cases[i].type);
+    }
+}
+
+static void knows_the_files_of_stb(void **state) {
+    static const struct {
+        const char *name, *kind, *stored;
+        uint32_t channels;
+        gf_type type;
+    } cases[] = {
+        {"x.jpeg", "jpg", "8-bit colour, lossy", 3, GF_U8},
+        {"x.bmp", "bmp", "24 bits a pixel", 3, GF_U8},
+        {"y.bmp", "bmp", "32 bits a pixel", 4, GF_U8},
+        {"x.tga", "tga", "24 bits a pixel, run-length coded", 3, GF_U8},
+        {"x.hdr", "hdr", "8-bit RGB with a common exponent", 3, GF_F32},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_format format = {9, 4, cases[i].channels, cases[i].type};
+        unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
+        gf_error error = {0};
+        assert_non_null(pixels);
+        pixels[3] = 1; /* a BMP whose alpha is 0 everywhere has none */
+        if (save_image(in_folder(cases[i].name), &format, pixels, NULL, NULL, 1, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        free(pixels);
+        const gf_file_info info = inspect(cases[i].name);
+        assert_string_equal(info.kind, cases[i].kind);
+        assert_string_equal(info.stored, cases[i].stored);
+        assert_format(&info.format, 9, 4, cases[i].channels, cases[i].type);
+    }
+}
+
+/* ---- loading, and what cannot be read -------------------------------------------------------- */
+
+static void loads_what_a_file_holds(void **state) {
+    const gf_format formats[] = {{7, 5, 3, GF_U8}, {3, 9, 4, GF_U16}, {6, 2, 1, GF_F32}};
+    static const char *const names[] = {"x.png", "x.pam", "x.pfm"};
+
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        const gf_format *format = &formats[i];
+        unsigned char *expected = random_pixels(format, i);
+        gf_format got;
+        void *pixels;
+        gf_error error = {0};
+        const gf_file_options options = {.force = true};
+        assert_int_equal(
+            save_image(in_folder(names[i]), format, expected, NULL, &options, 2, &error), GF_OK);
+        if (gf_load_file(in_folder(names[i]), NULL, &got, &pixels, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        assert_format(&got, format->width, format->height, format->channels, format->type);
+        assert_memory_equal(pixels, expected, gf_row_bytes(format) * format->height);
+        free(pixels);
+        free(expected);
+    }
+}
+
+static void refuses_what_is_no_image(void **state) {
+    gf_file_info info;
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(gf_inspect_file(in_folder("absent.png"), NULL, &info, &error), GF_FAILED);
+    assert_message(&error, "absent.png");
+    put_bytes(in_folder("text.png"), "this is text, and more than 16 bytes", 36);
+    assert_int_equal(gf_inspect_file(in_folder("text.png"), NULL, &info, &error), GF_FAILED);
+    assert_message(&error, "not an image");
+}
+
+static void obeys_the_limits(void **state) {
+    const gf_file_options few_pixels = {.max_pixels = 14}, enough_pixels = {.max_pixels = 15};
+    const gf_file_options little = {.max_memory = 44}, enough = {.max_memory = 45};
+    gf_file_info info;
+    gf_format format;
+    void *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.ppm"), "P6 5 3 255\n", 11);
+    FILE *file = fopen(in_folder("x.ppm"), "ab");
+    assert_non_null(file);
+    for (int i = 0; i < 45; i++)
+        fputc(i, file);
+    assert_int_equal(fclose(file), 0);
+
+    const char *path = in_folder("x.ppm");
+    assert_int_equal(gf_inspect_file(path, &enough_pixels, &info, &error), GF_OK);
+    assert_int_equal(gf_inspect_file(path, &few_pixels, &info, &error), GF_FAILED);
+    assert_message(&error, "--max-pixels");
+    assert_int_equal(gf_load_file(path, &enough, &format, &pixels, &error), GF_OK);
+    assert_int_equal(((unsigned char *)pixels)[44], 44);
+    free(pixels);
+    assert_int_equal(gf_load_file(path, &little, &format, &pixels, &error), GF_FAILED);
+    assert_message(&error, "--max-memory");
+    assert_null(pixels);
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static void tells_about_the_processor(void **state) {
+    char text[64], short_text[4];
+    unsigned cores = 0;
+    char level[16] = "";
+    bool known = false;
+
+    (void)state;
+    gf_processor(text, sizeof text);
+    if (sscanf(text, "%u core, %15s", &cores, level) != 2)
+        assert_int_equal(sscanf(text, "%u cores, %15s", &cores, level), 2);
+    assert_true(cores > 0);
+    for (const char *const *name = gf_simd_names() + 1; *name; name++)
+        known |= strcmp(*name, level) == 0;
+    assert_true(known);
+    gf_processor(short_text, sizeof short_text);
+    assert_memory_equal(short_text, text, 3);
+    assert_int_equal(short_text[3], 0);
+}
+
+/* Devices are told exactly where an engine can be opened on one. */
+static void tells_about_devices(void **state) {
+    gf_device devices[16];
+    size_t count = 99, again = 99;
+    bool any = false;
+    gf_engine *engine = NULL;
+    gf_error error = {0}, refused = {0};
+    const gf_engine_options options = {.backend = "cuda", .devices = "all"};
+
+    (void)state;
+    const gf_status status = gf_devices(devices, 16, &count, &error);
+    assert_int_equal(gf_devices(NULL, 0, &again, &refused), status);
+    assert_int_equal(again, count);
+    if (status != GF_OK) {
+        assert_int_equal(status, GF_NO_BACKEND);
+        assert_int_equal(count, 0);
+        assert_message(&error, "cuda: ");
+        assert_int_equal(gf_engine_open(&options, &engine, &error), GF_NO_BACKEND);
+        return;
+    }
+    assert_true(gf_has_cuda());
+    assert_true(count > 0);
+    for (size_t i = 0; i < count && i < 16; i++) {
+        char index[16];
+        gf_engine_options one = {.backend = "cuda", .devices = index};
+        snprintf(index, sizeof index, "%u", devices[i].index);
+        assert_int_equal(devices[i].index, i);
+        assert_int_not_equal(devices[i].name[0], 0);
+        assert_int_not_equal(devices[i].bus[0], 0);
+        assert_true(devices[i].processors > 0);
+        assert_true(devices[i].free_bytes <= devices[i].memory_bytes);
+        assert_int_equal(gf_engine_open(&one, &engine, &error) == GF_OK, devices[i].usable);
+        if (devices[i].usable) {
+            assert_true(devices[i].capability >= 75);
+            assert_true(devices[i].free_bytes > 0);
+            gf_engine_close(engine);
+        }
+        any |= devices[i].usable;
+    }
+    print_message("%zu devices, %s usable\n", count, any ? "some" : "none");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_how_a_png_holds_its_pixels),
+        cmocka_unit_test(names_metadata_once_and_only_before_the_pixels),
+        cmocka_unit_test(keeps_metadata_names_whole),
+        cmocka_unit_test(tells_of_a_damaged_chunk),
+        cmocka_unit_test(reads_only_the_beginning),
+        cmocka_unit_test(knows_netpbm_files),
+        cmocka_unit_test(knows_the_files_of_stb),
+        cmocka_unit_test(loads_what_a_file_holds),
+        cmocka_unit_test(refuses_what_is_no_image),
+        cmocka_unit_test(obeys_the_limits),
+        cmocka_unit_test(tells_about_the_processor),
+        cmocka_unit_test(tells_about_devices),
+    };
+
+    return cmocka_run_group_tests_name("inspect", tests, make_folder, remove_folder);
+}
