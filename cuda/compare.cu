@@ -2,6 +2,7 @@
 #include "reduce.cuh"
 
 #include "compare/compare.h"
+#include "luma.h"
 
 namespace {
 
@@ -35,7 +36,7 @@ template <typename T> struct Sample {
     }
 
     static __device__ __forceinline__ uint32_t luma(const T *p) {
-        return (13933u * p[0] + 46871u * p[1] + 4732u * p[2] + 32768u) >> 16;
+        return gf_luma_integer(p[0], p[1], p[2]);
     }
 
     static __device__ __forceinline__ unsigned char dark(uint32_t grey) {
@@ -61,8 +62,7 @@ template <> struct Sample<float> {
     }
 
     static __device__ __forceinline__ float luma(const float *p) {
-        const float rg = __fadd_rn(__fmul_rn(0.2126f, p[0]), __fmul_rn(0.7152f, p[1]));
-        return __fadd_rn(rg, __fmul_rn(0.0722f, p[2]));
+        return gf_luma_real(p[0], p[1], p[2]);
     }
 
     static __device__ __forceinline__ unsigned char dark(float grey) {

@@ -28,9 +28,9 @@ static __device__ __forceinline__ T hist_sample(const HistArgs &a, const T *row,
     if (!a.luma)
         return pixel[a.first + s];
     if constexpr (sizeof(T) == sizeof(float))
-        return gf_hist_luma_real(pixel[0], pixel[1], pixel[2]);
+        return gf_luma_real(pixel[0], pixel[1], pixel[2]);
     else
-        return static_cast<T>(gf_hist_luma_integer(pixel[0], pixel[1], pixel[2]));
+        return static_cast<T>(gf_luma_integer(pixel[0], pixel[1], pixel[2]));
 }
 
 // Its bin; a.bins for NaN.

@@ -3,15 +3,20 @@
 #ifndef GF_C_LOCALE_H
 #define GF_C_LOCALE_H
 
+#include <langinfo.h>
 #include <locale.h>
+#include <string.h>
 
 typedef struct gf_c_locale {
     locale_t c, before;
 } gf_c_locale;
 
-/* This thread's locale is "C" until leave. Without memory it stays what it is. */
+/* This thread's locale is "C" until leave, unless it has that point anyway: making a locale is
+ * slow. Without memory it stays what it is. */
 static inline gf_c_locale gf_c_locale_enter(void) {
-    gf_c_locale scope = {.c = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+    gf_c_locale scope = {.c = (locale_t)0};
+    if (strcmp(nl_langinfo(RADIXCHAR), ".") != 0)
+        scope.c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (scope.c)
         scope.before = uselocale(scope.c);
     return scope;

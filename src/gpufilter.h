@@ -145,6 +145,9 @@ GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text,
  * each other or do not suit the input. */
 GF_API gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
                                   const gf_format *in, gf_format *out, gf_error *error);
+/* Bytes of memory that the result for such an input takes, extracted samples aside. */
+GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
+                                        const gf_format *in, uint64_t *bytes, gf_error *error);
 
 /* ---- results --------------------------------------------------------------------------------- */
 

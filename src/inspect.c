@@ -1,4 +1,4 @@
-/* Looking at files without filtering them. */
+/* Looking before filtering: at files, and at what a result would take. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,20 @@
 #include "error.h"
 #include "io/io.h"
 #include "io/limits.h"
+#include "plan.h"
+
+gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
+                                 const gf_format *in, uint64_t *bytes, gf_error *error) {
+    gf_plan *plan;
+    gf_status status = gf_format_check(in, "memory", error);
+    if (!status)
+        status = gf_plan_new(filter, settings, in, &plan, error);
+    if (status)
+        return status;
+    *bytes = plan->result_bytes;
+    free(plan);
+    return GF_OK;
+}
 
 static gf_status open_source(const char *path, const gf_file_options *options, gf_source **source,
                              gf_error *error) {

@@ -55,18 +55,30 @@ int main(void) {
     gf_error error;
     unsigned char in[8] = {9, 9, 9, 9, 9, 9, 9, 9}, out[8] = {0};
     gf_format format = {.width = 8, .height = 1, .channels = 1, .type = GF_U8};
+    gf_pixels pixels[2] = {{in, 8}, {out, 8}};
+    gf_result *result;
     if (gf_settings_set(settings, "keep-brightness", NULL, &error) ||
         gf_engine_open(&options, &engine, &error) ||
-        gf_run_memory(engine, filter, settings, &format, in, 8, out, 8, NULL, &error)) {
+        gf_run_memory(engine, filter, settings, &format, pixels, out, 8, NULL, NULL, &error)) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    gf_engine_close(engine);
     gf_settings_free(settings);
     for (int i = 0; i < 8; i++)
         if (out[i] != 9)
             return 1;
-    return 0;
+    filter = gf_filter_find("dot");
+    info = gf_filter_describe(filter);
+    settings = gf_settings_new(info->params, info->param_count);
+    if (gf_run_memory(engine, filter, settings, &format, pixels, NULL, 0, &result, NULL, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    int good = gf_result_cell(result, 0, 0, 1).low == 8 * 81;
+    gf_result_free(result);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return good ? 0 : 1;
 }
 C
 if command -v pkg-config >/dev/null 2>&1; then

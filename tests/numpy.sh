@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The program against a second implementation in NumPy: tests/numpy.sh BUILD [FILTER...].
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 [ $# -gt 0 ] || set -- build
 for python in python3 /usr/bin/python3; do # a python3 of one's own often has no numpy
     "$python" -c 'import numpy' 2>/dev/null && exec "$python" tests/numpy_check.py "$@"

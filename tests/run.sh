@@ -28,7 +28,7 @@ for test in "$build"/tests/test_*; do
     grep -hE '^SKIP|samples compared' "$log/$name"
 done
 
-for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh; do
+for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh tests/plot.sh tests/numpy.sh; do
     start=$SECONDS
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?
@@ -40,6 +40,7 @@ for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/librar
         cat "$log/$(basename "$script")"
     fi
     echo "$(basename "$script"): ${p:-0} passed, ${f:-0} failed, ${s:-0} skipped (exit $code, $((SECONDS - start)) s)"
+    grep -h '^SKIP' "$log/$(basename "$script")"
     p= f= s=
 done
 

@@ -350,8 +350,9 @@ static void damaged_metadata_is_told(void **state) {
         png_make(&spec, &file, NULL, NULL);
         put_bytes(in_folder("x.png"), file.data, file.size);
         free(file.data);
-        gf_status status = gf_run_file(engine, filter, settings, in_folder("x.png"),
-                                       in_folder("y.png"), &options, NULL, &error);
+        const char *const in = in_folder("x.png");
+        gf_status status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options,
+                                       NULL, NULL, &error);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails) {
             assert_message(&error, cases[i].extra.name);
@@ -359,8 +360,8 @@ static void damaged_metadata_is_told(void **state) {
             assert_int_equal(count_files(false), 1); /* no output, no litter */
         }
         options.strip = true;
-        status = gf_run_file(engine, filter, settings, in_folder("x.png"), in_folder("y.png"),
-                             &options, NULL, &error);
+        status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options, NULL,
+                             NULL, &error);
         assert_int_equal(status, GF_OK);
         unlink(in_folder("y.png"));
     }

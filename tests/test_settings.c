@@ -128,8 +128,8 @@ static void descriptors_are_sound(void **state) {
                 assert_true(!p->letter || p->letter != filter->info.params[k].letter);
             }
         }
-        for (size_t c = 0; filter->cases[c]; c++)
-            gf_settings_free(test_settings(filter, filter->cases[c]));
+        for (size_t c = 0; filter->info.cases[c]; c++)
+            gf_settings_free(test_settings(filter, filter->info.cases[c]));
     }
     assert_null(gf_filter_at(gf_filter_count()));
     assert_null(gf_filter_find("no such filter"));

@@ -201,7 +201,7 @@ static void golden_is_one_band(void **state) {
 /* auto: a GPU's start-up is never paid for a small image, and is for a long enough one. */
 static void auto_weighs_the_start_up(void **state) {
     (void)state;
-    gf_plan plan = {.in = {1000, 1000, 3, GF_U8}, .cost = 2};
+    gf_plan plan = {.in = {1000, 1000, 3, GF_U8}, .inputs = 1, .cost = 2};
     char reason[128];
     assert_false(gf_auto_wants_cuda(&plan, 0, 2, false, reason, sizeof reason));
     plan.in.height = 1000000;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/vec.h"
+#include "luma.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
@@ -74,10 +75,6 @@ static inline void put_pixel(uint8_t *rgb, bool differs, uint32_t green, uint32_
     rgb[2] = (uint8_t)(differs ? 0 : grey);
 }
 
-static inline uint32_t integer_luma(uint32_t r, uint32_t g, uint32_t b) {
-    return (13933 * r + 46871 * g + 4732 * b + 32768) >> 16;
-}
-
 static inline uint32_t real_grey(float luma) {
     luma = luma > 0 ? luma : 0; /* NaN, too */
     luma = luma < 1 ? luma : 1;
@@ -95,7 +92,7 @@ static inline uint32_t real_grey(float luma) {
                 most = size > most ? size : most;                                                  \
             }                                                                                      \
             const TYPE *p = a + x * channels;                                                      \
-            const uint32_t luma = channels < 3 ? p[0] : integer_luma(p[0], p[1], p[2]);            \
+            const uint32_t luma = channels < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[2]);         \
             put_pixel(rgb + 3 * x, most > 0, GREEN, luma >> (SHIFT));                              \
         }                                                                                          \
     }
@@ -118,8 +115,7 @@ static inline void draw_f32_n(const float *a, const float *b, size_t n, uint32_t
         const float *p = a + x * channels;
         float luma = p[0];
         if (channels >= 3) {
-            luma = 0.2126f * p[0] + 0.7152f * p[1];
-            luma = luma + 0.0722f * p[2];
+            luma = gf_luma_real(p[0], p[1], p[2]);
         }
         most = most < 1 ? most : 1;
         put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(most * 255.0), real_grey(luma));

@@ -110,7 +110,9 @@ static gf_status finish(const gf_plan *head, void *data, const void *state, gf_e
 
 static double edge(const gf_hist_plan *plan, uint32_t bin) {
     const double share = (double)bin / plan->bins;
-    return plan->ranged ? plan->lo + share * (plan->hi - plan->lo) : share;
+    if (!plan->ranged)
+        return share;
+    return bin == plan->bins ? plan->hi : plan->lo + share * (plan->hi - plan->lo);
 }
 
 /* Does each bin hold certain sample values, at least one? */

@@ -22,9 +22,9 @@
         }                                                                                          \
     }
 
-GATHER(gather_u8, uint8_t, gf_hist_luma_integer)
-GATHER(gather_u16, uint16_t, gf_hist_luma_integer)
-GATHER(gather_f32, float, gf_hist_luma_real)
+GATHER(gather_u8, uint8_t, gf_luma_integer)
+GATHER(gather_u16, uint16_t, gf_luma_integer)
+GATHER(gather_f32, float, gf_luma_real)
 
 static void gather(const gf_hist_plan *plan, const void *pixels, size_t n, void *values) {
     switch (plan->head.in.type) {

@@ -11,8 +11,7 @@ static const gf_param params[] = {
      .letter = 'g',
      .type = GF_PARAM_FLOAT,
      .metavar = "G",
-     .help = "enhance: factor of every sample; 1 with --keep-brightness",
-     .fallback = "1.1",
+     .help = "enhance: factor of every sample; without it 1.1, or 1 with --keep-brightness",
      .min = 0,
      .max = 100},
     {.name = "radius",
@@ -103,6 +102,8 @@ static const char *const cases[] = {
 #define COST_TAP 0.033
 #define COST_TAP_XY 0.13
 
+#define DEFAULT_GAIN 1.1f
+
 /* Further down the weighted samples lose digits as subnormals, and the factors overflow. */
 #define LEAST_WEIGHT_KEPT 1e-30
 
@@ -113,15 +114,17 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->enhance = stages & 1;
     plan->blur = stages & 2;
     plan->smooth = stages & 4;
-    plan->keep_brightness = gf_settings_flag(settings, "keep-brightness") && plan->smooth;
     plan->tile = (uint64_t)gf_settings_int(settings, "tile");
     plan->radius = plan->blur ? (uint32_t)gf_settings_int(settings, "radius") : 0;
     plan->weight = gf_settings_float(settings, "weight");
-    plan->gain = gf_settings_float(settings, "gain");
-    if (gf_settings_flag(settings, "keep-brightness") && !gf_settings_given(settings, "gain"))
-        plan->gain = 1;
+    const bool keep = gf_settings_flag(settings, "keep-brightness");
+    plan->keep_brightness = keep && plan->smooth;
     if (!plan->enhance)
         plan->gain = 1;
+    else if (gf_settings_given(settings, "gain"))
+        plan->gain = gf_settings_float(settings, "gain");
+    else
+        plan->gain = keep ? 1 : DEFAULT_GAIN;
     plan->inner_factor = plan->end_factor = 1;
     if (plan->keep_brightness) {
         if (!(plan->weight >= LEAST_WEIGHT_KEPT))

@@ -23,6 +23,19 @@ void gf_verify_note(gf_verify_track *track, uint64_t job, const char *text) {
             *c = '?';
 }
 
+/* Every worker holds two results at a time: of what would take more than this, an image gets only
+ * so many rows. */
+#define MAX_RESULT (UINT64_C(64) << 20)
+
+static gf_status cut(gf_verify_job *job, gf_error *error) {
+    uint64_t bytes;
+    gf_status status =
+        gf_filter_result_bytes(job->track->filter, job->settings, &job->in, &bytes, error);
+    if (!status && bytes > MAX_RESULT)
+        job->in.height = 1 + (uint64_t)((double)job->in.height * MAX_RESULT / (double)bytes);
+    return status;
+}
+
 /* Settings of the job's case, and what they make of its image. GF_USAGE: they do not suit it. */
 static gf_status prepare(gf_verify_job *job, gf_error *error) {
     const gf_filter *filter = job->track->filter;
@@ -34,6 +47,8 @@ static gf_status prepare(gf_verify_job *job, gf_error *error) {
     status = gf_settings_apply_case(job->settings, job->text, error);
     if (status == GF_USAGE)
         error->status = status = GF_FAILED; /* a case that is wrong for every image */
+    if (!status)
+        status = cut(job, error);
     if (!status)
         status = gf_filter_output(filter, job->settings, &job->in, &job->out, error);
     if (status) {

@@ -18,7 +18,8 @@ bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads
     double samples = (double)gf_row_samples(&plan->in) * (double)plan->in.height;
     double codec = samples * codec_cost * 1e-9;
     double cpu = samples * plan->cost * 1e-9 / threads;
-    double cuda = samples * (double)gf_type_bytes(plan->in.type) / CUDA_BYTES_PER_SECOND;
+    double bytes = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
+    double cuda = bytes / CUDA_BYTES_PER_SECOND;
     double start = cuda_started ? 0 : CUDA_START_SECONDS;
     double with_cpu = cpu > codec ? cpu : codec;
     double with_cuda = (cuda > codec ? cuda : codec) + start;

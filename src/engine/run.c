@@ -36,7 +36,7 @@ static gf_task begin(gf_engine *engine, const gf_filter *filter, const char *nam
     *report = (gf_report){0};
     return (gf_task){.engine = engine,
                      .filter = filter,
-                     .name = name,
+                     .name = strcmp(name, "-") == 0 ? "standard input" : name,
                      .report = report,
                      .began = gf_now() - engine->start_seconds};
 }

@@ -1,12 +1,12 @@
 # Usage: exit 2, one line, nothing is written.
 $ gpufilter smoth a.png b.png
-! gpufilter: smoth: no such filter; see 'gpufilter --help'
+! gpufilter: smoth: no such filter or command; see 'gpufilter --help'
 [2]
 $ gpufilter --radius 2 smooth a.png b.png
-! gpufilter: --radius: options follow the filter's name; see 'gpufilter --help'
+! gpufilter: --radius: options follow the command's name; see 'gpufilter --help'
 [2]
 $ gpufilter help smoth
-! gpufilter: smoth: no such filter; see 'gpufilter --help'
+! gpufilter: smoth: no such filter or command; see 'gpufilter --help'
 [2]
 $ gpufilter smooth
 ! gpufilter: smooth: takes IN OUT, got 0 files; see 'gpufilter smooth --help'

@@ -2,20 +2,31 @@
 $ gpufilter
 > gpufilter 0.1.0: image filters with the same bits on CPU and GPU
 > 
-> Usage: gpufilter FILTER [OPTION]... IN OUT
+> Usage: gpufilter FILTER [OPTION]... IN [OUT]
+>        gpufilter COMMAND [OPTION]... [FILE]...
 > 
 > Filters:
 >   smooth       enhance, blur and smooth an image along its rows or columns
+>   normalize    divide every sample by the mean of its channel
+>   axis-sum     sum every row or every column of each channel
+>   hist         count samples in bins, and extract those of some bins in order
+>   dot          dot product, cosine, MSE and PSNR of two images
+>   compare      test whether two images are the same pixels
+> 
+> Commands:
+>   verify       compare every backend with golden, here, on this machine
+>   info         tell what image files hold
+>   devices      list the processor and the CUDA devices
 > 
 > Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.
 > Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.
 > 
 > Try:
->   gpufilter FILTER --help        the options of a filter
+>   gpufilter FILTER --help        what a filter or a command does, its options
 >   gpufilter smooth in.png out.png
 > 
-> Exit codes: 0 good, 1 a file failed, 2 usage, 3 no such backend or device,
-> 128 + n on signal n.
+> Exit codes: 0 good, 1 a file failed or images differ, 2 usage, 3 no such
+> backend or device, 128 + n on signal n.
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
 > smooth: enhance, blur and smooth an image along its rows or columns.
@@ -29,8 +40,8 @@ $ gpufilter help smooth
 > is carried through untouched. Every backend gives the same bits.
 > 
 > Options of smooth:
->   -g, --gain G            enhance: factor of every sample; 1 with
->                           --keep-brightness (0 to 100; default 1.1)
+>   -g, --gain G            enhance: factor of every sample; without it 1.1, or 1
+>                           with --keep-brightness (0 to 100)
 >   -r, --radius R          blur: neighbours on each side in the mean (0 to 127;
 >                           default 2)
 >   -w, --weight W          smooth: weight of the sum with each next neighbour (0
@@ -45,7 +56,7 @@ $ gpufilter help smooth
 >   -k, --keep-brightness   undo the chain's gain, so that flat areas keep their
 >                           value
 > 
-> Options of every filter:
+> Common options:
 >   -b, --backend NAME      who computes: the one expected to finish first, or a
 >                           named one (auto, golden, cpu, cuda; default auto)
 >   -d, --device LIST       CUDA devices that share the work, and so the cuda
@@ -68,6 +79,9 @@ $ gpufilter help smooth
 >       --max-pixels N      most pixels an input may have (default 64G)
 >       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
 >                           16M)
+>       --json              print one line of JSON: what was done, and what was
+>                           measured
+>       --csv               print what was measured as a CSV table
 >   -q, --quiet             say nothing but errors
 >   -v, --verbose           say what was done, by which backend, and where the
 >                           time went

@@ -1,0 +1,52 @@
+# What files hold; a bad one does not keep the others from being told.
+$ gpufilter info samples/scene.png samples/gradient16.png samples/cutout.png samples/ramp.pfm
+> samples/scene.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels
+> samples/gradient16.png: PNG, 640x480 grey u16 (16-bit grey), 614 kB of pixels
+> samples/cutout.png: PNG, 480x480 RGBA u8 (8-bit RGB and alpha), 922 kB of pixels
+> samples/ramp.pfm: PFM, 1024x4 grey f32 (32-bit float, little-endian, scale 1), 16 kB of pixels
+$ gpufilter info absent.png samples/page.png
+> samples/page.png: PNG, 850x1100 grey u8 (8-bit grey), 935 kB of pixels
+! gpufilter: absent.png: cannot open: No such file or directory
+[1]
+$ gpufilter info --json samples/page.png
+> {"schema": "gpufilter-info", "version": 1, "file": "samples/page.png", "kind": "png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "stored": "8-bit grey", "metadata": []}
+$ gpufilter info - <samples/page.png
+> standard input: PNG, 850x1100 grey u8 (8-bit grey), 935 kB of pixels
+$ echo text >text.txt; gpufilter info text.txt
+! gpufilter: text.txt: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+[1]
+$ gpufilter info
+! gpufilter: info: takes FILE..., got 0 files; see 'gpufilter info --help'
+[2]
+$ gpufilter info --bins 3 samples/page.png
+! gpufilter: --bins: no such option; see 'gpufilter info --help'
+[2]
+# What this machine has: there is always a processor; without a GPU the reason is told, and that is an answer.
+$ CUDA_VISIBLE_DEVICES= gpufilter devices | sed -E 's/[0-9]+ cores?, [a-z0-9]+/#/; s/^(cuda: ).*/\1#/'
+> cpu: #
+> cuda: #
+$ CUDA_VISIBLE_DEVICES= gpufilter devices --json | sed -E 's/"cpu": "[^"]*"/"cpu": "#"/; s/("why_no_cuda": ).*/\1#/'
+> {"schema": "gpufilter-devices", "version": 1, "cpu": "#", "cuda": [], "why_no_cuda": #
+$ gpufilter devices extra
+! gpufilter: devices: takes no files, got 1 file; see 'gpufilter devices --help'
+[2]
+# Every backend of this machine against golden; the same seed makes the same images.
+$ gpufilter verify --samples 1 --backend cpu | tail -n 1 | sed -E 's/[0-9]{6,}/#/'
+> verify: # samples compared, 0 differences
+$ gpufilter verify --samples 1 --backend cpu --json samples/ramp.pfm | grep -oE '"findings".*' | sed -E 's/"samples": [0-9]+/"samples": #/'
+> "findings": [], "failed_runs": 0, "samples": #, "differences": 0}
+$ gpufilter verify --samples 1 absent.png 2>&1 >/dev/null | tail -n 1
+> gpufilter: absent.png: cannot open: No such file or directory
+$ CUDA_VISIBLE_DEVICES= gpufilter verify --samples 1 --backend cuda 2>&1 | sed -E 's/(cuda: ).*/\1#/'; exit ${PIPESTATUS[0]}
+> gpufilter: cuda: #
+[3]
+$ gpufilter verify --samples none
+! gpufilter: --samples 'none': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+[2]
+# Numbers have a point whatever the locale.
+$ LC_ALL=de_DE.UTF-8 gpufilter axis-sum --csv samples/ramp.pfm
+> y,grey
+> 0,9833.759999893606
+> 1,9833.759999893606
+> 2,9833.759999893606
+> 3,9833.759999893606

@@ -1,0 +1,191 @@
+# Bars, the count of the extracted bin and its first values.
+$ gpufilter hist samples/scene.png --bins 8 --extract 3
+> samples/scene.png: 768x512 RGB u8, by cpu
+> 
+> bin   from     to  first  last   luma    share
+>   0      0  0.125      0    31   3103    0.79%  #
+>   1  0.125   0.25     32    63  28793    7.32%  #########
+>   2   0.25  0.375     64    95  55664   14.16%  ##################
+>   3  0.375    0.5     96   127  68146   17.33%  ######################
+>   4    0.5  0.625    128   159  97798   24.87%  ################################
+>   5  0.625   0.75    160   191  93704   23.83%  ###############################
+>   6   0.75  0.875    192   223  41176   10.47%  #############
+>   7  0.875      1    224   255   4832    1.23%  ##
+> 
+> Bin 3 [0.375, 0.5) count: 68146
+>   values: 127 118 126 127 123 125 126 127 125 116 ...
+$ LC_ALL=C.UTF-8 gpufilter hist samples/scene.png --bins 3
+> samples/scene.png: 768x512 RGB u8, by cpu
+> 
+> bin                from                  to  first  last    luma    share
+>   0                   0  0.3333333333333333      0    84   68421   17.40%  ███▎
+>   1  0.3333333333333333  0.6666666666666666     85   169  213768   54.36%  ██████████
+>   2  0.6666666666666666                   1    170   255  111027   28.24%  █████▎
+$ gpufilter hist --channel all --bins 2 samples/cutout.png
+> samples/cutout.png: 480x480 RGBA u8, by cpu
+> 
+> bin  from   to  first  last               share
+>   0     0  0.5      0   127  r  123177   53.46%  ###########################
+>                              g  144068   62.53%  ###############################
+>                              b  140858   61.14%  ##############################
+>                              a  115295   50.04%  #########################
+>   1   0.5    1    128   255  r  107223   46.54%  #######################
+>                              g   86332   37.47%  ###################
+>                              b   89542   38.86%  ###################
+>                              a  115105   49.96%  #########################
+$ gpufilter hist --bins 4 --range 2,9 samples/ramp.pfm
+> samples/ramp.pfm: 1024x4 grey f32, by cpu
+> 
+> bin  from    to  grey    share
+>   0     2  3.75   368    8.98%  ######
+>   1  3.75   5.5   352    8.59%  ######
+>   2   5.5  7.25   484   11.82%  ########
+>   3  7.25     9  2892   70.61%  ################################################
+# The published check: 128 samples v[i] = (i mod 80)/100 in a PFM, on every backend.
+$ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 } 0..127)'; } >check.pfm; for backend in golden cpu; do gpufilter hist -b $backend --bins 8 --extract 0 --csv check.pfm; gpufilter hist -b $backend --bins 8 --extract 0 check.pfm | tail -n 2; done
+> bin,from,to,grey
+> 0,0,0.125,26
+> 1,0.125,0.25,24
+> 2,0.25,0.375,26
+> 3,0.375,0.5,22
+> 4,0.5,0.625,13
+> 5,0.625,0.75,12
+> 6,0.75,0.875,5
+> 7,0.875,1,0
+> Bin 0 [0, 0.125) count: 26
+>   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
+> bin,from,to,grey
+> 0,0,0.125,26
+> 1,0.125,0.25,24
+> 2,0.25,0.375,26
+> 3,0.375,0.5,22
+> 4,0.5,0.625,13
+> 5,0.625,0.75,12
+> 6,0.75,0.875,5
+> 7,0.875,1,0
+> Bin 0 [0, 0.125) count: 26
+>   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
+# JSON is one line; from "result" on it is the same on every backend, thread count and band.
+$ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+/"seconds": #/; s/"device": "[^"]*"/"device": "#"/'
+> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "seconds": #, "parameters": {"bins": 4, "range": null, "channel": null, "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 0.25, 0.5, 0.75], "to": [0.25, 0.5, 0.75, 1], "first": [0, 64, 128, 192], "last": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [0.25, 0.5], "to": [0.5, 0.75], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
+$ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--band-rows 1" "--band-rows 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
+# Extracted samples go to a file, all of them, in the image's order.
+$ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv
+> x,y,channel,value
+> 71,0,luma,127
+> 77,0,luma,118
+> 729,0,luma,126
+> 68147
+$ gpufilter hist -q --bins 8 --extract 3,5 --out w.csv samples/scene.png; head -n 2 w.csv; grep -n '^5,' w.csv | head -n 1; wc -l <w.csv
+> bin,x,y,channel,value
+> 3,71,0,luma,127
+> 68148:5,0,0,luma,169
+> 161851
+$ for backend in golden cpu; do for rows in 0 1 100; do gpufilter hist -b $backend --band-rows $rows -q -f --bins 8 --extract 3 --out u.csv samples/scene.png; cmp v.csv u.csv; done; done
+$ gpufilter hist -q --bins 8 --extract 3 --out v.npy samples/scene.png; head -c 10 v.npy | od -An -tx1; head -c 192 v.npy | strings | tail -n 1 | sed 's/ *$//'; wc -c <v.npy
+>  93 4e 55 4d 50 59 01 00 b6 00
+> {'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '|u1')], 'fortran_order': False, 'shape': (68146,), }
+> 1226820
+$ gpufilter hist -q --bins 8 --extract 7 --out v.json samples/page.png; head -c 100 v.json
+> {"schema":"gpufilter-samples","version":1,"fields":["x","y","channel","value"],"samples":[
+> [32,0,"gr
+$ gpufilter hist --bins 8 --extract 3 --out - samples/scene.png 2>text | cmp - v.csv; tail -n 2 text
+> Bin 3 [0.375, 0.5) count: 68146
+>   values: 127 118 126 127 123 125 126 127 125 116 ...
+$ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png | cmp - v.csv
+$ cat samples/scene.png | gpufilter hist -q --bins 8 --extract 3 --out - - | cmp - v.csv
+# The mask holds the bin's pixels; the rest is transparent.
+$ gpufilter hist -q --bins 8 --extract 3 --mask mask.pam samples/scene.png; head -n 7 mask.pam | strings; gpufilter hist --csv --channel a --bins 2 mask.pam
+> WIDTH 768
+> HEIGHT 512
+> DEPTH 4
+> MAXVAL 255
+> TUPLTYPE RGB_ALPHA
+> ENDHDR
+> bin,from,to,first,last,a
+> 0,0,0.5,0,127,325070
+> 1,0.5,1,128,255,68146
+$ gpufilter hist -q --bins 8 --extract 3 --mask - --format pam samples/scene.png | cmp - mask.pam
+$ gpufilter hist -q --bins 8 --extract 3 --mask mask.png --out x.csv samples/scene.png; cmp x.csv v.csv; gpufilter compare mask.png mask.pam
+> mask.png, mask.pam: 768x512 RGBA u8, by cpu
+> 
+> same: 1572864 samples
+# Rows of their own.
+$ gpufilter hist --per-row --bins 2 --csv samples/ramp.pfm
+> y,channel,bin,count
+> 0,grey,0,5
+> 0,grey,1,1019
+> 1,grey,0,5
+> 1,grey,1,1019
+> 2,grey,0,5
+> 2,grey,1,1019
+> 3,grey,0,5
+> 3,grey,1,1019
+# What cannot be: one line, exit 2, nothing written.
+$ gpufilter hist --bins 8 --extract 8 samples/scene.png
+! gpufilter: --extract '8': must be bins from 0 to 7, ascending, at most 64 of them, such as 3 or 3,5; or all
+[2]
+$ gpufilter hist --bins 8 --extract 5,3 samples/scene.png
+! gpufilter: --extract '5,3': must be bins from 0 to 7, ascending, at most 64 of them, such as 3 or 3,5; or all
+[2]
+$ gpufilter hist --out v2.csv samples/scene.png
+! gpufilter: --out: which bins? Name them with --extract
+[2]
+$ gpufilter hist --mask m2.png samples/scene.png
+! gpufilter: --mask: which bins? Name them with --extract
+[2]
+$ gpufilter hist --channel r samples/page.png
+! gpufilter: --channel r: the image is grey; leave --channel out to count its grey
+[2]
+$ gpufilter hist --channel a samples/scene.png
+! gpufilter: --channel a: the image has no alpha channel
+[2]
+$ gpufilter hist --range 2,1 samples/scene.png
+! gpufilter: --range '2,1': must be two numbers LO,HI with LO below HI
+[2]
+$ gpufilter hist --bins 0 samples/scene.png
+! gpufilter: --bins '0': must be an integer from 1 to 65536
+[2]
+$ gpufilter hist --json --csv samples/scene.png
+! gpufilter: --csv: not together with --json
+[2]
+$ gpufilter hist --bins 8 --extract 3 --json --out - samples/scene.png
+! gpufilter: --json: standard output takes the data already; give that a file name
+[2]
+$ gpufilter hist --bins 8 --extract 3 --mask - --out - samples/scene.png
+! gpufilter: hist: standard output can hold only one of the outputs
+[2]
+$ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
+! gpufilter: v.txt: cannot tell the format of samples from this name; use the ending .csv, .npy or .json
+[2]
+$ gpufilter hist samples/scene.png samples/page.png
+! gpufilter: hist: takes IN, got 2 files; see 'gpufilter hist --help'
+[2]
+$ gpufilter hist --plot p.gif samples/scene.png
+! gpufilter: --plot 'p.gif': must name a .png or .svg file
+[2]
+# What is there stays there, and a failed run leaves nothing.
+$ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png
+! gpufilter: v.csv: exists already; use --force to replace it
+[1]
+$ gpufilter hist -q --bins 8 --extract 3 --mask mask.png --out new.csv samples/scene.png; ls new.csv
+! gpufilter: mask.png: exists already; use --force to replace it
+! ls: cannot access 'new.csv': No such file or directory
+[2]
+$ head -c 20000 samples/scene.png >short.png; gpufilter hist -q --bins 8 --extract 3 --mask m3.png --out m3.csv short.png
+! gpufilter: short.png: the PNG ends too early; get a complete copy
+[1]
+$ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png >/dev/full
+! gpufilter: standard output: cannot write: No space left on device
+[1]
+$ gpufilter hist --bins 8 --extract all --max-memory 2M --out m3.csv samples/scene.png
+! gpufilter: samples/scene.png: extracted samples of several bins, and .npy to a pipe, are held until the end, and need more than 2097080 bytes; raise --max-memory, or extract one bin into a file
+[1]
+$ gpufilter hist --per-row --bins 65536 --max-memory 100M samples/scene.png
+! gpufilter: samples/scene.png: 268963848 bytes for the result are over the limit of 104857600; raise it with --max-memory
+[1]
+$ gpufilter hist samples/scene.png >/dev/full
+! gpufilter: standard output: No space left on device
+[1]
+$ ls -A | grep -E 'tmp|m3|new'
+[1]
