@@ -119,7 +119,8 @@ void cuda_close(void *state) {
             cudaFreeHost(host);
         for (void *memory : place->memory)
             cudaFree(memory);
-        cudaEventDestroy(place->computed);
+        if (place->computed)
+            cudaEventDestroy(place->computed);
         cudaStreamDestroy(place->stream);
     }
     for (int i = 0; i < cuda->count; i++) {
@@ -158,6 +159,7 @@ void cuda_describe(const void *state, char *text, size_t size) {
 gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
     gf_band_wish wish = {};
     wish.bytes = plan->has_payload ? PAYLOAD_BAND_BYTES : BAND_BYTES;
+    wish.pieces = 1;
     wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->count);
     return wish;
 }
@@ -191,17 +193,20 @@ gf_status grow_device(void **memory, size_t *have, size_t want, cudaStream_t str
     return status;
 }
 
-gf_status prepare_place(Place *place, int device, const Run *run, gf_error *error) {
+gf_status prepare_place(Place *place, int device, Run *run, gf_error *error) {
+    const gf_job *job = &run->job;
     gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
+    // What a library asks for may depend on the device.
+    if (!status && job->filter->cuda->scratch_bytes)
+        run->sizes[SCRATCH] = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
     if (!status && !place->stream) {
         place->device = device;
         status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
-        if (!status)
-            status =
-                gf_cuda_check(cudaEventCreateWithFlags(&place->computed, cudaEventDisableTiming),
-                              "cudaEventCreate", error);
     }
+    if (!status && !place->computed)
+        status = gf_cuda_check(cudaEventCreateWithFlags(&place->computed, cudaEventDisableTiming),
+                               "cudaEventCreate", error);
     for (int i = 0; i < HOST_BUFFERS && !status; i++)
         status = grow_host(&place->host[i], &place->host_size[i], run->sizes[i], error);
     for (int i = 0; i < DEVICE_BUFFERS && !status; i++)
@@ -215,23 +220,17 @@ gf_status start_states(Cuda *cuda, const gf_job *job, gf_error *error) {
     const size_t bytes = static_cast<size_t>(job->plan->state_bytes);
     if (bytes == 0)
         return GF_OK;
-    void *empty = malloc(bytes);
-    if (!empty)
-        return gf_fail_memory(error, "cuda", bytes, "what is measured");
-    gf_state_start(job->filter, job->plan, empty);
     gf_status status = GF_OK;
     for (int i = 0; i < cuda->count && !status; i++) {
         status = gf_cuda_check(cudaSetDevice(cuda->devices[i]), "cudaSetDevice", error);
         if (!status)
             status = grow_device(&cuda->states[i], &cuda->state_size[i], bytes, nullptr, error);
         if (!status)
-            status = gf_cuda_check(
-                cudaMemcpy(cuda->states[i], empty, bytes, cudaMemcpyHostToDevice), "upload", error);
+            status = gf_cuda_check(cudaMemset(cuda->states[i], 0, bytes), "cudaMemset", error);
         // The slots' streams do not wait for the one that this was done on.
         if (!status)
-            status = gf_cuda_check(cudaDeviceSynchronize(), "upload", error);
+            status = gf_cuda_check(cudaDeviceSynchronize(), "cudaMemset", error);
     }
-    free(empty);
     return status;
 }
 
@@ -248,7 +247,6 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
         run->sizes[PAYLOAD] = job->filter->measure->payload_bytes(job->plan, job->out_rows);
         run->head_bytes = job->filter->measure->payload_bytes(job->plan, 0);
     }
-    run->sizes[SCRATCH] = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
     gf_status status = start_states(cuda, job, error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
         Place *place = &cuda->places[i];

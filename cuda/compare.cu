@@ -150,11 +150,6 @@ template <typename T> __global__ void __launch_bounds__(GF_ROW_THREADS) compare_
     }
 }
 
-size_t scratch_bytes(const gf_plan *plan, uint64_t in_rows) {
-    (void)plan, (void)in_rows;
-    return 0;
-}
-
 gf_status launch(const gf_plan *plan, const gf_band *band, void *scratch, void *stream_handle,
                  gf_error *error) {
     (void)scratch;
@@ -173,20 +168,12 @@ gf_status launch(const gf_plan *plan, const gf_band *band, void *scratch, void *
     args.rows = band->out.rows;
     args.channels = plan->in.channels;
     const unsigned blocks = gf_grid(args.rows, 1);
-    switch (plan->in.type) {
-    case GF_U8:
-        compare_rows<uint8_t><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
-        break;
-    case GF_U16:
-        compare_rows<uint16_t><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
-        break;
-    default:
-        compare_rows<float><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
-        break;
-    }
+    gf_for_type(plan->in.type, [&](auto sample) {
+        compare_rows<decltype(sample)><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
+    });
     return gf_cuda_check(cudaGetLastError(), "compare", error);
 }
 
 } // namespace
 
-extern "C" const gf_filter_cuda gf_compare_cuda = {scratch_bytes, launch};
+extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, launch};

@@ -32,6 +32,16 @@ static inline unsigned gf_grid(uint64_t items, uint64_t items_a_block) {
     return static_cast<unsigned>(turns < most ? turns : most);
 }
 
+// Calls run with a sample of the type that an image has, for templates on it.
+template <typename F> static inline void gf_for_type(gf_type type, F run) {
+    if (type == GF_U8)
+        run(uint8_t{});
+    else if (type == GF_U16)
+        run(uint16_t{});
+    else
+        run(float{});
+}
+
 // ---- samples ------------------------------------------------------------------------------------
 
 // A sample as the arithmetic sees it.

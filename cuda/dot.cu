@@ -65,11 +65,6 @@ template <typename T> __global__ void __launch_bounds__(GF_ROW_THREADS) dot_rows
     }
 }
 
-size_t scratch_bytes(const gf_plan *plan, uint64_t in_rows) {
-    (void)plan, (void)in_rows;
-    return 0;
-}
-
 gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
                  gf_error *error) {
     (void)scratch;
@@ -87,20 +82,12 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     args.channels = head->in.channels;
     args.measured = reinterpret_cast<const gf_dot_plan *>(head)->measured;
     const unsigned blocks = gf_grid(args.rows, 1);
-    switch (head->in.type) {
-    case GF_U8:
-        dot_rows<uint8_t><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
-        break;
-    case GF_U16:
-        dot_rows<uint16_t><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
-        break;
-    default:
-        dot_rows<float><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
-        break;
-    }
+    gf_for_type(head->in.type, [&](auto sample) {
+        dot_rows<decltype(sample)><<<blocks, GF_ROW_THREADS, 0, stream>>>(args);
+    });
     return gf_cuda_check(cudaGetLastError(), "dot", error);
 }
 
 } // namespace
 
-extern "C" const gf_filter_cuda gf_dot_cuda = {scratch_bytes, launch};
+extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, launch};

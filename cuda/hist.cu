@@ -3,6 +3,9 @@
 #include "hist_extract.cuh"
 
 #include <limits.h>
+#include <stdint.h>
+
+#include <cub/version.cuh>
 
 namespace {
 
@@ -80,11 +83,20 @@ int key_bits(uint32_t extracts) {
     return bits;
 }
 
+// How CUB counts: before CUDA 12 in 32 bits.
+#if CUB_VERSION >= 200000
+typedef int64_t Count;
+#define MOST_SORTED INT64_MAX
+#else
+typedef int Count;
+#define MOST_SORTED INT_MAX
+#endif
+
 cudaError_t sort(void *scratch, size_t *bytes, const uint32_t *keys, uint32_t *sorted_keys,
                  const hist_u64 *places, hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
                  cudaStream_t stream) {
     return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, places,
-                                           sorted_places, static_cast<int>(n), 0,
+                                           sorted_places, static_cast<Count>(n), 0,
                                            key_bits(extracts), stream);
 }
 
@@ -101,9 +113,11 @@ Scratch layout(const gf_hist_plan *plan, uint64_t n) {
         scratch.sorted_keys = scratch.places + aligned(n * sizeof(hist_u64));
         scratch.sorted_places = scratch.sorted_keys + aligned(n * sizeof(uint32_t));
         scratch.sort = scratch.sorted_places + aligned(n * sizeof(hist_u64));
-        sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
-             n < INT_MAX ? n : INT_MAX, plan->extracts, nullptr);
-        scratch.bytes = scratch.sort + scratch.sort_bytes;
+        const cudaError_t result =
+            sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
+                 n < MOST_SORTED ? n : MOST_SORTED, plan->extracts, nullptr);
+        // More than there is: the allocation then fails and says so.
+        scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
     }
     return scratch;
 }
@@ -122,10 +136,11 @@ gf_status extract(const gf_hist_plan *plan, const gf_band *band, const HistArgs 
         hist_place<T><<<grid, HIST_THREADS, 0, stream>>>(a, n, tiles, counts, payload);
         return GF_OK;
     }
-    if (n > INT_MAX)
-        return gf_fail(error, GF_FAILED,
-                       "cuda: a band of 2^31 samples is too large to extract several bins from; "
-                       "use a smaller --band-rows, or --backend cpu");
+    if (n > MOST_SORTED)
+        return gf_fail(
+            error, GF_FAILED,
+            "cuda: built with a CUDA before 12, which cannot sort a band of 2^31 samples; "
+            "use --backend cpu");
     unsigned char *base = static_cast<unsigned char *>(memory);
     Scratch scratch = layout(plan, n);
     uint32_t *keys = reinterpret_cast<uint32_t *>(base);
@@ -184,18 +199,10 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];
-    gf_status status;
-    switch (head->in.type) {
-    case GF_U8:
-        status = run<uint8_t>(plan, band, a, scratch, stream, error);
-        break;
-    case GF_U16:
-        status = run<uint16_t>(plan, band, a, scratch, stream, error);
-        break;
-    default:
-        status = run<float>(plan, band, a, scratch, stream, error);
-        break;
-    }
+    gf_status status = GF_OK;
+    gf_for_type(head->in.type, [&](auto sample) {
+        status = run<decltype(sample)>(plan, band, a, scratch, stream, error);
+    });
     return status ? status : gf_cuda_check(cudaGetLastError(), "hist", error);
 }
 

@@ -7,6 +7,8 @@
 
 #define HIST_SHARED_BYTES (48 * 1024) // what a block has on every device without asking
 #define HIST_PIECE_PIXELS 4096        // that a block counts in one turn
+// Shared counters have 32 bits: a block empties them before it has counted 2^32 samples.
+#define HIST_ROUND_PIXELS (UINT64_C(1) << 29)
 
 // Where a block's counters are.
 enum HistPlace {
@@ -41,8 +43,7 @@ static inline size_t hist_shared_bytes(const HistCounters &counters) {
                : static_cast<size_t>(counters.count) * counters.copies * 4;
 }
 
-// Adds one to a counter for every lane that counts; all lanes of a warp call it together. A block
-// counts fewer than 2^32 samples before its counters are emptied: a band is far smaller.
+// Adds one to a counter for every lane that counts; all lanes of a warp call it together.
 template <HistPlace Place>
 static __device__ __forceinline__ void hist_add(const HistCounters &counters, uint32_t *shared,
                                                 unsigned long long *global, bool counts,
@@ -99,28 +100,33 @@ static __device__ __forceinline__ unsigned long long hist_total(const HistCounte
 }
 
 // The whole band into the state. Blocks take pieces of rows in turn; each sample is read once; in
-// the end every block adds its counters to the state.
+// the end, or after a round, every block adds its counters to the state.
 template <typename T, HistPlace Place>
 __global__ void __launch_bounds__(HIST_THREADS)
     hist_count(HistArgs a, HistCounters counters, unsigned long long *state) {
     extern __shared__ uint32_t hist_shared[];
-    if (Place != HIST_GLOBAL) {
-        hist_clear(counters, hist_shared);
-        __syncthreads();
-    }
     const uint64_t pieces = (a.width + HIST_PIECE_PIXELS - 1) / HIST_PIECE_PIXELS;
-    for (uint64_t piece = blockIdx.x; piece < pieces * a.rows; piece += gridDim.x) {
-        const uint64_t x = piece % pieces * HIST_PIECE_PIXELS;
-        const uint64_t n = a.width - x < HIST_PIECE_PIXELS ? a.width - x : HIST_PIECE_PIXELS;
-        hist_count_pixels<T, Place>(a, counters, hist_row<T>(a, piece / pieces), x, n, hist_shared,
-                                    state);
-    }
-    if constexpr (Place != HIST_GLOBAL) {
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS) {
-            const unsigned long long sum = hist_total(counters, hist_shared, i);
-            if (sum)
-                atomicAdd(&state[i], sum);
+    const uint64_t round = HIST_ROUND_PIXELS / HIST_PIECE_PIXELS * gridDim.x;
+    for (uint64_t first = 0; first < pieces * a.rows; first += round) {
+        if constexpr (Place != HIST_GLOBAL) {
+            hist_clear(counters, hist_shared);
+            __syncthreads();
+        }
+        const uint64_t end = first + round < pieces * a.rows ? first + round : pieces * a.rows;
+        for (uint64_t piece = first + blockIdx.x; piece < end; piece += gridDim.x) {
+            const uint64_t x = piece % pieces * HIST_PIECE_PIXELS;
+            const uint64_t n = a.width - x < HIST_PIECE_PIXELS ? a.width - x : HIST_PIECE_PIXELS;
+            hist_count_pixels<T, Place>(a, counters, hist_row<T>(a, piece / pieces), x, n,
+                                        hist_shared, state);
+        }
+        if constexpr (Place != HIST_GLOBAL) {
+            __syncthreads();
+            for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS) {
+                const unsigned long long sum = hist_total(counters, hist_shared, i);
+                if (sum)
+                    atomicAdd(&state[i], sum);
+            }
+            __syncthreads();
         }
     }
 }
@@ -133,20 +139,20 @@ __global__ void __launch_bounds__(HIST_THREADS)
     for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
         unsigned long long *record =
             reinterpret_cast<unsigned long long *>(records + y * out_stride);
-        if (Place == HIST_GLOBAL) {
-            for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS)
-                record[i] = 0;
-        } else {
-            hist_clear(counters, hist_shared);
-        }
-        __syncthreads();
-        hist_count_pixels<T, Place>(a, counters, hist_row<T>(a, y), 0, a.width, hist_shared,
-                                    record);
-        __syncthreads();
-        if constexpr (Place != HIST_GLOBAL) {
-            for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS)
-                record[i] = hist_total(counters, hist_shared, i);
+        for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS)
+            record[i] = 0;
+        for (uint64_t x = 0; x < a.width; x += HIST_ROUND_PIXELS) {
+            if constexpr (Place != HIST_GLOBAL)
+                hist_clear(counters, hist_shared);
             __syncthreads();
+            const uint64_t n = a.width - x < HIST_ROUND_PIXELS ? a.width - x : HIST_ROUND_PIXELS;
+            hist_count_pixels<T, Place>(a, counters, hist_row<T>(a, y), x, n, hist_shared, record);
+            __syncthreads();
+            if constexpr (Place != HIST_GLOBAL) {
+                for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS)
+                    record[i] += hist_total(counters, hist_shared, i);
+                __syncthreads();
+            }
         }
     }
 }

@@ -34,11 +34,6 @@ template <typename T> __global__ void __launch_bounds__(THREADS) normalize(Args 
     }
 }
 
-size_t scratch_bytes(const gf_plan *plan, uint64_t in_rows) {
-    (void)plan, (void)in_rows;
-    return 0;
-}
-
 gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
                  gf_error *error) {
     (void)scratch;
@@ -57,20 +52,11 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
         a.mean[c] = plan->mean[c];
     a.half = plan->half;
     const unsigned grid = gf_grid(a.samples * a.rows, THREADS * 8);
-    switch (head->in.type) {
-    case GF_U8:
-        normalize<uint8_t><<<grid, THREADS, 0, stream>>>(a);
-        break;
-    case GF_U16:
-        normalize<uint16_t><<<grid, THREADS, 0, stream>>>(a);
-        break;
-    default:
-        normalize<float><<<grid, THREADS, 0, stream>>>(a);
-        break;
-    }
+    gf_for_type(head->in.type,
+                [&](auto sample) { normalize<decltype(sample)><<<grid, THREADS, 0, stream>>>(a); });
     return gf_cuda_check(cudaGetLastError(), "normalize", error);
 }
 
 } // namespace
 
-extern "C" const gf_filter_cuda gf_normalize_cuda = {scratch_bytes, launch};
+extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, launch};

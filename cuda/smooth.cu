@@ -176,17 +176,8 @@ static gf_status launch(const gf_plan *head, const gf_band *band, void *scratch,
     const gf_rows *in = &band->in, *out = &band->out;
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
-    switch (head->in.type) {
-    case GF_U8:
-        run<uint8_t>(plan, in, out, scratch, stream);
-        break;
-    case GF_U16:
-        run<uint16_t>(plan, in, out, scratch, stream);
-        break;
-    default:
-        run<float>(plan, in, out, scratch, stream);
-        break;
-    }
+    gf_for_type(head->in.type,
+                [&](auto sample) { run<decltype(sample)>(plan, in, out, scratch, stream); });
     return gf_cuda_check(cudaGetLastError(), "smooth", error);
 }
 

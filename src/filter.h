@@ -29,6 +29,8 @@ typedef struct gf_plan {
     uint32_t inputs; /* images whose rows lie side by side in a band; see gf_band_input */
     uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row */
     uint64_t state_bytes;
+    bool
+        disjoint; /* parts of a band write different places of the state: on a CPU one serves all */
     bool ordered; /* the one state passes through the bands in image order; otherwise there
                    * may be several, which are merged in the end */
     bool has_payload;
@@ -37,6 +39,7 @@ typedef struct gf_plan {
     uint64_t golden_bytes; /* memory that the golden function takes, at most */
     uint64_t result_bytes; /* memory that the measure keeps on the host */
     double cost;           /* estimated nanoseconds an input sample takes one CPU core */
+    double download;       /* bytes of payload expected for an input sample */
 } gf_plan;
 
 /* A band on its way through a backend's function, in that backend's memory. */
@@ -83,16 +86,17 @@ typedef struct gf_filter_cpu {
     /* Bytes of scratch that one thread needs. */
     size_t (*scratch_bytes)(const gf_plan *plan);
     /* Computes part `part` of `parts` of the rows of band->out (all of them together are all of
-     * it). The state is the thread's own, or, if ordered, shared by all parts. The payload is the
-     * part's own: parts in ascending order are in image order, and none has more than 1/parts of
-     * the rows, rounded up. */
+     * it). The state is the thread's own, or, if ordered or disjoint, shared by all parts. The
+     * payload is the part's own: parts in ascending order are in image order, and none has more
+     * than 1/parts of the rows, rounded up. */
     void (*run)(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
                 void *scratch, gf_isa isa);
 } gf_filter_cpu;
 
 /* The CUDA implementation: the same on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
-    /* Bytes of device scratch that one band of at most in_rows input rows needs. */
+    /* Bytes of device scratch that one band of at most in_rows input rows needs on the current
+     * device; NULL for none. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
     /* Queues the kernels; stream is a cudaStream_t of the current device. Other bands may add to
      * the same state at the same time, unless it is ordered. */
@@ -110,9 +114,8 @@ typedef struct gf_keep {
 
 /* What turns states, records and payloads into a result: on the host, in one thread. */
 typedef struct gf_measure {
-    /* Makes a state empty; NULL: zero bytes are. */
-    void (*start)(const gf_plan *plan, void *state);
-    /* Adds another state, exactly, in any order. NULL where states are ordered. */
+    /* Adds another state, exactly, in any order; zero bytes are an empty one. NULL where there are
+     * no states. */
     void (*merge)(const gf_plan *plan, void *state, const void *other);
     /* Bytes of a payload at most for so many rows; for 0 rows the head that tells its size. */
     size_t (*payload_bytes)(const gf_plan *plan, uint64_t rows);

@@ -48,7 +48,7 @@ static void format_real(double x, bool is_float, char *text, size_t size) {
     }
     /* The same digits without an exponent, where that is readable. */
     const char *e = strchr(text, 'e');
-    int exponent = e ? atoi(e + 1) : 0;
+    int exponent = e ? (int)strtol(e + 1, NULL, 10) : 0;
     if (x == 0 || (exponent >= -5 && exponent < 17)) {
         int decimals = digits - 1 - exponent;
         snprintf(text, size, "%.*f", decimals > 0 ? decimals : 0, x);

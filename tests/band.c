@@ -87,8 +87,6 @@ static void make_want(test_band *band, gf_rows want_all) {
         band->state_size = (size_t)plan->state_bytes + 2 * TEST_MARGIN;
         band->state = paint(band->state_size);
         memset(band->state + TEST_MARGIN, 0, (size_t)plan->state_bytes);
-        if (measure->start)
-            measure->start(plan, band->state + TEST_MARGIN);
         gf_rows before = {band->all.data, band->all.stride, 0, y0};
         gf_rows out = {want_all.data, want_all.stride, 0, y0};
         /* What golden extracts there is of no interest, but needs room. */

@@ -45,7 +45,9 @@ static bool band_of_format(const gf_filter *filter, const char *text, uint64_t s
     piece.in.data = in + (band.from.data - band.in);
     piece.out.data = out + (band.out.data - band.got);
     void *scratch = NULL;
-    must(cudaMalloc(&scratch, filter->cuda->scratch_bytes(band.plan, band.from.rows) + 1));
+    const size_t scratch_bytes =
+        filter->cuda->scratch_bytes ? filter->cuda->scratch_bytes(band.plan, band.from.rows) : 0;
+    must(cudaMalloc(&scratch, scratch_bytes + 1));
     gf_error error = {0};
     if (filter->cuda->launch(band.plan, &piece, scratch, NULL, &error))
         fail_msg("%s", error.message);

@@ -34,6 +34,7 @@ static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_er
     if (plan->columns) {
         head->state_bytes = gf_row_samples(&head->in) * sizeof(uint64_t);
         head->ordered = head->in.type == GF_F32;
+        head->disjoint = true;
     } else {
         head->record = plan->measured * (uint32_t)sizeof(uint64_t);
     }

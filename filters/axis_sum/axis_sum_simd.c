@@ -21,10 +21,11 @@
         }                                                                                          \
         for (size_t j = 0; j < n - i; j++)                                                         \
             all[j] += row[i + j];                                                                  \
-        for (uint32_t c = 0; c < channels; c++)                                                    \
+        for (uint32_t c = 0; c < channels; c++) {                                                  \
             sums[c] = 0;                                                                           \
-        for (size_t j = 0; j < PERIOD; j++)                                                        \
-            sums[j % channels] += all[j];                                                          \
+            for (size_t j = c; j < PERIOD; j += channels)                                          \
+                sums[c] += all[j];                                                                 \
+        }                                                                                          \
     }
 
 /* As many additions as 32 bits hold. */

@@ -172,7 +172,12 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     else
         head->state_bytes = bytes;
     head->has_payload = plan->extracts > 0;
-    head->result_bytes = bytes + (plan->per_row ? bytes * head->in.height : 0);
+    uint64_t rows_bytes = 0;
+    if (plan->per_row && __builtin_mul_overflow(bytes, head->in.height, &rows_bytes))
+        rows_bytes = UINT64_MAX - bytes; /* refused by any limit */
+    head->result_bytes = bytes + rows_bytes;
+    head->download = (double)plan->extracts / plan->bins * plan->measured / head->in.channels *
+                     (double)gf_hist_sample_bytes(plan, 1);
     head->cost = COST_COUNT + (extract ? COST_EXTRACT : 0);
     return GF_OK;
 }

@@ -19,7 +19,8 @@ bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads
     double codec = samples * codec_cost * 1e-9;
     double cpu = samples * plan->cost * 1e-9 / threads;
     double bytes = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
-    double cuda = bytes / CUDA_BYTES_PER_SECOND;
+    double back = samples * plan->download;
+    double cuda = (bytes > back ? bytes : back) / CUDA_BYTES_PER_SECOND;
     double start = cuda_started ? 0 : CUDA_START_SECONDS;
     double with_cpu = cpu > codec ? cpu : codec;
     double with_cuda = (cuda > codec ? cuda : codec) + start;

@@ -32,7 +32,12 @@ typedef struct gf_band_wish {
     uint64_t bytes;   /* of input a band, about */
     uint64_t extra;   /* bytes it takes beside the bands */
     uint32_t slots;   /* bands in flight */
+    uint32_t pieces;  /* payloads of a band at most, as gf_payload_pieces limits them */
 } gf_band_wish;
+
+/* How many payloads a band has, if a backend would like so many: no more than it has rows, nor so
+ * many that their heads outweigh what they hold. */
+uint32_t gf_payload_pieces(const gf_job *job, uint32_t wanted);
 
 typedef struct gf_backend {
     const char *name;
@@ -67,13 +72,13 @@ static inline size_t gf_align(size_t bytes) {
  */
 void *gf_aligned_alloc(size_t n, size_t bytes);
 
-/* Ordinary host memory for the slots of a job, with room for payload_pieces payloads of an equal
- * share of the rows each (where the filter has a payload). */
+/* Bytes of one of a slot's payloads, if a band has so many, of an equal share of its rows each; 0
+ * for a filter without. */
+size_t gf_payload_stride(const gf_job *job, uint32_t pieces);
+
+/* Ordinary host memory for the slots of a job, with room for payload_pieces payloads. */
 gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *slots,
                          gf_error *error);
 void gf_slots_free(gf_slot *slots, uint32_t count);
-
-/* Makes a state empty. */
-void gf_state_start(const gf_filter *filter, const gf_plan *plan, void *state);
 
 #endif

@@ -70,6 +70,14 @@ static void cpu_describe(const void *state, char *text, size_t size) {
              gf_simd_names()[1 + cpu->isa]);
 }
 
+static bool one_state(const gf_plan *plan) {
+    return plan->ordered || plan->disjoint;
+}
+
+static uint32_t count_states(const gf_cpu *cpu, const gf_plan *plan) {
+    return one_state(plan) ? 1 : cpu->threads;
+}
+
 /* Enough that every thread has a part worth waking up for, little enough to stay in the cache; of
  * a small image a sixteenth, so that decoding and encoding overlap there too. */
 static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
@@ -80,19 +88,18 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    const uint32_t slots = 4;
-    return (gf_band_wish){
-        .bytes = bytes, .slots = slots, .extra = plan->state_bytes * cpu->threads};
+    return (gf_band_wish){.bytes = bytes,
+                          .slots = 4,
+                          .pieces = cpu->threads,
+                          .extra = plan->state_bytes * count_states(cpu, plan)};
 }
 
 /* As many parts as threads, unless they would be too small to be worth a thread's while. */
 static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
-    return parts < cpu->threads ? (uint32_t)parts : cpu->threads;
-}
-
-static uint32_t count_states(const gf_cpu_run *run) {
-    return run->job.plan->ordered ? 1 : run->cpu->threads;
+    if (parts > cpu->threads)
+        parts = cpu->threads;
+    return job->plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
 
 static void free_run(gf_cpu_run *run) {
@@ -113,7 +120,7 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     run->scratch_bytes = gf_align(job->filter->cpu.scratch_bytes(job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
-    run->states = gf_aligned_alloc(count_states(run), run->state_bytes);
+    run->states = gf_aligned_alloc(count_states(run->cpu, run->job.plan), run->state_bytes);
     gf_status status =
         run->scratch && run->states
             ? gf_slots_alloc(job, run->parts, slots, error)
@@ -123,8 +130,7 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
         free_run(run);
         return status;
     }
-    for (uint32_t i = 0; i < count_states(run); i++)
-        gf_state_start(job->filter, job->plan, run->states + i * run->state_bytes);
+    memset(run->states, 0, count_states(run->cpu, run->job.plan) * run->state_bytes);
     *out = run;
     return GF_OK;
 }
@@ -136,7 +142,7 @@ static void run_part(void *context, uint32_t task, uint32_t thread) {
     const gf_band band = {
         .in = slot->in,
         .out = slot->out,
-        .state = run->states + (run->job.plan->ordered ? 0 : thread) * run->state_bytes,
+        .state = run->states + (one_state(run->job.plan) ? 0 : thread) * run->state_bytes,
         .payload = slot->payload_pieces ? slot->payload_buffer + task * slot->payload_stride : NULL,
     };
     run->job.filter->cpu.run(run->job.plan, &band, task, run->parts,
@@ -152,8 +158,8 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     place->work.run = run_part;
     place->work.context = place;
     place->work.count = run->parts;
-    /* The state takes the bands one after the other. */
-    if (run->job.plan->ordered && run->before)
+    /* One state takes the bands one after the other. */
+    if (one_state(run->job.plan) && run->before)
         gf_pool_wait(run->cpu->pool, &run->before->work);
     run->before = place;
     gf_pool_submit(run->cpu->pool, &place->work);
@@ -171,9 +177,9 @@ static gf_status cpu_collect(void *state, void *total, gf_error *error) {
     (void)error;
     const gf_cpu_run *run = state;
     const gf_job *job = &run->job;
-    if (job->plan->ordered)
+    if (one_state(job->plan))
         memcpy(total, run->states, (size_t)job->plan->state_bytes);
-    for (uint32_t i = 0; !job->plan->ordered && i < count_states(run); i++)
+    for (uint32_t i = 0; !one_state(job->plan) && i < count_states(run->cpu, run->job.plan); i++)
         job->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
     return GF_OK;
 }

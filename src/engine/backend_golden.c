@@ -29,8 +29,10 @@ static void golden_describe(const void *state, char *text, size_t size) {
 
 static gf_band_wish golden_wish(const void *state, const gf_plan *plan) {
     (void)state;
-    return (gf_band_wish){
-        .whole_image = true, .slots = 1, .extra = plan->golden_bytes + plan->state_bytes};
+    return (gf_band_wish){.whole_image = true,
+                          .slots = 1,
+                          .pieces = 1,
+                          .extra = plan->golden_bytes + plan->state_bytes};
 }
 
 static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
@@ -49,7 +51,7 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
         free(run);
         return status;
     }
-    gf_state_start(job->filter, job->plan, run->state);
+    memset(run->state, 0, (size_t)job->plan->state_bytes);
     *out = run;
     return GF_OK;
 }

@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/backend.h"
 #include "error.h"
@@ -11,15 +10,27 @@ void *gf_aligned_alloc(size_t n, size_t bytes) {
     return aligned_alloc(GF_ROW_ALIGN, all ? all : GF_ROW_ALIGN);
 }
 
+uint32_t gf_payload_pieces(const gf_job *job, uint32_t wanted) {
+    const size_t head = job->filter->measure->payload_bytes(job->plan, 0);
+    const size_t all = job->filter->measure->payload_bytes(job->plan, job->out_rows);
+    uint64_t pieces = (all - head) / (4 * head) + 1;
+    if (pieces > job->out_rows)
+        pieces = job->out_rows;
+    return pieces < wanted ? (uint32_t)pieces : wanted;
+}
+
+size_t gf_payload_stride(const gf_job *job, uint32_t pieces) {
+    if (!job->plan->has_payload)
+        return 0;
+    const uint64_t rows = (job->out_rows + pieces - 1) / pieces;
+    return gf_align(job->filter->measure->payload_bytes(job->plan, rows));
+}
+
 gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *slots,
                          gf_error *error) {
     const size_t in_bytes = (size_t)job->in_rows * job->in_stride;
     const size_t out_bytes = (size_t)job->out_rows * job->out_stride;
-    size_t payload_bytes = 0;
-    if (job->plan->has_payload) {
-        uint64_t rows = (job->out_rows + payload_pieces - 1) / payload_pieces;
-        payload_bytes = gf_align(job->filter->measure->payload_bytes(job->plan, rows));
-    }
+    const size_t payload_bytes = gf_payload_stride(job, payload_pieces);
     for (uint32_t i = 0; i < job->slots; i++) {
         slots[i].in_buffer = gf_aligned_alloc(1, in_bytes);
         slots[i].out_buffer = gf_aligned_alloc(1, out_bytes);
@@ -46,11 +57,4 @@ void gf_slots_free(gf_slot *slots, uint32_t count) {
         free(slots[i].payload_buffer);
         slots[i].in_buffer = slots[i].out_buffer = slots[i].payload_buffer = NULL;
     }
-}
-
-void gf_state_start(const gf_filter *filter, const gf_plan *plan, void *state) {
-    if (filter->measure && filter->measure->start)
-        filter->measure->start(plan, state);
-    else
-        memset(state, 0, (size_t)plan->state_bytes);
 }

@@ -40,12 +40,15 @@ static uint64_t min(uint64_t a, uint64_t b) {
 
 /* ---- geometry -------------------------------------------------------------------------------- */
 
-/* Do the bands and `extra` bytes beside them keep to a budget? */
-static bool fits(const gf_job *job, uint64_t extra, uint64_t budget) {
-    const gf_plan *plan = job->plan;
-    uint64_t in, out, both, all;
-    uint64_t payload =
-        plan->has_payload ? job->filter->measure->payload_bytes(plan, job->out_rows) : 0;
+/* Do the bands, with up to `pieces` payloads each, and `extra` bytes beside them keep to a budget?
+ */
+static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
+    uint64_t in, out, both, all, payload = 0;
+    if (job->plan->has_payload) {
+        pieces = gf_payload_pieces(job, pieces);
+        if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
+            return false;
+    }
     return !__builtin_mul_overflow(job->in_rows, job->in_stride, &in) &&
            !__builtin_mul_overflow(job->out_rows, job->out_stride, &out) &&
            !__builtin_add_overflow(in, out, &both) &&
@@ -89,14 +92,14 @@ static gf_status choose_geometry(const gf_stream_job *job, gf_job *out, gf_error
     for (uint64_t times = 2; times > 0 && !wish.whole_image && !job->band_rows; times--)
         if (rows < times * plan->halo) {
             set_rows(out, times * plan->halo, height);
-            if (fits(out, 0, RING_BYTES))
+            if (fits(out, wish.pieces, 0, RING_BYTES))
                 break;
             set_rows(out, rows > plan->halo ? rows : plan->halo, height);
         }
     for (uint32_t slots = wish.slots;;) {
         /* Two bands need two slots: the second one's halo is copied from the first. */
         out->slots = (uint32_t)min(slots, count_bands(out));
-        if (fits(out, wish.extra, job->max_memory))
+        if (fits(out, wish.pieces, wish.extra + plan->state_bytes, job->max_memory))
             return GF_OK;
         if (out->slots > 2)
             slots = out->slots - 1;
@@ -222,7 +225,7 @@ static gf_status finish_measure(gf_stream *stream, gf_error *error) {
     void *state = gf_aligned_alloc(1, (size_t)plan->state_bytes);
     if (!state)
         return gf_fail_memory(error, job->name, plan->state_bytes, "what is measured");
-    gf_state_start(job->filter, plan, state);
+    memset(state, 0, (size_t)plan->state_bytes);
     gf_status status = plan->state_bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
     if (!status)
         status = job->filter->measure->finish(plan, job->data, state, error);
