@@ -103,7 +103,7 @@ VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; 
 SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
 all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Build the program and the library
-	@$(if $(SAN),,ln -sf $(BUILD)/gpufilter gpufilter)
+	@$(if $(filter build,$(BUILD)),ln -sf build/gpufilter gpufilter)
 	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))"
 
 help: ## List what can be made
@@ -194,14 +194,14 @@ $(BUILD)/codec: $(OBJ)/bench/codec.o
 
 demo: DEMO = $(BUILD)/gpufilter smooth --keep-brightness --axis xy --force --verbose samples/scene.png $(BUILD)/demo/scene.png
 demo: ## Install what is missing, build, and smooth a sample picture
-	@.ci/deps build
+	@.ci/deps build $(BUILD)
 	@$(MAKE) --no-print-directory all
 	@mkdir -p $(BUILD)/demo
 	$(DEMO)
 	@echo "The smoothed picture is $(abspath $(BUILD)/demo/scene.png); the original is $(abspath samples/scene.png)."
 
 test: ## Install what is missing, build, and run every test
-	@.ci/deps test
+	@.ci/deps test $(BUILD)
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(BUILD)
 

@@ -2,18 +2,16 @@
 // that uploads, kernels and downloads of different bands overlap. Slots go round the devices in
 // turn.
 #include "device.cuh"
+#include "devices.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 extern "C" {
 #include "engine/backend.h"
 }
 
-#define MAX_DEVICES 16
-#define MAX_SLOTS (4 * MAX_DEVICES)
-#define MIN_COMPUTE_CAPABILITY 75
+#define MAX_SLOTS (4 * GF_CUDA_MAX_DEVICES)
 #define BAND_BYTES (UINT64_C(4) << 20)
 #define PAYLOAD_BAND_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
 
@@ -33,12 +31,10 @@ struct Place {
 };
 
 struct Cuda {
-    int devices[MAX_DEVICES];
-    int count;
-    char names[160];
+    gf_cuda_devices devices;
     Place places[MAX_SLOTS];
-    void *states[MAX_DEVICES]; // what accumulates, on each device
-    size_t state_size[MAX_DEVICES];
+    void *states[GF_CUDA_MAX_DEVICES]; // what accumulates, on each device
+    size_t state_size[GF_CUDA_MAX_DEVICES];
 };
 
 struct Run {
@@ -48,65 +44,6 @@ struct Run {
     size_t head_bytes;            // of a payload
     const Place *before;          // where the last band went; NULL before the first
 };
-
-gf_status no_device(gf_error *error, const char *what, cudaError_t result) {
-    cudaGetLastError();
-    return gf_fail(error, GF_NO_BACKEND, "cuda: %s: %s; use --backend auto or cpu", what,
-                   cudaGetErrorString(result));
-}
-
-// "0", "0,2" or "all" into cuda->devices.
-gf_status parse_devices(Cuda *cuda, const char *list, int present, gf_error *error) {
-    if (strcmp(list, "all") == 0) {
-        cuda->count = present < MAX_DEVICES ? present : MAX_DEVICES;
-        for (int i = 0; i < cuda->count; i++)
-            cuda->devices[i] = i;
-        return GF_OK;
-    }
-    for (const char *p = list;; p++) {
-        char *end;
-        const long n = strtol(p, &end, 10);
-        if (*p < '0' || *p > '9' || (*end != 0 && *end != ',') || cuda->count == MAX_DEVICES)
-            return gf_fail(error, GF_USAGE,
-                           "--device '%s': must be device numbers such as 0 or 0,2, or all", list);
-        if (n >= present)
-            return gf_fail(error, GF_NO_BACKEND,
-                           "cuda: no device %ld: there are %d; see nvidia-smi, or use --device all",
-                           n, present);
-        for (int i = 0; i < cuda->count; i++)
-            if (cuda->devices[i] == n)
-                return gf_fail(error, GF_USAGE, "--device '%s': names device %ld twice", list, n);
-        cuda->devices[cuda->count++] = static_cast<int>(n);
-        p = end;
-        if (*p == 0)
-            return GF_OK;
-    }
-}
-
-gf_status start_device(Cuda *cuda, int device, gf_error *error) {
-    cudaDeviceProp properties;
-    cudaError_t result = cudaGetDeviceProperties(&properties, device);
-    if (result != cudaSuccess)
-        return no_device(error, "cannot ask the device", result);
-    const int capability = properties.major * 10 + properties.minor;
-    if (capability < MIN_COMPUTE_CAPABILITY)
-        return gf_fail(error, GF_NO_BACKEND,
-                       "cuda: device %d (%s, compute capability %d.%d) is older than 7.5; use "
-                       "--backend cpu",
-                       device, properties.name, properties.major, properties.minor);
-    result = cudaSetDevice(device);
-    // A waiting thread must sleep: the decoder and the encoder need the processor.
-    if (result == cudaSuccess)
-        result = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
-    if (result == cudaSuccess)
-        result = cudaFree(nullptr); // makes the context
-    if (result != cudaSuccess)
-        return no_device(error, "cannot start the device", result);
-    const size_t used = strlen(cuda->names);
-    snprintf(cuda->names + used, sizeof cuda->names - used, "%sdevice %d: %s (sm_%d)",
-             used ? ", " : "", device, properties.name, capability);
-    return GF_OK;
-}
 
 void cuda_close(void *state) {
     Cuda *cuda = static_cast<Cuda *>(state);
@@ -123,27 +60,19 @@ void cuda_close(void *state) {
             cudaEventDestroy(place->computed);
         cudaStreamDestroy(place->stream);
     }
-    for (int i = 0; i < cuda->count; i++) {
-        cudaSetDevice(cuda->devices[i]);
+    for (int i = 0; i < cuda->devices.count; i++) {
+        cudaSetDevice(cuda->devices.list[i]);
         cudaFree(cuda->states[i]);
     }
     free(cuda);
 }
 
 gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *error) {
-    int present = 0;
-    const cudaError_t result = cudaGetDeviceCount(&present);
-    if (result != cudaSuccess)
-        return no_device(error, "no usable NVIDIA driver or device", result);
-    if (present == 0)
-        return no_device(error, "no device", cudaErrorNoDevice);
     Cuda *cuda = static_cast<Cuda *>(calloc(1, sizeof *cuda));
     if (!cuda)
         return gf_fail_memory(error, "cuda", sizeof *cuda, "the backend");
     gf_status status =
-        parse_devices(cuda, options->devices ? options->devices : "0", present, error);
-    for (int i = 0; i < cuda->count && !status; i++)
-        status = start_device(cuda, cuda->devices[i], error);
+        gf_cuda_start(options->devices ? options->devices : "0", &cuda->devices, error);
     if (status) {
         free(cuda);
         return status;
@@ -153,14 +82,14 @@ gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *er
 }
 
 void cuda_describe(const void *state, char *text, size_t size) {
-    snprintf(text, size, "%s", static_cast<const Cuda *>(state)->names);
+    snprintf(text, size, "%s", static_cast<const Cuda *>(state)->devices.names);
 }
 
 gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
     gf_band_wish wish = {};
     wish.bytes = plan->has_payload ? PAYLOAD_BAND_BYTES : BAND_BYTES;
     wish.pieces = 1;
-    wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->count);
+    wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->devices.count);
     return wish;
 }
 
@@ -221,8 +150,8 @@ gf_status start_states(Cuda *cuda, const gf_job *job, gf_error *error) {
     if (bytes == 0)
         return GF_OK;
     gf_status status = GF_OK;
-    for (int i = 0; i < cuda->count && !status; i++) {
-        status = gf_cuda_check(cudaSetDevice(cuda->devices[i]), "cudaSetDevice", error);
+    for (int i = 0; i < cuda->devices.count && !status; i++) {
+        status = gf_cuda_check(cudaSetDevice(cuda->devices.list[i]), "cudaSetDevice", error);
         if (!status)
             status = grow_device(&cuda->states[i], &cuda->state_size[i], bytes, nullptr, error);
         if (!status)
@@ -250,7 +179,7 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
     gf_status status = start_states(cuda, job, error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
         Place *place = &cuda->places[i];
-        status = prepare_place(place, cuda->devices[i % cuda->count], run, error);
+        status = prepare_place(place, cuda->devices.list[i % cuda->devices.count], run, error);
         slots[i].in_buffer = static_cast<unsigned char *>(place->host[IN]);
         slots[i].out_buffer = static_cast<unsigned char *>(place->host[OUT]);
         slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD]);
@@ -266,7 +195,7 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
 
 int device_index(const Cuda *cuda, const Place *place) {
     int i = 0;
-    while (cuda->devices[i] != place->device)
+    while (cuda->devices.list[i] != place->device)
         i++;
     return i;
 }
@@ -364,8 +293,8 @@ gf_status cuda_collect(void *state, void *total, gf_error *error) {
     if (!part)
         return gf_fail_memory(error, "cuda", bytes, "what is measured");
     gf_status status = GF_OK;
-    for (int i = 0; i < cuda->count && !status; i++) {
-        status = gf_cuda_check(cudaSetDevice(cuda->devices[i]), "cudaSetDevice", error);
+    for (int i = 0; i < cuda->devices.count && !status; i++) {
+        status = gf_cuda_check(cudaSetDevice(cuda->devices.list[i]), "cudaSetDevice", error);
         if (!status)
             status = gf_cuda_check(cudaMemcpy(part, cuda->states[i], bytes, cudaMemcpyDeviceToHost),
                                    "download", error);
@@ -393,52 +322,3 @@ extern "C" const gf_backend gf_backend_cuda = {
     "cuda",     cuda_open,   cuda_close, cuda_describe, cuda_wish,
     cuda_begin, cuda_submit, cuda_wait,  cuda_collect,  cuda_end,
 };
-
-// ---- looking around -----------------------------------------------------------------------------
-
-namespace {
-
-gf_status describe_device(int index, gf_device *device, gf_error *error) {
-    cudaDeviceProp properties;
-    cudaError_t result = cudaGetDeviceProperties(&properties, index);
-    if (result != cudaSuccess)
-        return no_device(error, "cannot ask the device", result);
-    *device = {};
-    device->index = static_cast<uint32_t>(index);
-    snprintf(device->name, sizeof device->name, "%.127s", properties.name);
-    snprintf(device->bus, sizeof device->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
-             properties.pciBusID, properties.pciDeviceID);
-    device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
-    device->processors = static_cast<uint32_t>(properties.multiProcessorCount);
-    device->memory_bytes = properties.totalGlobalMem;
-    if (device->capability < MIN_COMPUTE_CAPABILITY)
-        return GF_OK;
-    // Only a device that can be started can say what is free: another program may have it alone.
-    size_t free_bytes = 0, total = 0;
-    result = cudaSetDevice(index);
-    if (result == cudaSuccess)
-        result = cudaMemGetInfo(&free_bytes, &total);
-    cudaGetLastError();
-    device->usable = result == cudaSuccess;
-    device->free_bytes = device->usable ? free_bytes : 0;
-    return GF_OK;
-}
-
-} // namespace
-
-extern "C" gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count,
-                                gf_error *error) {
-    int present = 0;
-    *count = 0;
-    const cudaError_t result = cudaGetDeviceCount(&present);
-    if (result != cudaSuccess)
-        return no_device(error, "no usable NVIDIA driver or device", result);
-    if (present == 0)
-        return no_device(error, "no device", cudaErrorNoDevice);
-    gf_status status = GF_OK;
-    for (int i = 0; i < present && static_cast<size_t>(i) < capacity && !status; i++)
-        status = describe_device(i, &devices[i], error);
-    if (!status)
-        *count = static_cast<size_t>(present);
-    return status;
-}

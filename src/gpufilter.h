@@ -6,8 +6,16 @@
  * u8, u16 or f32 samples in native byte order. Sizes, offsets and counts are 64-bit. What every
  * filter computes, to the bit, is written in docs/numerics.md.
  *
+ * These may be NULL everywhere: error, options, the result and report that a call fills in, and
+ * what is freed or closed. Other pointers may only where it is said. A call that makes an object
+ * leaves NULL in its place when it fails.
+ *
  * Thread safety: a gf_engine runs one job at a time; different engines may be used from different
- * threads. Everything else here is either constant or owned by the caller.
+ * threads. A gf_settings or gf_result that nobody changes or frees may be read from several. All
+ * else is constant or the caller's, but for what a process has once: its standard streams, and
+ * the table of temporary files, which holds 64: more outputs than that cannot be open at once.
+ *
+ * Nothing here is stable before version 1.0.
  */
 #ifndef GPUFILTER_H
 #define GPUFILTER_H
@@ -98,7 +106,7 @@ GF_API gf_status gf_settings_set(gf_settings *settings, const char *name, const 
                                  gf_error *error);
 /* Was this parameter set by the caller? */
 GF_API bool gf_settings_given(const gf_settings *settings, const char *name);
-/* The value of a parameter of the matching type. */
+/* The value of a parameter of the matching type; zero for an unknown name or another type. */
 GF_API bool gf_settings_flag(const gf_settings *settings, const char *name);
 GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
 GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name);
@@ -109,7 +117,8 @@ GF_API uint64_t gf_settings_list(const gf_settings *settings,
 /* Both bounds of a RANGE; false if it was not given and has no default. */
 GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
                               double *hi);
-/* The text last set, the default, or NULL. */
+/* The text last set, the default, or NULL; lives until it is set again or the settings are freed.
+ */
 GF_API const char *gf_settings_text(const gf_settings *settings, const char *name);
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -151,14 +160,16 @@ GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settin
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* What a filter measured: tables. The first is the main one. */
+/* What a filter measured: tables. The first is the main one. It needs neither the engine nor the
+ * settings that it was made with: they may be gone. */
 typedef struct gf_result gf_result;
 
 typedef enum gf_value_type {
     GF_VALUE_UINT,   /* unsigned, up to 128 bits */
     GF_VALUE_FLOAT,  /* binary32 */
     GF_VALUE_DOUBLE, /* binary64 */
-    GF_VALUE_TEXT
+    GF_VALUE_TEXT,
+    GF_VALUE_NONE /* nothing: an empty field, null in JSON */
 } gf_value_type;
 
 typedef struct gf_value {
@@ -196,7 +207,9 @@ typedef struct gf_table {
 } gf_table;
 
 GF_API size_t gf_result_table_count(const gf_result *result);
+/* NULL past the last. */
 GF_API const gf_table *gf_result_table(const gf_result *result, size_t table);
+/* The text "" outside of the table. */
 GF_API gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, size_t column);
 /* Lines for people, each with its newline: what the tables do not show by themselves. May be "". */
 GF_API const char *gf_result_text(const gf_result *result);
@@ -204,7 +217,8 @@ GF_API const char *gf_result_text(const gf_result *result);
 GF_API bool gf_result_passed(const gf_result *result);
 GF_API void gf_result_free(gf_result *result);
 /* A value as text: integers exactly, real numbers with the fewest digits that read back as the same
- * binary32 or binary64; "nan", "inf", "-inf". 40 bytes hold any number. */
+ * binary32 or binary64; "nan", "inf", "-inf". What does not fit into size bytes is cut off, as
+ * snprintf does; 40 hold any number. */
 GF_API void gf_value_format(const gf_value *value, char *text, size_t size);
 
 /* ---- engine ---------------------------------------------------------------------------------- */
@@ -212,6 +226,7 @@ GF_API void gf_value_format(const gf_value *value, char *text, size_t size);
 /* Owns what is worth starting once for many images: threads, devices, buffers. */
 typedef struct gf_engine gf_engine;
 
+/* The strings must outlive the engine. */
 typedef struct gf_engine_options {
     const char *backend; /* "auto" (NULL), "golden", "cpu" or "cuda" */
     const char *devices; /* CUDA devices: "0", "0,2", "all"; NULL: device 0 if CUDA runs. Naming
@@ -219,7 +234,11 @@ typedef struct gf_engine_options {
     const char *simd;    /* "auto" (NULL) or one of gf_simd_names() */
     uint32_t threads;    /* CPU worker threads; 0: one a core */
     uint64_t band_rows;  /* rows a band; 0: chosen from the row size */
-    uint64_t max_memory; /* bytes one image may take in buffers; 0: GF_DEFAULT_MAX_MEMORY */
+    /* Bytes that one image may take: the result, an image that is read twice and cannot be (from a
+     * pipe), samples that are held until the end, and the bands in flight, all together. Held
+     * samples get half of what result and image leave, the bands the rest. 0:
+     * GF_DEFAULT_MAX_MEMORY */
+    uint64_t max_memory;
 } gf_engine_options;
 
 #define GF_DEFAULT_MAX_MEMORY (UINT64_C(4) << 30)
@@ -260,12 +279,18 @@ typedef struct gf_report {
 typedef struct gf_file_options {
     const char *format;        /* of the output: "png", "pam", ...; NULL: from the output's name */
     const char *sample_format; /* of extracted samples: "csv", "npy", "json"; NULL: from the name */
-    bool force;                /* replace an existing output; binary data to a terminal */
+    bool force;                /* replace existing outputs; binary data to a terminal */
     bool strip;                /* leave the input's metadata out */
     int compression;           /* PNG: 1 + zlib level (0..9); 0: the default */
     uint64_t max_pixels;       /* 0: GF_DEFAULT_MAX_PIXELS */
-    uint64_t max_memory;       /* for images that must be held whole; 0: GF_DEFAULT_MAX_MEMORY */
+    uint64_t max_memory;       /* for each file whose format must be held whole, beside the engine's
+                                * own; 0: GF_DEFAULT_MAX_MEMORY */
     uint64_t max_chunk;        /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
+    /* Called when everything is computed and written, before any output appears under its name; a
+     * failure keeps them all from appearing. The result is NULL from a filter that makes an image,
+     * and belongs to the caller of gf_run_file in the end, not to this. NULL for none. */
+    gf_status (*ready)(void *context, const gf_result *result, gf_error *error);
+    void *ready_context;
 } gf_file_options;
 
 /* NULL-terminated names for gf_file_options.format. */
@@ -274,10 +299,10 @@ GF_API const char *const *gf_output_formats(void);
 /* Runs a filter on files; "-" is standard input or output.
  *
  * in_paths: as many as the filter has inputs. out_path: where its image goes; NULL for a filter
- * that measures. Files that parameters name (IMAGE, SAMPLES) are written, too. Outputs appear under
- * their names only when all are complete; on failure what was there before is still there. *result
- * is for the caller to free; NULL from a filter that makes an image. result and report may be NULL.
- */
+ * that measures. Files that parameters name (IMAGE, SAMPLES) are written, too. No two outputs may
+ * be one file. They appear under their names when all are complete, together: after that only a
+ * renaming can fail. On failure what was there before is still there. *result is for the caller to
+ * free; NULL from a filter that makes an image. */
 GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
                              const gf_settings *settings, const char *const *in_paths,
                              const char *out_path, const gf_file_options *options,
@@ -292,8 +317,7 @@ typedef struct gf_pixels {
 /* Runs a filter on images in memory, as many as it has inputs, all of one format. out: where the
  * image of gf_filter_output goes; it must not overlap the inputs; NULL if there is none. A
  * parameter that names a file (IMAGE, SAMPLES) need only be set: no file is written; extracted
- * samples are in the result, all of them, as far as max_memory allows. result and report may be
- * NULL. */
+ * samples are in the result, all of them, as far as max_memory allows. */
 GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
                                const gf_settings *settings, const gf_format *format,
                                const gf_pixels *in, void *out, size_t out_stride,
@@ -310,12 +334,12 @@ typedef struct gf_file_info {
     char metadata[256]; /* names of the metadata chunks before the pixels, a space between them */
 } gf_file_info;
 
-/* "-" is standard input. Of options, only the limits count; NULL for the defaults. */
+/* "-" is standard input. Of options, only the limits count. */
 GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *options,
                                  gf_file_info *info, gf_error *error);
 
 /* Reads a whole image; the rows, without gaps, are the caller's to free(). "-" is standard input.
- * Of options, only the limits count; NULL for the defaults. */
+ * Of options, only the limits count. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 
@@ -341,17 +365,19 @@ GF_API void gf_processor(char *text, size_t size);
  */
 
 /* A file that appears whole or not at all, by the rules of the filters' outputs. */
-typedef struct gf_file gf_file;
+typedef struct gf_output_file gf_output_file;
 
 /* Opens the file to be; "-" is standard output. Refuses at once what cannot be written. */
-GF_API gf_status gf_file_open(const char *path, bool force, gf_file **file, gf_error *error);
-/* Writes these bytes as the whole file, and puts it in place. */
-GF_API gf_status gf_file_finish(gf_file *file, const void *data, size_t size, gf_error *error);
-/* Frees; without a successful finish nothing was written under the name. */
-GF_API void gf_file_close(gf_file *file);
+GF_API gf_status gf_output_file_open(const char *path, bool force, gf_output_file **file,
+                                     gf_error *error);
+/* Writes these bytes as the whole file, and puts it in place. Once only: the next is GF_USAGE. */
+GF_API gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
+                                       gf_error *error);
+/* Frees; without a successful finish nothing was written under the name. NULL is allowed. */
+GF_API void gf_output_file_close(gf_output_file *file);
 
-/* Unlinks the temporary files of all running jobs. Async-signal-safe: for signal handlers that are
- * about to end the process. */
+/* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal
+ * handlers that are about to end the process. */
 GF_API void gf_remove_temporaries(void);
 
 #ifdef __cplusplus

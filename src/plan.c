@@ -4,8 +4,22 @@
 
 #include "error.h"
 
+gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error) {
+    if (!filter)
+        return gf_fail(error, GF_USAGE, "the filter is NULL");
+    if (!settings)
+        return gf_fail(error, GF_USAGE, "%s: its settings are NULL", filter->info.name);
+    if (!gf_settings_fit(settings, filter))
+        return gf_fail(error, GF_USAGE, "%s: the settings are of another table of parameters",
+                       filter->info.name);
+    return GF_OK;
+}
+
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **out, gf_error *error) {
+    gf_status status = gf_check_use(filter, settings, error);
+    if (status)
+        return status;
     gf_plan *plan = calloc(1, filter->plan_bytes);
     if (!plan)
         return gf_fail_memory(error, filter->info.name, filter->plan_bytes, "a plan");
@@ -13,7 +27,7 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     plan->inputs = filter->info.inputs;
     if (filter->info.makes_image)
         plan->out = *format;
-    gf_status status = filter->plan(settings, plan, error);
+    status = filter->plan(settings, plan, error);
     if (status) {
         free(plan);
         return status;

@@ -4,6 +4,12 @@
 
 #include "filter.h"
 
+/* Were these settings made of the filter's own table? */
+bool gf_settings_fit(const gf_settings *settings, const gf_filter *filter);
+
+/* Callers make mistakes: a filter that was not found, another filter's settings. */
+gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
+
 /* A plan for images of this format, checked; free() it. */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error);

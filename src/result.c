@@ -76,6 +76,9 @@ const gf_table *gf_result_table(const gf_result *result, size_t table) {
 }
 
 gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, size_t column) {
+    if (table >= result->table_count || row >= result->tables[table].row_count ||
+        column >= result->tables[table].column_count)
+        return gf_value_text("");
     return result->filter->measure->cell(result->plan, result->data, table, row, column);
 }
 

@@ -47,6 +47,10 @@ static inline gf_value gf_value_float(float x) {
     return (gf_value){.type = GF_VALUE_FLOAT, .real = (double)x};
 }
 
+static inline gf_value gf_value_none(void) {
+    return (gf_value){.type = GF_VALUE_NONE};
+}
+
 static inline gf_value gf_value_text(const char *x) {
     return (gf_value){.type = GF_VALUE_TEXT, .text = x};
 }

@@ -8,6 +8,7 @@
 
 #include "c_locale.h"
 #include "error.h"
+#include "plan.h"
 
 typedef struct gf_setting {
     bool given;
@@ -26,6 +27,10 @@ struct gf_settings {
     size_t count;
     gf_setting values[];
 };
+
+bool gf_settings_fit(const gf_settings *settings, const gf_filter *filter) {
+    return settings->params == filter->info.params;
+}
 
 static size_t find(const gf_settings *settings, const char *name) {
     size_t i = 0;
@@ -60,7 +65,7 @@ static gf_status refuse(const gf_param *param, const char *text, gf_error *error
         snprintf(want, sizeof want, "must be an integer from %.0f to %.0f", param->min, param->max);
         break;
     case GF_PARAM_FLOAT:
-        snprintf(want, sizeof want, "must be a number from %g to %g", param->min, param->max);
+        snprintf(want, sizeof want, "must be a number from %.10g to %.10g", param->min, param->max);
         break;
     case GF_PARAM_SIZE:
         snprintf(want, sizeof want,

@@ -11,24 +11,86 @@
 #include "c_locale.h"
 #include "result.h"
 
-static void format_wide(uint64_t high, uint64_t low, char *text, size_t size) {
-    char digits[48];
-    size_t at = sizeof digits;
+/* Holds any number that is printed here. */
+enum { NUMBER_BYTES = 64 };
+
+static void format_wide(uint64_t high, uint64_t low, char *text) {
     gf_u128 x = (gf_u128)high << 64 | low;
+    char digits[NUMBER_BYTES];
+    size_t at = sizeof digits;
     digits[--at] = 0;
     do {
         digits[--at] = (char)('0' + (int)(x % 10));
         x /= 10;
     } while (x);
-    snprintf(text, size, "%s", digits + at);
+    memcpy(text, digits + at, sizeof digits - at);
+}
+
+/* n / 10^k with its sign. */
+static void put_decimal(bool minus, uint64_t n, int k, char *text) {
+    char digits[NUMBER_BYTES];
+    size_t at = sizeof digits;
+    digits[--at] = 0;
+    for (; k > 0 && n % 10 == 0; k--)
+        n /= 10;
+    if (k > 0) {
+        for (; k > 0; k--, n /= 10)
+            digits[--at] = (char)('0' + (int)(n % 10));
+        digits[--at] = '.';
+    }
+    do {
+        digits[--at] = (char)('0' + (int)(n % 10));
+        n /= 10;
+    } while (n);
+    if (minus)
+        digits[--at] = '-';
+    memcpy(text, digits + at, sizeof digits - at);
+}
+
+/* The same as format_real, many times faster, for most binary32 numbers of ordinary size: extracted
+ * samples come in millions. False leaves a number to format_real. */
+static bool format_ordinary(float x, char *text) {
+    static const double tens[] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1,    1e1,  1e2,  1e3, 1e4,
+                                  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13};
+    enum { ONE = 5, FIRST = FLT_DIG, LAST = 9 }; /* tens[ONE] is 1; digits tried */
+    const double size = fabs((double)x);
+    if (!(size > 1e-5 && size < 1e6))
+        return false;
+    int exponent = -5;
+    while (size >= tens[exponent + 1 + ONE])
+        exponent++;
+    for (int digits = FIRST; digits <= LAST; digits++) {
+        const int k = digits - 1 - exponent;
+        const double scaled = size * tens[k + ONE];
+        uint64_t n = (uint64_t)scaled;
+        const double rest = scaled - (double)n;
+        /* The product is rounded: where the half decides, it cannot. */
+        if (fabs(rest - 0.5) < 1e-6)
+            return false;
+        n += rest > 0.5;
+        /* Both are exact, so the quotient is the decimal, rounded once. On its way to binary32 it
+         * is rounded again, and that differs only where it lies in the middle of two. */
+        const double decimal = (double)n / tens[k + ONE];
+        uint64_t bits;
+        memcpy(&bits, &decimal, sizeof bits);
+        if ((bits & 0x1fffffff) == 0x10000000)
+            return false;
+        if ((float)decimal == (float)size) {
+            put_decimal(x < 0, n, k, text);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The fewest digits that read back as the same number. */
-static void format_real(double x, bool is_float, char *text, size_t size) {
+static void format_real(double x, bool is_float, char *text) {
     if (isnan(x) || isinf(x)) {
-        snprintf(text, size, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+        snprintf(text, NUMBER_BYTES, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
         return;
     }
+    if (is_float && format_ordinary((float)x, text))
+        return;
     gf_c_locale scope = gf_c_locale_enter();
     /* Normal numbers give back any decimal of so many digits: fewer are found as zeros in the end.
      */
@@ -36,7 +98,7 @@ static void format_real(double x, bool is_float, char *text, size_t size) {
     int digits = !normal ? 1 : is_float ? FLT_DIG : DBL_DIG;
     const int first = digits;
     for (; digits <= 17; digits++) {
-        snprintf(text, size, "%.*e", digits - 1, x);
+        snprintf(text, NUMBER_BYTES, "%.*e", digits - 1, x);
         if (is_float ? strtof(text, NULL) == (float)x : strtod(text, NULL) == x)
             break;
     }
@@ -44,29 +106,35 @@ static void format_real(double x, bool is_float, char *text, size_t size) {
         const char *end = strchr(text, 'e');
         while (digits > 1 && *--end == '0')
             digits--;
-        snprintf(text, size, "%.*e", digits - 1, x);
+        snprintf(text, NUMBER_BYTES, "%.*e", digits - 1, x);
     }
     /* The same digits without an exponent, where that is readable. */
     const char *e = strchr(text, 'e');
     int exponent = e ? (int)strtol(e + 1, NULL, 10) : 0;
     if (x == 0 || (exponent >= -5 && exponent < 17)) {
         int decimals = digits - 1 - exponent;
-        snprintf(text, size, "%.*f", decimals > 0 ? decimals : 0, x);
+        snprintf(text, NUMBER_BYTES, "%.*f", decimals > 0 ? decimals : 0, x);
     }
     gf_c_locale_leave(&scope);
 }
 
 void gf_value_format(const gf_value *value, char *text, size_t size) {
+    char number[NUMBER_BYTES];
+    const char *whole = number;
     switch (value->type) {
     case GF_VALUE_UINT:
-        format_wide(value->high, value->low, text, size);
+        format_wide(value->high, value->low, number);
         break;
     case GF_VALUE_FLOAT:
     case GF_VALUE_DOUBLE:
-        format_real(value->real, value->type == GF_VALUE_FLOAT, text, size);
+        format_real(value->real, value->type == GF_VALUE_FLOAT, number);
+        break;
+    case GF_VALUE_NONE:
+        whole = "";
         break;
     case GF_VALUE_TEXT:
-        snprintf(text, size, "%s", value->text);
+        whole = value->text ? value->text : "";
         break;
     }
+    snprintf(text, size, "%s", whole);
 }

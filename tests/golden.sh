@@ -50,7 +50,7 @@ done < <("$build/tests/list_cases")
 make_case() { # BACKEND FILTER SAMPLE PARAMETER...
     local backend=$1 filter=$2 sample=$3 code
     shift 3
-    local -a command=("$gpufilter" "$filter" --backend "$backend" --force)
+    local -a command=("$gpufilter" "$filter" --backend "$backend")
     # shellcheck disable=SC2207 # words are options
     command+=($(options "$sample" "$@"))
     rm -f "$work"/samples.csv "$work"/image.*

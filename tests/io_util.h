@@ -187,6 +187,8 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     }
     if (status == GF_OK)
         status = sink->ops->finish(sink, metadata, error);
+    if (status == GF_OK)
+        status = sink->ops->place(sink, error);
     sink->ops->close(sink);
     free(buffer);
     return status;

@@ -207,6 +207,9 @@ def hist(image, count, span, channel, extract, per_row):
     samples = np.empty(len(order), kinds)
     for name, _ in kinds:
         samples[name] = columns[name][order]
+    # The file has a channel's place in the pixel.
+    places = [255 if name == "luma" else NAMES[image.shape[2]].index(name) for name in names]
+    samples["channel"] = np.array(places)[samples["channel"]]
     result["extracted"] = {
         "bin": wanted,
         "from": [edges[k] for k in wanted],
@@ -273,6 +276,7 @@ def compare(a, b):
     differing = int((~same).sum())
     largest = d.max() if a.dtype == F32 else int(d.max())
     result = {"samples": int(a.size), "differing": differing, "largest": largest}
+    result.update(dict.fromkeys(["x", "y", "channel", "first", "second"]))  # null if none differs
     if differing:
         y, x, c = (int(i) for i in np.argwhere(~same)[0])  # in the order y, x, channel
         first, second = (v[y, x, c] if a.dtype == F32 else int(v[y, x, c]) for v in (a, b))
@@ -380,7 +384,8 @@ def differing_value(want, got):
             return ": want %d values, got %.200s" % (len(want), got)
         pairs = zip(itertools.count(), want, got)
     else:
-        same = want == got if isinstance(want, str) else same_number(want, got)
+        plain = want is None or isinstance(want, str)
+        same = want == got if plain else same_number(want, got)
         return None if same else ": want %r, got %r" % (want, got)
     for place, w, g in pairs:
         text = differing_value(w, g)

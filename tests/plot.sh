@@ -55,6 +55,18 @@ done
 "$gpufilter" hist -q -b golden --plot again.png "$samples/page.png"
 check "the same plot from golden" cmp try.png again.png
 
+says() { # WHAT CODE MESSAGE ARGUMENT...: fails with that code and one line that holds the message
+    local what=$1 code=$2 message=$3 got
+    shift 3
+    "$gpufilter" "$@" >out 2>reason
+    got=$?
+    check "$what: exit $code" [ $got -eq "$code" ]
+    check "$what: one line" [ "$(wc -l <reason)" -eq 1 ]
+    check "$what: the reason" grep -q -e "$message" reason
+}
+moves() { # SVG: how often the pen is put down
+    grep -o 'M ' "$1" | wc -l
+}
 is_svg() { # FILE
     grep -q '<svg ' "$1" && grep -q '</svg>' "$1" && [ "$(grep -c '<path' "$1")" -gt 3 ]
 }
@@ -64,16 +76,50 @@ check "a histogram as SVG" is_svg try.svg
 printf 'P5\n1 1\n255\n\0' >one.pgm
 printf 'Pf\n2 2\n-1\n\0\0\300\177\0\0\200\177\0\0\200\377\0\0\300\177' >odd.pfm
 for image in one.pgm odd.pfm; do
-    for command in "hist --bins 1" "hist --log" "axis-sum" "axis-sum --log -a y"; do
+    for command in "hist --bins 1" "hist --log" "axis-sum"; do
         # shellcheck disable=SC2086 # words
         check "$command $image" "$gpufilter" $command -q -f --plot odd.png $image
         check "it is a picture" "$gpufilter" info odd.png
     done
+    says "$image has nothing for a logarithmic axis" 1 'nothing is above zero' axis-sum -q --log --plot none.png $image
+    check "and no plot" [ ! -e none.png ]
 done
+# A line breaks where a logarithmic axis has no place for it.
+for sign in 077 277; do
+    printf 'Pf\n1 5\n-1\n\0\0\200\077\0\0\200\077\0\0\200%b\0\0\200\077\0\0\200\077' "\\0$sign" >gap.pfm
+    "$gpufilter" axis-sum -q --log --plot "gap-$sign.svg" gap.pfm
+done
+check "a line breaks at a negative sum" [ "$(moves gap-277.svg)" -eq $(($(moves gap-077.svg) + 1)) ]
+# Curves whose bins are narrower than their outlines do not hide each other: little is blue alone.
+"$gpufilter" hist -q --channel all --bins 65536 --plot crowded.png "$samples/scene.png"
+check "a crowded one" is_plot crowded.png
+for curve in r g; do
+    check "its $curve shows" [ "$("$gpufilter" hist --csv --bins 2 --channel $curve crowded.png | tail -n 1 | sed 's/.*,//')" -gt 950000 ]
+done
+# To standard output, as PNG unless told otherwise; the text goes elsewhere.
+"$gpufilter" hist -n 2 --plot - "$samples/page.png" >out.png 2>text
+check "a plot to a pipe" is_plot out.png
+check "its text" grep -q '^  1 ' text
+"$gpufilter" hist -q --plot - --plot-format svg "$samples/page.png" >out.svg
+check "an SVG to a pipe" cmp out.svg try.svg
+"$gpufilter" hist -q --plot plot.dat --plot-format png "$samples/page.png"
+check "a format against the name" cmp plot.dat try.png
+says "a name that says nothing" 2 'must name' hist -q --plot p.gif one.pgm
 # A plot obeys the rules of every output.
 echo precious >kept.png
-check "an existing plot is refused" grep -q 'kept.png: exists already' <("$gpufilter" hist -q --plot kept.png one.pgm 2>&1)
+says "an existing plot is refused" 1 'kept.png: exists already' hist -q --plot kept.png one.pgm
 check "and kept" grep -q precious kept.png
+# It appears together with the other outputs, or none does; no two have one name.
+says "a mask and a plot of one name" 2 'p.png' hist -q -n 8 -x 0 --mask p.png --plot p.png one.pgm
+says "by another way" 2 'p.png' hist -q -n 8 -x 0 --mask p.png --plot ./p.png one.pgm
+says "even with force" 2 'kept.png' hist -q -f -n 8 -x 0 --mask kept.png --plot "$PWD/kept.png" one.pgm
+says "two to standard output" 2 'standard output' hist -q -n 8 -x 0 --out - --plot - one.pgm
+echo precious >kept.csv
+check "a plot that cannot be written" [ "$(ulimit -f 8; "$gpufilter" hist -q -f -n 4096 -C all -x 200 --out kept.csv --plot new.svg \
+    "$samples/scene.png" 2>&1 | grep -c 'File too large')" -eq 1 ]
+check "keeps the others from appearing" grep -q precious kept.csv
+says "nothing to draw" 1 'above zero' axis-sum -q -f --log --plot kept.png one.pgm
+check "all is as it was" [ "$(cat kept.png kept.csv | grep -c precious)" -eq 2 -a ! -e p.png -a ! -e new.svg ]
 check "a failed run leaves none" [ -z "$("$gpufilter" hist -q --plot none.png absent.png 2>/dev/null; ls none.png 2>/dev/null)" ]
 check "no litter" [ -z "$(find . -name '*.tmp')" ]
 

@@ -7,8 +7,12 @@
 #include "io/sample_sink.h"
 
 static const gf_sample_layout grey8 = {.type = GF_U8, .width = 3, .channels = 1, .names = {"grey"}};
-static const gf_sample_layout rgb16 = {
-    .type = GF_U16, .width = 4, .channels = 3, .names = {"r", "g", "b"}, .with_bin = true};
+static const gf_sample_layout rgb16 = {.type = GF_U16,
+                                       .width = 4,
+                                       .channels = 3,
+                                       .names = {"r", "g", "b"},
+                                       .indices = {0, 1, 2},
+                                       .with_bin = true};
 static const char *const kinds[] = {"csv", "json", "npy"};
 
 static inline gf_sample_sink *open_sink(const char *path, const char *format,
@@ -32,7 +36,7 @@ static inline void put(gf_sample_sink *sink, uint32_t bin, const uint64_t *posit
 static inline void finish(gf_sample_sink *sink) {
     gf_error error = {0};
 
-    if (gf_sample_sink_finish(sink, &error) != GF_OK)
+    if (gf_sample_sink_finish(sink, &error) != GF_OK || gf_sample_sink_place(sink, &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_sample_sink_close(sink);
 }

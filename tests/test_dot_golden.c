@@ -397,62 +397,6 @@ static void rows_add_downwards(void **state) {
     }
 }
 
-/* ---- cpu is golden --------------------------------------------------------------------------- */
-
-/* A band of two random images by golden, and by every SIMD level in a random number of parts. */
-static void random_band(const char *text, uint64_t seed) {
-    test_random random = {seed * 2 + 1};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
-    const gf_filter *filter = gf_filter_find("dot");
-    gf_format format = test_format(&random);
-    gf_settings *settings = test_settings(filter, text);
-    gf_plan *plan;
-    assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
-    const size_t half = (gf_row_bytes(&format) + 8 + test_below(&random, 64)) & ~(size_t)7;
-    const size_t out_stride = gf_out_bytes(plan) + 8, out_size = out_stride * format.height;
-    unsigned char *in = malloc(2 * half * format.height), *want = malloc(out_size);
-    unsigned char *got = malloc(out_size), *scratch = malloc(filter->cpu.scratch_bytes(plan) + 1);
-    assert_true(in && want && got && scratch);
-    gf_band band = {.in = {in, 2 * half, 5, format.height},
-                    .out = {want, out_stride, 5, format.height}};
-    for (uint32_t i = 0; i < 2; i++)
-        test_fill(
-            &(test_image){.format = format, .rows = {in + i * half, 2 * half, 0, format.height}},
-            (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
-    memset(want, TEST_PAINT, out_size);
-    assert_int_equal(filter->golden(plan, &band, NULL), GF_OK);
-    band.out.data = got;
-    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
-        if (!gf_isa_available((gf_isa)isa))
-            continue;
-        const uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
-        memset(got, TEST_PAINT, out_size);
-        for (uint32_t part = 0; part < parts; part++)
-            filter->cpu.run(plan, &band, part, parts, scratch, (gf_isa)isa);
-        if (memcmp(want, got, out_size) != 0)
-            fail_msg("dot '%s' by %s in %u parts differs from golden: seed %" PRIu64 ", %" PRIu64
-                     "x%" PRIu64 "x%u %s",
-                     text, gf_simd_names()[1 + isa], parts, seed, format.width, format.height,
-                     format.channels, gf_type_name(format.type));
-    }
-    free(in);
-    free(want);
-    free(got);
-    free(scratch);
-    free(plan);
-    gf_settings_free(settings);
-}
-
-static void cpu_bands_equal_golden(void **state) {
-    (void)state;
-    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
-    const char *const *cases = gf_filter_find("dot")->info.cases;
-    for (uint64_t round = 0; round < test_environment("GF_TEST_ROUNDS", 12) * 4; round++)
-        for (size_t c = 0; cases[c]; c++)
-            random_band(cases[c], seed + round * 1000 + c);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_check),
@@ -467,7 +411,6 @@ int main(void) {
         cmocka_unit_test(squared_differences_round),
         cmocka_unit_test(sums_along_a_row_in_lanes),
         cmocka_unit_test(rows_add_downwards),
-        cmocka_unit_test(cpu_bands_equal_golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

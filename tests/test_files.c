@@ -27,7 +27,7 @@ static void put_output(gf_output *output, const char *text) {
 static void commit(gf_output *output) {
     gf_error error = {0};
 
-    if (gf_output_commit(output, &error) != GF_OK)
+    if (gf_output_prepare(output, &error) != GF_OK || gf_output_place(output, &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_output_close(output);
 }
@@ -81,17 +81,113 @@ static void keeps_what_exists_without_force(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
+/* While the output was written, or, with late, in the moment before it is renamed. */
+static void keep_what_appeared(bool late) {
+    gf_error error = {0};
+    gf_output *output = open_output(in_folder("a"), false);
+    put_output(output, "ours");
+    if (late)
+        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+    put_bytes(in_folder("a"), "theirs", 6);
+    assert_int_equal(late ? gf_output_place(output, &error) : gf_output_prepare(output, &error),
+                     GF_FAILED);
+    assert_message(&error, "/a: exists already; use --force to replace it");
+    gf_output_close(output);
+    assert_bytes(in_folder("a"), "theirs", 6);
+    assert_int_equal(count_files(false), 1);
+}
+
 static void keeps_what_appeared_meanwhile(void **state) {
+    (void)state;
+    keep_what_appeared(false);
+    empty_folder(NULL);
+    keep_what_appeared(true);
+}
+
+/* A prepared output is whole, and still has no name. */
+static void prepares_before_it_places(void **state) {
     gf_error error = {0};
 
     (void)state;
-    gf_output *output = open_output(in_folder("a"), false);
-    put_output(output, "ours");
-    put_bytes(in_folder("a"), "theirs", 6);
-    assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
-    assert_message(&error, "exists already; use --force to replace it");
+    put_bytes(in_folder("a"), "old", 3);
+    gf_output *output = open_output(in_folder("a"), true);
+    put_output(output, "new");
+    assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+    assert_bytes(in_folder("a"), "old", 3);
+    assert_int_equal(count_files(false), 2);
     gf_output_close(output);
-    assert_bytes(in_folder("a"), "theirs", 6);
+    assert_bytes(in_folder("a"), "old", 3);
+    assert_int_equal(count_files(false), 1);
+}
+
+#define TWICE "is written already by another option; name another file"
+
+/* However the file is called, whether it exists or not. */
+static void refuses_to_write_one_file_twice(void **state) {
+    char dotted[4096];
+
+    (void)state;
+    assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
+    assert_int_equal(symlink("sub", in_folder("other")), 0);
+    gf_output *output = open_output(in_folder("sub/a"), false);
+    assert_no_output(in_folder("sub/a"), false, GF_USAGE, "/sub/a: " TWICE);
+    assert_no_output(in_folder("sub/a"), true, GF_USAGE, TWICE);
+    assert_no_output(in_folder("sub/../sub/./a"), false, GF_USAGE, TWICE);
+    assert_no_output(in_folder("other/a"), false, GF_USAGE, TWICE);
+    gf_output *beside = open_output(in_folder("a"), false);
+    gf_output_close(beside);
+    commit(output);
+    /* It is there now, and nobody writes it: the next one may. */
+    assert_no_output(in_folder("sub/a"), false, GF_FAILED, "exists already");
+    assert_int_equal(symlink("sub/a", in_folder("link")), 0);
+    output = open_output(in_folder("link"), true);
+    (void)snprintf(dotted, sizeof dotted, "%s/./sub//a", test_folder);
+    assert_no_output(dotted, true, GF_USAGE, TWICE);
+    assert_no_output(in_folder("link"), true, GF_USAGE, TWICE);
+    gf_output_close(output);
+    commit(open_output(in_folder("sub/a"), true));
+    assert_int_equal(unlink(in_folder("sub/a")), 0);
+    assert_int_equal(rmdir(in_folder("sub")), 0);
+}
+
+/* Two outputs into one pipe would be mixed; /dev/null takes them all. */
+static void refuses_a_pipe_twice(void **state) {
+    gf_output *outputs[2];
+
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    int reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    gf_output *pipe = open_output(in_folder("pipe"), false);
+    assert_no_output(in_folder("pipe"), false, GF_USAGE, TWICE);
+    gf_output_close(pipe);
+    close(reader);
+    for (int i = 0; i < 2; i++)
+        outputs[i] = open_output("/dev/null", false);
+    for (int i = 0; i < 2; i++)
+        commit(outputs[i]);
+    outputs[0] = open_output("-", true);
+    assert_no_output("-", true, GF_USAGE, "standard output: " TWICE);
+    gf_output_close(outputs[0]);
+    outputs[0] = open_output("-", true);
+    gf_output_close(outputs[0]);
+}
+
+static void finishes_a_file_of_ones_own_once(void **state) {
+    gf_output_file *file;
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(gf_output_file_open(in_folder("a"), false, &file, &error), GF_OK);
+    assert_int_equal(access(in_folder("a"), F_OK), -1);
+    assert_int_equal(gf_output_file_finish(file, "text", 4, &error), GF_OK);
+    assert_int_equal(gf_output_file_finish(file, "more", 4, &error), GF_USAGE);
+    assert_message(&error, "/a: is finished already");
+    gf_output_file_close(file);
+    assert_bytes(in_folder("a"), "text", 4);
+    assert_int_equal(gf_output_file_open(in_folder("a"), false, &file, &error), GF_FAILED);
+    assert_null(file);
+    gf_output_file_close(file);
     assert_int_equal(count_files(false), 1);
 }
 
@@ -177,7 +273,7 @@ static void reports_a_full_disk(void **state) {
         skip();
     gf_output *output = open_output("/dev/full", false);
     put_output(output, "buffered");
-    assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
+    assert_int_equal(gf_output_prepare(output, &error), GF_FAILED);
     assert_message(&error, "/dev/full: cannot write: No space left on device");
     gf_output_close(output);
     output = open_output("/dev/full", false);
@@ -369,6 +465,7 @@ static void copies_rows_in_memory(void **state) {
     }
     assert_int_equal(source->ops->finish(source, &error), GF_OK);
     assert_int_equal(sink->ops->finish(sink, &source->metadata, &error), GF_OK);
+    assert_int_equal(sink->ops->place(sink, &error), GF_OK);
     source->ops->close(source);
     sink->ops->close(sink);
     assert_memory_equal(out, "ab...cd...ef....", 16);
@@ -384,6 +481,10 @@ int main(void) {
         cmocka_unit_test_teardown(aborting_leaves_no_litter, empty_folder),
         cmocka_unit_test_teardown(keeps_what_exists_without_force, empty_folder),
         cmocka_unit_test_teardown(keeps_what_appeared_meanwhile, empty_folder),
+        cmocka_unit_test_teardown(prepares_before_it_places, empty_folder),
+        cmocka_unit_test_teardown(refuses_to_write_one_file_twice, empty_folder),
+        cmocka_unit_test_teardown(refuses_a_pipe_twice, empty_folder),
+        cmocka_unit_test_teardown(finishes_a_file_of_ones_own_once, empty_folder),
         cmocka_unit_test_teardown(keeps_permissions, empty_folder),
         cmocka_unit_test_teardown(follows_links, empty_folder),
         cmocka_unit_test_teardown(refuses_folders_and_bad_places, empty_folder),

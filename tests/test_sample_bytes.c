@@ -9,7 +9,10 @@
 #include "io/bytes.h"
 
 static const gf_sample_layout luma32 = {
-    .type = GF_F32, .width = 2, .channels = 1, .names = {"luma"}};
+    .type = GF_F32, .width = 2, .channels = 1, .names = {"luma"}, .indices = {GF_SAMPLE_LUMA}};
+/* Blue alone, and alpha: the file has the place in the pixel. */
+static const gf_sample_layout blue_alpha8 = {
+    .type = GF_U8, .width = 3, .channels = 2, .names = {"b", "a"}, .indices = {2, 3}};
 
 /* ---- bytes, by hand -------------------------------------------------------------------------- */
 
@@ -30,6 +33,11 @@ static void put_luma32(gf_sample_sink *sink) {
     const float values[] = {0.1f, -0.0f, INFINITY, -INFINITY, 16777216.0f, 1e-45f, -2.5e20f};
 
     put(sink, 0, (const uint64_t[]){0, 1, 2, 3, 4, 5, 1000001}, values, 7);
+}
+
+/* 3 pixels a row, 2 channels: position 7 is alpha of (0, 1). */
+static void put_blue_alpha8(gf_sample_sink *sink) {
+    put(sink, 0, (const uint64_t[]){2, 7}, "\x01\x02", 2);
 }
 
 static const struct example {
@@ -105,7 +113,7 @@ static const struct example {
         .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
                 "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
                 "[0,0,\"luma\",0.1],\n"
-                "[1,0,\"luma\",-0],\n"
+                "[1,0,\"luma\",-0.0],\n"
                 "[0,1,\"luma\",\"inf\"],\n"
                 "[1,1,\"luma\",\"-inf\"],\n"
                 "[0,2,\"luma\",16777216],\n"
@@ -114,14 +122,33 @@ static const struct example {
                 "]}\n",
         .npy_text = "{'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '<f4')], "
                     "'fortran_order': False, 'shape': (7,), }",
-        .npy_records = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xcd\xcc\xcc\x3d"
-                       "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x00\x00\x00\x80"
-                       "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x00\x00\x80\x7f"
-                       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x00\x00\x80\xff"
-                       "\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\x00\x00\x80\x4b"
-                       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\x01\x00\x00\x00"
-                       "\1\0\0\0\0\0\0\0\x20\xa1\x07\0\0\0\0\0\0\x27\xd7\x58\xe1",
+        .npy_records = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\xcd\xcc\xcc\x3d"
+                       "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\x00\x00\x00\x80"
+                       "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\xff\x00\x00\x80\x7f"
+                       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\xff\x00\x00\x80\xff"
+                       "\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\xff\x00\x00\x80\x4b"
+                       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\xff\x01\x00\x00\x00"
+                       "\1\0\0\0\0\0\0\0\x20\xa1\x07\0\0\0\0\0\xff\x27\xd7\x58\xe1",
         .npy_size = 21,
+    },
+    {
+        .name = "blue_alpha8",
+        .layout = &blue_alpha8,
+        .put = put_blue_alpha8,
+        .count = 2,
+        .csv = "x,y,channel,value\n"
+               "1,0,b,1\n"
+               "0,1,a,2\n",
+        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+                "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
+                "[1,0,\"b\",1],\n"
+                "[0,1,\"a\",2]\n"
+                "]}\n",
+        .npy_text = "{'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '|u1')], "
+                    "'fortran_order': False, 'shape': (2,), }",
+        .npy_records = "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2\x01"
+                       "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\3\x02",
+        .npy_size = 18,
     },
 };
 

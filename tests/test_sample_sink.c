@@ -48,6 +48,8 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
         status = write(sink, error);
     if (status == GF_OK)
         status = gf_sample_sink_finish(sink, error);
+    if (status == GF_OK)
+        status = gf_sample_sink_place(sink, error);
     gf_sample_sink_close(sink);
     return status;
 }
@@ -186,12 +188,17 @@ static void refuses_a_wrong_count(void **state) {
 
 /* ---- complete or not at all ------------------------------------------------------------------ */
 
-static void leaves_nothing_unless_finished(void **state) {
+static void leaves_nothing_unless_in_place(void **state) {
+    gf_error error = {0};
+
     (void)state;
     gf_sample_sink_close(NULL);
-    for (size_t k = 0; k < 3; k++) {
-        gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k], &rgb16);
+    for (size_t k = 0; k < 6; k++) {
+        gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k / 2], &rgb16);
         put_many(sink);
+        if (k % 2 != 0)
+            assert_int_equal(gf_sample_sink_finish(sink, &error), GF_OK);
+        assert_int_equal(access(in_folder("a"), F_OK), -1);
         gf_sample_sink_close(sink);
         assert_int_equal(count_files(false), 0);
     }
@@ -294,7 +301,7 @@ int main(void) {
         cmocka_unit_test_teardown(writes_only_text_to_a_terminal, empty_folder),
         cmocka_unit_test_teardown(wants_the_count_first, empty_folder),
         cmocka_unit_test_teardown(refuses_a_wrong_count, empty_folder),
-        cmocka_unit_test_teardown(leaves_nothing_unless_finished, empty_folder),
+        cmocka_unit_test_teardown(leaves_nothing_unless_in_place, empty_folder),
         cmocka_unit_test_teardown(keeps_what_exists_without_force, empty_folder),
         cmocka_unit_test_teardown(reports_a_full_device, empty_folder),
         cmocka_unit_test_teardown(leaves_nothing_after_a_failure, empty_folder),

@@ -108,8 +108,9 @@ static void writes_hdr_of_floats(void **state) {
 
 static void refuses_what_a_format_cannot_hold(void **state) {
     (void)state;
-    assert_refused("y.jpg", &(gf_format){1, 1, 4, GF_U8},
-                   "y.jpg: JPEG holds no alpha channel and this image has one; write .png or .pam");
+    assert_refused(
+        "y.jpg", &(gf_format){1, 1, 4, GF_U8},
+        "y.jpg: JPEG holds no alpha channel and the image to write has one; write .png or .pam");
     assert_refused("y.jpg", &(gf_format){1, 1, 2, GF_U8}, "alpha");
     assert_refused("y.jpg", &(gf_format){1, 1, 3, GF_U16}, "only u8 samples and this image is u16");
     assert_refused("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");

@@ -2,6 +2,7 @@
 #include "compare/compare.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,9 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
     const gf_comparison *comparison = data;
     const gf_compare_record *all = &comparison->all;
     double real;
+    /* Where nothing differs there is no first that does. */
+    if (column >= X && !all->differing)
+        return gf_value_none();
     switch (column) {
     case SAMPLES:
         return gf_value_uint(gf_row_samples(&plan->in) * plan->in.height);
@@ -120,6 +124,12 @@ static void say(const gf_plan *plan, const void *data, gf_result *result) {
         const gf_value value = cell(plan, data, 0, 0, column);
         gf_value_format(&value, text[column], sizeof text[column]);
     }
+    const gf_compare_record *all = &((const gf_comparison *)data)->all;
+    /* Two NaNs look alike but for their bits. */
+    if (strcmp(text[FIRST], text[SECOND]) == 0) {
+        snprintf(text[FIRST], sizeof text[FIRST], "nan (%08" PRIx32 ")", all->a);
+        snprintf(text[SECOND], sizeof text[SECOND], "nan (%08" PRIx32 ")", all->b);
+    }
     if (result->passed)
         gf_result_say(result, "same: %s samples\n", text[SAMPLES]);
     else
@@ -140,13 +150,11 @@ static void describe(const gf_plan *plan, const void *data, gf_result *result) {
     gf_table_add_column(table, "samples", GF_VALUE_UINT);
     gf_table_add_column(table, "differing", GF_VALUE_UINT);
     gf_table_add_column(table, "largest", real ? GF_VALUE_DOUBLE : GF_VALUE_UINT);
-    if (!result->passed) {
-        gf_table_add_column(table, "x", GF_VALUE_UINT);
-        gf_table_add_column(table, "y", GF_VALUE_UINT);
-        gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-        gf_table_add_column(table, "first", sample);
-        gf_table_add_column(table, "second", sample);
-    }
+    gf_table_add_column(table, "x", GF_VALUE_UINT);
+    gf_table_add_column(table, "y", GF_VALUE_UINT);
+    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
+    gf_table_add_column(table, "first", sample);
+    gf_table_add_column(table, "second", sample);
     say(plan, data, result);
 }
 
@@ -168,7 +176,7 @@ const gf_filter gf_compare_filter = {
             .details = "Counts the samples that differ, alpha included, and tells the largest\n"
                        "difference and the first differing sample. f32 samples are the same if\n"
                        "their bits are: 0 and -0 differ. Exit code 0: the same; 1: different;\n"
-                       "2: they could not be compared.\n",
+                       "2: they could not be compared; 3: no such backend or device.\n",
             .examples = "gpufilter compare a.png b.png\n"
                         "gpufilter compare --diff d.png a.png b.png\n"
                         "gpufilter compare --quiet a.png b.png && echo same\n",

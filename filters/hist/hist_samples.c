@@ -93,23 +93,25 @@ void gf_hist_samples_close(gf_hist_samples *samples) {
 /* ---- payloads -------------------------------------------------------------------------------- */
 
 /* The samples of one bin in a payload. */
-typedef struct gf_piece {
+typedef struct gf_bin_samples {
     uint64_t count;
     const uint64_t *positions;
     const unsigned char *values;
-} gf_piece;
+} gf_bin_samples;
 
-static gf_piece piece_of(const gf_hist_samples *samples, const uint64_t *payload, uint32_t rank) {
+static gf_bin_samples piece_of(const gf_hist_samples *samples, const uint64_t *payload,
+                               uint32_t rank) {
     const uint32_t extracts = samples->plan->extracts;
     const uint64_t *positions = payload + extracts + 1;
     const unsigned char *values = (const unsigned char *)(positions + payload[extracts]);
     const uint64_t begin = payload[rank];
-    return (gf_piece){payload[rank + 1] - begin, positions + begin,
-                      values + begin * type_bytes(samples)};
+    return (gf_bin_samples){payload[rank + 1] - begin, positions + begin,
+                            values + begin * type_bytes(samples)};
 }
 
 /* Copies samples of a piece to place `at` of those that are shown. */
-static void show(gf_hist_samples *samples, uint64_t at, const gf_piece *piece, uint64_t count) {
+static void show(gf_hist_samples *samples, uint64_t at, const gf_bin_samples *piece,
+                 uint64_t count) {
     memcpy(samples->positions + at, piece->positions, count * sizeof *piece->positions);
     memcpy(samples->values + at * type_bytes(samples), piece->values, count * type_bytes(samples));
 }
@@ -139,8 +141,8 @@ static gf_status hold(gf_hist_samples *samples, const uint64_t *payload, gf_erro
     return GF_OK;
 }
 
-static gf_status write_piece(const gf_hist_samples *samples, uint32_t rank, const gf_piece *piece,
-                             gf_error *error) {
+static gf_status write_piece(const gf_hist_samples *samples, uint32_t rank,
+                             const gf_bin_samples *piece, gf_error *error) {
     const gf_hist_plan *plan = samples->plan;
     return gf_sample_sink_write(samples->keep.samples,
                                 plan->extract_all ? rank : plan->listed[rank], piece->positions,
@@ -151,7 +153,7 @@ gf_status gf_hist_samples_take(gf_hist_samples *samples, const void *payload, gf
     const uint64_t most = quota(samples);
     gf_status status = GF_OK;
     for (uint32_t rank = 0; rank < samples->plan->extracts && !status; rank++) {
-        gf_piece piece = piece_of(samples, payload, rank);
+        gf_bin_samples piece = piece_of(samples, payload, rank);
         const uint64_t had = samples->counts[rank];
         if (!samples->keep.all && had < most)
             show(samples, rank * most + had, &piece,
@@ -189,7 +191,7 @@ static gf_status deliver(gf_hist_samples *samples, gf_error *error) {
         if (samples->keep.all)
             samples->begins[rank] = at;
         for (const gf_kept *kept = samples->first; kept; kept = kept->next) {
-            gf_piece piece = piece_of(samples, kept->payload, rank);
+            gf_bin_samples piece = piece_of(samples, kept->payload, rank);
             gf_status status = GF_OK;
             if (samples->keep.samples)
                 status = write_piece(samples, rank, &piece, error);

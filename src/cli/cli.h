@@ -2,10 +2,9 @@
 #ifndef GF_CLI_H
 #define GF_CLI_H
 
-#include "gpufilter.h"
+#include <stdio.h>
 
-/* The options that filter commands share. */
-const gf_param *gf_cli_common(const gf_filter_info *info, size_t *count);
+#include "gpufilter.h"
 
 /* A command line of one filter or command, parsed. */
 typedef struct gf_cli_line {
@@ -23,10 +22,21 @@ gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const 
                        size_t common_count, gf_cli_line *line, gf_error *error);
 void gf_cli_line_free(gf_cli_line *line);
 
+#define GF_CLI_MAX_COMMON 24
+
+/* The options that a filter shares with others and has a use for; returns how many. */
+size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
+/* Refuses those that contradict each other, or are about what was not asked for. */
+gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);
+
 /* Fills in an error in the form of the library's own and returns its status. */
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A file's name, for people: "-" by the name of what it stands for, "standard input", and without
+ * newlines and escape sequences. */
+void gf_cli_print_name(FILE *file, const char *name, const char *standard);
 
+void gf_cli_version(void);
 /* Help on standard output: of the program, of one filter, of a command and the options that it
  * shares with filters. */
 void gf_cli_help(void);

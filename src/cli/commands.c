@@ -9,7 +9,8 @@
 static const gf_command *const commands[] = {&gf_verify_command, &gf_info_command,
                                              &gf_devices_command};
 
-const char *const gf_command_limits[] = {"max-memory", "max-pixels", "max-chunk", "help", NULL};
+const char *const gf_command_limits[] = {"max-memory", "max-pixels", "max-chunk",
+                                         "help",       "version",    NULL};
 
 const gf_command *gf_command_at(size_t index) {
     return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
@@ -24,8 +25,9 @@ const gf_command *gf_command_find(const char *name) {
 
 /* The options that a command shares, in the order that it names them. */
 static size_t collect(const gf_command *command, gf_param params[MAX_SHARED]) {
-    size_t count = 0, common_count;
-    const gf_param *common = gf_cli_common(&command->info, &common_count);
+    gf_param common[GF_CLI_MAX_COMMON];
+    const size_t common_count = gf_cli_common(&command->info, common);
+    size_t count = 0;
     for (const char *const *name = command->shared; *name; name++)
         for (size_t i = 0; i < common_count && count < MAX_SHARED; i++)
             if (strcmp(common[i].name, *name) == 0)
@@ -56,6 +58,8 @@ gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_er
         gf_cli_parse(argc, argv, &command->info, shared, collect(command, shared), &line, error);
     if (!status && gf_settings_flag(line.common, "help"))
         gf_command_help(command);
+    else if (!status && gf_settings_flag(line.common, "version"))
+        gf_cli_version();
     else if (!status && !(status = check_operands(command, &line, error)))
         status = command->run(&line, error);
     gf_cli_line_free(&line);

@@ -1,7 +1,13 @@
+/* What is told to people may hold names of files, and those may hold anything. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
+
+static bool is_control(char c) {
+    return (unsigned char)c < 0x20 || c == 0x7f;
+}
 
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...) {
     va_list args;
@@ -10,7 +16,12 @@ gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...
     vsnprintf(error->message, sizeof error->message, format, args);
     va_end(args);
     for (char *c = error->message; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+        if (is_control(*c))
             *c = '?';
     return status;
+}
+
+void gf_cli_print_name(FILE *file, const char *name, const char *standard) {
+    for (const char *c = strcmp(name, "-") == 0 ? standard : name; *c; c++)
+        putc(is_control(*c) ? '?' : *c, file);
 }

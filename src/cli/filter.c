@@ -9,13 +9,17 @@
 #include "plot.h"
 #include "report.h"
 
-static void print_report(const char *name, const gf_report *report, bool verbose) {
+static void print_report(const gf_cli_run *run, bool verbose) {
+    const gf_report *report = run->report;
     const gf_format *in = &report->in;
     double megapixels = (double)in->width * (double)in->height * 1e-6;
     char format[64];
     gf_cli_format_text(in, format, sizeof format);
-    fprintf(stderr, "%s: %s by %s (%s) in %.3f s, %.0f MP/s\n",
-            strcmp(name, "-") == 0 ? "standard output" : name, format, report->backend,
+    if (run->output)
+        gf_cli_print_name(stderr, run->output, "standard output");
+    else
+        gf_cli_print_name(stderr, run->inputs[0], "standard input");
+    fprintf(stderr, ": %s by %s (%s) in %.3f s, %.0f MP/s\n", format, report->backend,
             report->device, report->total_seconds, megapixels / report->total_seconds);
     if (!verbose)
         return;
@@ -35,14 +39,17 @@ typedef struct gf_cli_tell {
     bool data_out; /* standard output is taken */
 } gf_cli_tell;
 
+static bool is_standard(const char *name) {
+    return name && strcmp(name, "-") == 0;
+}
+
 static bool is_data_out(const gf_filter_info *info, const gf_cli_line *line) {
-    if (info->makes_image && strcmp(line->operands[info->inputs], "-") == 0)
+    if (info->makes_image && is_standard(line->operands[info->inputs]))
         return true;
     for (size_t i = 0; i < info->param_count; i++) {
         const gf_param *param = &info->params[i];
-        const char *name = gf_settings_text(line->filter, param->name);
-        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) && name &&
-            strcmp(name, "-") == 0)
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
+            is_standard(gf_settings_text(line->filter, param->name)))
             return true;
     }
     return false;
@@ -56,21 +63,25 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
         return gf_cli_fail(
             error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
             info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
+    gf_status status = gf_cli_check_common(info, line, error);
+    if (status)
+        return status;
+    const bool plot_out = is_standard(gf_settings_text(line->common, "plot"));
+    const bool data_out = is_data_out(info, line);
     *tell = (gf_cli_tell){.json = gf_settings_flag(line->common, "json"),
                           .csv = gf_settings_flag(line->common, "csv"),
                           .quiet = gf_settings_flag(line->common, "quiet"),
                           .verbose = gf_settings_flag(line->common, "verbose"),
-                          .data_out = is_data_out(info, line)};
-    if (tell->json && tell->csv)
-        return gf_cli_fail(error, GF_USAGE, "--csv: not together with --json");
-    if (tell->csv && info->makes_image)
-        return gf_cli_fail(error, GF_USAGE, "--csv: %s measures nothing; use --json", info->name);
-    if ((tell->json || tell->csv) && tell->data_out)
+                          .data_out = data_out || plot_out};
+    const char *second = data_out && plot_out ? "plot"
+                         : !tell->data_out    ? NULL
+                         : tell->json         ? "json"
+                         : tell->csv          ? "csv"
+                                              : NULL;
+    if (second)
         return gf_cli_fail(error, GF_USAGE,
                            "--%s: standard output takes the data already; give that a file name",
-                           tell->json ? "json" : "csv");
-    if (gf_settings_flag(line->common, "log") && !gf_settings_text(line->common, "plot"))
-        return gf_cli_fail(error, GF_USAGE, "--log: is for --plot");
+                           second);
     return GF_OK;
 }
 
@@ -86,12 +97,18 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
         return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(errno));
     const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
     if (line && !tell->quiet)
-        print_report(run->output ? run->output : run->inputs[0], run->report, tell->verbose);
+        print_report(run, tell->verbose);
     return GF_OK;
 }
 
+/* gf_file_options.ready: the plot appears together with the other outputs. */
+static gf_status draw(void *plot, const gf_result *result, gf_error *error) {
+    return gf_cli_plot_draw(plot, result, error);
+}
+
 static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,
-                         gf_result **result, gf_report *report, gf_error *error) {
+                         gf_cli_plot *plot, gf_result **result, gf_report *report,
+                         gf_error *error) {
     const gf_settings *common = line->common;
     const gf_engine_options engine_options = {
         .backend = gf_settings_text(common, "backend"),
@@ -103,12 +120,15 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
     };
     const gf_file_options file_options = {
         .format = gf_settings_text(common, "format"),
+        .sample_format = gf_settings_text(common, "sample-format"),
         .force = gf_settings_flag(common, "force"),
         .strip = gf_settings_flag(common, "strip"),
         .compression = 1 + (int)gf_settings_int(common, "compression"),
         .max_pixels = gf_settings_size(common, "max-pixels"),
         .max_memory = gf_settings_size(common, "max-memory"),
         .max_chunk = gf_settings_size(common, "max-chunk"),
+        .ready = plot ? draw : NULL,
+        .ready_context = plot,
     };
     gf_engine *engine = NULL;
     gf_status status = gf_engine_open(&engine_options, &engine, error);
@@ -122,7 +142,6 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
 static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *passed,
                      gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
-    const char *plot_path = gf_settings_text(line->common, "plot");
     gf_cli_plot *plot = NULL;
     gf_result *result = NULL;
     gf_report report;
@@ -132,14 +151,11 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *pas
     gf_status status = check(info, line, &tell, error);
     if (!status && info->makes_image)
         done.output = line->operands[info->inputs];
-    if (!status && plot_path)
-        status = gf_cli_plot_open(plot_path, gf_settings_flag(line->common, "log"),
-                                  gf_settings_flag(line->common, "force"), &plot, error);
+    if (!status && gf_settings_text(line->common, "plot"))
+        status = gf_cli_plot_open(line->common, &plot, error);
     if (!status)
-        status = compute(filter, line, done.output, &result, &report, error);
+        status = compute(filter, line, done.output, plot, &result, &report, error);
     done.result = result;
-    if (!status && plot)
-        status = gf_cli_plot_draw(plot, result, error);
     if (!status)
         status = tell_run(&done, &tell, error);
     *passed = status || !result || gf_result_passed(result);
@@ -151,8 +167,8 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *pas
 gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
     gf_cli_line line;
-    size_t common_count;
-    const gf_param *common = gf_cli_common(info, &common_count);
+    gf_param common[GF_CLI_MAX_COMMON];
+    const size_t common_count = gf_cli_common(info, common);
     gf_status status = gf_cli_parse(argc, argv, info, common, common_count, &line, error);
     bool passed = true;
     if (status)
@@ -160,7 +176,7 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     if (gf_settings_flag(line.common, "help"))
         gf_cli_help_filter(info);
     else if (gf_settings_flag(line.common, "version"))
-        printf("gpufilter %s\n", gf_version());
+        gf_cli_version();
     else
         status = run(filter, &line, &passed, error);
 done:

@@ -36,7 +36,9 @@ static void print_wrapped(int used, const char *text) {
 static void describe_values(const gf_param *param, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
-    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
+    if (param->type == GF_PARAM_INT)
+        used = (size_t)snprintf(text, size, "%.0f to %.0f", param->min, param->max);
+    else if (param->type == GF_PARAM_FLOAT)
         used = (size_t)snprintf(text, size, "%.10g to %.10g", param->min, param->max);
     for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
         used +=
@@ -70,11 +72,11 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     for (size_t i = 0; i < info->param_count; i++)
         print_param(&info->params[i]);
     printf("%sCommon options:\n", info->param_count > 0 ? "\n" : "");
-    size_t common_count;
-    const gf_param *common = gf_cli_common(info, &common_count);
+    gf_param common[GF_CLI_MAX_COMMON];
+    const size_t common_count = gf_cli_common(info, common);
     for (size_t i = 0; i < common_count; i++)
         print_param(&common[i]);
-    printf("\nA file named - is standard input or output (--format says which kind goes out).\n");
+    printf("\nA file named - is standard input or output.\n");
     print_examples(info);
 }
 
@@ -87,6 +89,10 @@ void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, siz
     for (size_t i = 0; i < count; i++)
         print_param(&shared[i]);
     print_examples(info);
+}
+
+void gf_cli_version(void) {
+    printf("gpufilter %s%s\n", gf_version(), gf_has_cuda() ? " with CUDA" : "");
 }
 
 void gf_cli_help(void) {
@@ -110,6 +116,6 @@ void gf_cli_help(void) {
         "\nTry:\n"
         "  gpufilter FILTER --help        what a filter or a command does, its options\n"
         "  gpufilter smooth in.png out.png\n"
-        "\nExit codes: 0 good, 1 a file failed or images differ, 2 usage, 3 no such\n"
-        "backend or device, 128 + n on signal n.\n");
+        "\nExit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare\n"
+        "could not compare), 3 no such backend or device, 128 + n on signal n.\n");
 }

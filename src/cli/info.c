@@ -8,12 +8,6 @@
 #include "json.h"
 #include "report.h"
 
-/* A file name may hold newlines and escape sequences. */
-static void print_name(const char *name) {
-    for (const char *c = name; *c; c++)
-        putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
-}
-
 /* "1.2 MB" */
 static void print_bytes(double bytes) {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
@@ -31,10 +25,10 @@ static double pixel_bytes(const gf_format *format) {
            sample_bytes[format->type];
 }
 
-static void print_text(const char *name, const gf_file_info *info) {
+static void print_text(const char *path, const gf_file_info *info) {
     char format[64];
     gf_cli_format_text(&info->format, format, sizeof format);
-    print_name(name);
+    gf_cli_print_name(stdout, path, "standard input");
     printf(": ");
     for (const char *c = info->kind; *c; c++)
         putchar(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
@@ -78,7 +72,7 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
         } else if (json) {
             print_json(path, &info);
         } else {
-            print_text(strcmp(path, "-") == 0 ? "standard input" : path, &info);
+            print_text(path, &info);
         }
     }
     return worst;

@@ -53,11 +53,17 @@ void gf_json_value(FILE *file, const gf_value *value) {
         gf_json_text(file, value->text);
         return;
     }
+    if (value->type == GF_VALUE_NONE) {
+        fputs("null", file);
+        return;
+    }
     char text[40];
     gf_value_format(value, text, sizeof text);
     bool exact = value->type == GF_VALUE_UINT ? value->high == 0 && value->low <= UINT64_C(1) << 53
                                               : isfinite(value->real);
-    fprintf(file, exact ? "%s" : "\"%s\"", text);
+    /* Readers take what has neither point nor exponent for an integer, and those have no -0. */
+    const bool minus_zero = value->type != GF_VALUE_UINT && value->real == 0 && text[0] == '-';
+    fprintf(file, exact ? "%s%s" : "\"%s%s\"", text, minus_zero ? ".0" : "");
 }
 
 void gf_json_format(FILE *file, const gf_format *format) {

@@ -46,7 +46,7 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const char *command = argc > 1 ? argv[1] : "help";
     if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0 ||
         strcmp(command, "version") == 0) {
-        printf("gpufilter %s%s\n", gf_version(), gf_has_cuda() ? " with CUDA" : "");
+        gf_cli_version();
         return GF_OK;
     }
     bool help = strcmp(command, "help") == 0;

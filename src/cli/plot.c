@@ -12,12 +12,14 @@
 #define WIDTH 640
 #define HEIGHT 400
 #define COLUMN 0.5 /* points: a pixel of a PNG; what is closer is drawn as one */
+#define CROWDED 2  /* outlines of bars narrower than this would hide each other ... */
+#define ROOM 3     /* ... so they are drawn in columns of this width */
 #define LEGEND_SIZE 11.0
 
 struct gf_cli_plot {
     const char *path;
     bool log;
-    gf_file *file;
+    gf_output_file *file;
     gf_canvas *canvas;
     const gf_result *result;
     const gf_table *table;
@@ -31,20 +33,24 @@ static bool ends_with(const char *path, const char *ending) {
     return n >= m && strcasecmp(path + n - m, ending) == 0;
 }
 
-gf_status gf_cli_plot_open(const char *path, bool log, bool force, gf_cli_plot **out,
-                           gf_error *error) {
+gf_status gf_cli_plot_open(const gf_settings *options, gf_cli_plot **out, gf_error *error) {
     *out = NULL;
-    const bool svg = ends_with(path, ".svg");
-    if (!svg && !ends_with(path, ".png"))
-        return gf_cli_fail(error, GF_USAGE, "--plot '%s': must name a .png or .svg file", path);
+    const char *path = gf_settings_text(options, "plot");
+    const char *format = gf_settings_text(options, "plot-format");
+    const bool standard = strcmp(path, "-") == 0;
+    const bool svg = format ? strcmp(format, "svg") == 0 : ends_with(path, ".svg");
+    if (!format && !standard && !svg && !ends_with(path, ".png"))
+        return gf_cli_fail(error, GF_USAGE,
+                           "--plot '%s': must name a .png or .svg file; or add --plot-format",
+                           path);
     gf_cli_plot *plot = calloc(1, sizeof *plot);
     if (!plot)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
-    plot->path = path;
-    plot->log = log;
+        return gf_cli_fail(error, GF_FAILED, "--plot: out of memory");
+    plot->path = standard ? "standard output" : path;
+    plot->log = gf_settings_flag(options, "log");
     gf_status status = gf_canvas_open(svg, WIDTH, HEIGHT, &plot->canvas, error);
     if (!status)
-        status = gf_file_open(path, force, &plot->file, error);
+        status = gf_output_file_open(path, gf_settings_flag(options, "force"), &plot->file, error);
     if (status) {
         gf_cli_plot_close(plot);
         return status;
@@ -57,7 +63,7 @@ void gf_cli_plot_close(gf_cli_plot *plot) {
     if (!plot)
         return;
     gf_canvas_close(plot->canvas);
-    gf_file_close(plot->file);
+    gf_output_file_close(plot->file);
     free(plot);
 }
 
@@ -113,7 +119,7 @@ static bool is_whole(const gf_table *table, size_t first, size_t last) {
     return whole;
 }
 
-static void choose_ranges(gf_cli_plot *plot) {
+static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     const gf_table *table = plot->table;
     const bool bars = table->chart == GF_CHART_BARS;
     const size_t last = table->column_count - 1;
@@ -140,12 +146,17 @@ static void choose_ranges(gf_cli_plot *plot) {
     plot->x.label = table->x_label;
     plot->y.label = table->y_label;
     gf_axis_linear(&plot->x, x.lo, x.hi, 8, is_whole(table, plot->from, plot->to), false);
-    if (plot->log && isfinite(y.least))
+    if (plot->log && !isfinite(y.least))
+        return gf_cli_fail(
+            error, GF_FAILED,
+            "%s: nothing is above zero, where a logarithmic axis begins; leave --log "
+            "out",
+            plot->path);
+    if (plot->log)
         gf_axis_log(&plot->y, y.least, y.hi, bars);
-    else if (plot->log)
-        gf_axis_log(&plot->y, 1, 10, bars);
     else
         gf_axis_linear(&plot->y, y.lo, y.hi, 6, is_whole(table, table->curves, last), true);
+    return GF_OK;
 }
 
 static gf_colour colour_of(const gf_cli_plot *plot, size_t column) {
@@ -170,7 +181,8 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const uint64_t rows = plot->table->row_count;
     const gf_colour colour = colour_of(plot, column);
     const double base = plot->y.log ? plot->y.begin : gf_axis_at(&plot->y, 0);
-    const double gap = alone && (plot->x.end - plot->x.begin) / (double)rows > 4 ? 0.5 : 0;
+    const double bar = (plot->x.end - plot->x.begin) / (double)rows;
+    const double gap = alone && bar > 4 ? 0.5 : 0, least = alone || bar >= CROWDED ? COLUMN : ROOM;
     double end = plot->x.begin;
     for (uint64_t row = 0; row < rows; row++) {
         const double begin = gf_axis_at(&plot->x, number(plot, row, plot->from));
@@ -180,7 +192,7 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
             const double value = height(plot, row, column);
             most = isfinite(value) && fabs(value) > fabs(most) ? value : most;
             end = gf_axis_at(&plot->x, number(plot, row, plot->to));
-            if (end - begin >= COLUMN || row + 1 == rows)
+            if (end - begin >= least || row + 1 == rows)
                 break;
         }
         const double top = gf_axis_at(&plot->y, most);
@@ -223,7 +235,7 @@ static void draw_lines(gf_cli_plot *plot, size_t column) {
     bool open = false;
     for (uint64_t row = 0; row < plot->table->row_count; row++) {
         const double value = height(plot, row, column);
-        if (!isfinite(value)) {
+        if (!isfinite(value) || (plot->y.log && value <= 0)) {
             if (open)
                 draw_column(plot->canvas, &now, true);
             open = false;
@@ -266,7 +278,9 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error 
     plot->result = result;
     if (!find_chart(plot))
         return gf_cli_fail(error, GF_FAILED, "%s: there is nothing to draw", plot->path);
-    choose_ranges(plot);
+    gf_status status = choose_ranges(plot, error);
+    if (status)
+        return status;
     const size_t curves = plot->table->column_count - plot->table->curves;
     gf_axes_place(plot->canvas, &plot->x, &plot->y, WIDTH, HEIGHT, curves > 1);
     for (size_t c = plot->table->curves; c < plot->table->column_count; c++) {
@@ -280,6 +294,6 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error 
         draw_legend(plot);
     const void *data;
     size_t size;
-    gf_status status = gf_canvas_finish(plot->canvas, &data, &size, error);
-    return status ? status : gf_file_finish(plot->file, data, size, error);
+    status = gf_canvas_finish(plot->canvas, &data, &size, error);
+    return status ? status : gf_output_file_finish(plot->file, data, size, error);
 }

@@ -7,9 +7,9 @@
 /* A plot that is going to be drawn. */
 typedef struct gf_cli_plot gf_cli_plot;
 
-/* Refuses at once what could not be drawn or written: by its name a file is PNG or SVG. */
-gf_status gf_cli_plot_open(const char *path, bool log, bool force, gf_cli_plot **plot,
-                           gf_error *error);
+/* By the options plot, plot-format, log and force; refuses at once what could not be drawn or
+ * written. */
+gf_status gf_cli_plot_open(const gf_settings *options, gf_cli_plot **plot, gf_error *error);
 /* Draws the first chart of the result, and puts the file in place. */
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error);
 void gf_cli_plot_close(gf_cli_plot *plot);

@@ -45,8 +45,11 @@ void gf_axis_linear(gf_axis *axis, double lo, double hi, int wanted, bool whole,
     for (int i = 0; i < GF_MAX_TICKS && (first + i) * step <= hi + 1e-6 * step; i++)
         axis->ticks[axis->tick_count++] = (first + i) * step;
     const double most = fabs(lo) > fabs(hi) ? fabs(lo) : fabs(hi);
-    if ((most >= 1e5 || most < 1e-2) && most > 1e-300)
-        axis->power = 3 * (int)floor(log10(most) / 3);
+    if ((most >= 1e5 || most < 1e-2) && most > 1e-300) {
+        const int power = (int)floor(log10(most));
+        const bool named = power >= -9 && power < 15; /* nano to trillions: read in thousands */
+        axis->power = named ? 3 * (int)floor(power / 3.0) : power;
+    }
     const double decimals = axis->power - floor(log10(step) + 1e-6);
     axis->decimals = decimals > MAX_DECIMALS ? -1 : decimals > 0 ? (int)decimals : 0;
 }
@@ -68,10 +71,12 @@ static void add_log_ticks(gf_axis *axis, bool all) {
 
 void gf_axis_log(gf_axis *axis, double lo, double hi, bool below) {
     axis->log = true;
-    axis->lo = next_round(lo, false) * (below ? 0.5 : 1);
+    axis->lo = next_round(lo, false);
+    if (below || axis->lo == lo) /* not on the other axis */
+        axis->lo *= 0.5;
     axis->hi = next_round(hi, true);
-    if (!(axis->lo < axis->hi))
-        axis->hi = axis->lo * 10;
+    if (!(axis->hi > 2 * axis->lo))
+        axis->hi = 4 * axis->lo;
     add_log_ticks(axis, false);
     if (axis->tick_count < 3)
         add_log_ticks(axis, true);
@@ -107,16 +112,19 @@ static double put_power(gf_canvas *canvas, bool draw, double x, double y, double
 static double put_number(gf_canvas *canvas, bool draw, const gf_axis *axis, double value, double x,
                          double y, double share) {
     char text[48] = "";
-    if (axis->log) {
+    if (axis->log && axis->lo >= 0.01 && axis->hi <= 1000) {
+        snprintf(text, sizeof text, "%g", value);
+    } else if (axis->log) {
         const double power = floor(log10(value) + 1e-6);
         const double factor = value / pow(10, power);
         if (factor > 1.5)
             snprintf(text, sizeof text, "%.0f\u00b7", factor);
         return put_power(canvas, draw, x, y, share, text, (int)power);
+    } else {
+        const double shown = value / pow(10, axis->power);
+        snprintf(text, sizeof text, axis->decimals < 0 ? "%s%.*g" : "%s%.*f",
+                 shown < 0 ? MINUS : "", axis->decimals < 0 ? 17 : axis->decimals, fabs(shown));
     }
-    const double shown = value / pow(10, axis->power);
-    snprintf(text, sizeof text, axis->decimals < 0 ? "%s%.*g" : "%s%.*f", shown < 0 ? MINUS : "",
-             axis->decimals < 0 ? 17 : axis->decimals, fabs(shown));
     if (draw)
         gf_canvas_text(canvas, x, y, NUMBER_SIZE, share, false, text);
     return gf_canvas_text_width(canvas, NUMBER_SIZE, text);

@@ -20,7 +20,7 @@ typedef struct gf_axis {
 /* From lo to hi, about `wanted` ticks in steps of 1, 2 or 5; whole: only at whole numbers; grow: to
  * the next ticks on both ends. */
 void gf_axis_linear(gf_axis *axis, double lo, double hi, int wanted, bool whole, bool grow);
-/* Holds [lo, hi], which is above zero. below: some room under the lowest. */
+/* Holds [lo, hi], which is above zero. below: with room under the lowest. */
 void gf_axis_log(gf_axis *axis, double lo, double hi, bool below);
 /* Where a value lies on the page. */
 double gf_axis_at(const gf_axis *axis, double value);

@@ -1,15 +1,12 @@
 /* What stands for plots where cairo's header was not there when gpufilter was built. */
 #include "plot.h"
 
-gf_status gf_cli_plot_open(const char *path, bool log, bool force, gf_cli_plot **plot,
-                           gf_error *error) {
-    (void)log;
-    (void)force;
+gf_status gf_cli_plot_open(const gf_settings *options, gf_cli_plot **plot, gf_error *error) {
+    (void)options;
     *plot = NULL;
     return gf_cli_fail(error, GF_FAILED,
-                       "%s: this gpufilter was built without cairo and draws no plots; install "
-                       "the package libcairo2-dev and build it again",
-                       path);
+                       "--plot: this gpufilter was built without cairo and draws no plots; install "
+                       "the package libcairo2-dev and build it again");
 }
 
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {

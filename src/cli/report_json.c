@@ -6,6 +6,30 @@
 
 #define SCHEMA_VERSION 1 /* grows when a member goes or changes its meaning */
 
+static void print_range(FILE *file, const char *name, const gf_settings *settings) {
+    gf_value lo = {.type = GF_VALUE_DOUBLE}, hi = lo;
+    gf_settings_range(settings, name, &lo.real, &hi.real);
+    putc('[', file);
+    gf_json_value(file, &lo);
+    fputs(", ", file);
+    gf_json_value(file, &hi);
+    putc(']', file);
+}
+
+static void print_list(FILE *file, const gf_param *param, const gf_settings *settings) {
+    const uint64_t chosen = gf_settings_list(settings, param->name);
+    const char *gap = "";
+    putc('[', file);
+    for (size_t i = 0; param->choices[i]; i++) {
+        if (!(chosen >> i & 1))
+            continue;
+        fputs(gap, file);
+        gf_json_text(file, param->choices[i]);
+        gap = ", ";
+    }
+    putc(']', file);
+}
+
 static void print_setting(FILE *file, const gf_param *param, const gf_settings *settings) {
     const char *text = gf_settings_text(settings, param->name);
     if (param->type == GF_PARAM_FLAG)
@@ -20,6 +44,10 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
     else if (param->type == GF_PARAM_SIZE)
         gf_json_value(file, &(gf_value){.type = GF_VALUE_UINT,
                                         .low = gf_settings_size(settings, param->name)});
+    else if (param->type == GF_PARAM_RANGE)
+        print_range(file, param->name, settings);
+    else if (param->type == GF_PARAM_LIST)
+        print_list(file, param, settings);
     else
         gf_json_text(file, text);
 }

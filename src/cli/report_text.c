@@ -194,9 +194,10 @@ static void print_bars(FILE *file, const gf_result *result, size_t index) {
 void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
     gf_cli_format_text(&run->report->in, format, sizeof format);
-    for (uint32_t i = 0; i < run->info->inputs; i++)
-        fprintf(file, "%s%s", i ? ", " : "",
-                strcmp(run->inputs[i], "-") == 0 ? "standard input" : run->inputs[i]);
+    for (uint32_t i = 0; i < run->info->inputs; i++) {
+        fputs(i ? ", " : "", file);
+        gf_cli_print_name(file, run->inputs[i], "standard input");
+    }
     fprintf(file, ": %s, by %s\n", format, run->report->backend);
     for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
         const gf_table *table = gf_result_table(run->result, t);

@@ -39,8 +39,11 @@ static void print_text(const gf_verify *verify, const gf_error *missing) {
     if (verify->failures)
         printf("verify: %" PRIu64 " run%s failed\n", verify->failures,
                verify->failures == 1 ? "" : "s");
-    printf("verify: %" PRIu64 " samples compared, %" PRIu64 " differences\n", verify->samples,
+    printf("verify: %" PRIu64 " samples compared, %" PRIu64 " differences", verify->samples,
            verify->differences);
+    if (verify->unread_count)
+        printf(", %zu file%s not read", verify->unread_count, verify->unread_count == 1 ? "" : "s");
+    putchar('\n');
 }
 
 static void print_count(const char *name, uint64_t count) {
@@ -74,7 +77,12 @@ static void print_json(const gf_verify *verify, const gf_error *missing) {
         gf_json_text(stdout, missing->message);
     else
         printf("null");
-    printf(", \"findings\": [");
+    printf(", \"unread\": [");
+    for (size_t i = 0; i < verify->unread_count; i++) {
+        printf("%s", i ? ", " : "");
+        gf_json_text(stdout, verify->unread[i]);
+    }
+    printf("], \"findings\": [");
     const char *gap = "";
     for (size_t i = 0; i < verify->track_count; i++)
         for (size_t f = 0; f < verify->tracks[i].finding_count; f++) {
@@ -106,14 +114,14 @@ static void check_all_ran(gf_verify *verify) {
         }
 }
 
-/* A file that cannot be read does not stop the others: it is told, and *unread set. */
+/* A file that cannot be read does not stop the others: it is told, now and in the end. */
 static gf_status verify_file(gf_verify *verify, const char *path, const gf_file_options *options,
-                             bool *unread, gf_error *error) {
+                             gf_error *error) {
     gf_error refused;
     gf_verify_file file = {.name = strcmp(path, "-") == 0 ? "standard input" : path};
     if (gf_load_file(path, options, &file.format, &file.pixels, &refused)) {
         gf_command_complain(&refused);
-        *unread = true;
+        verify->unread[verify->unread_count++] = path;
         return GF_OK;
     }
     const gf_status status = gf_verify_run(verify, &file, error);
@@ -131,10 +139,14 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
     const gf_file_options options = gf_command_file_options(line);
     const bool json = gf_settings_flag(line->filter, "json");
     gf_error missing = {0};
-    bool unread = false;
     gf_verify *verify = calloc(1, sizeof *verify);
-    if (!verify)
+    const char **unread = calloc(line->operand_count + 1, sizeof *unread);
+    if (!verify || !unread) {
+        free(verify);
+        free(unread);
         return gf_cli_fail(error, GF_FAILED, "verify: out of memory");
+    }
+    verify->unread = unread;
     verify->seed = (uint64_t)gf_settings_int(line->filter, "seed");
     verify->goal = gf_settings_size(line->filter, "samples");
     verify->max_memory = options.max_memory;
@@ -144,16 +156,18 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
     gf_status status =
         gf_verify_open(verify, gf_settings_text(line->filter, "backend"), &missing, error);
     for (size_t i = 0; i < line->operand_count && !status; i++)
-        status = verify_file(verify, line->operands[i], &options, &unread, error);
+        status = verify_file(verify, line->operands[i], &options, error);
     if (!status)
         status = gf_verify_run(verify, NULL, error);
     if (!status) {
         check_all_ran(verify);
         (json ? print_json : print_text)(verify, &missing);
-        status = verify->differences || verify->failures || unread ? GF_FAILED : GF_OK;
+        status =
+            verify->differences || verify->failures || verify->unread_count ? GF_FAILED : GF_OK;
     }
     gf_verify_close(verify);
     free(verify);
+    free(unread);
     return status;
 }
 
@@ -187,7 +201,7 @@ static const gf_param params[] = {
 };
 
 static const char *const shared[] = {"device",    "threads", "max-memory", "max-pixels",
-                                     "max-chunk", "help",    NULL};
+                                     "max-chunk", "help",    "version",    NULL};
 
 const gf_command gf_verify_command = {
     .info = {.name = "verify",

@@ -117,6 +117,8 @@ typedef struct gf_verify {
     const gf_verify_file *file; /* that the jobs are about; NULL: generated images */
     size_t file_track, file_case;
     uint64_t samples, differences, failures;
+    const char **unread; /* files that could not be */
+    size_t unread_count;
     gf_error broken; /* why a worker could not start */
 } gf_verify;
 

@@ -42,6 +42,7 @@ static gf_status start(gf_engine *engine, int which, gf_error *error) {
 
 gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_error *error) {
     gf_engine *engine = calloc(1, sizeof *engine);
+    *out = NULL;
     if (!engine)
         return gf_fail_memory(error, "engine", sizeof *engine, "the engine");
     if (options)

@@ -39,6 +39,7 @@ void gf_input_close(gf_input *input);
  * pipes that exist already, and standard output, are written directly. */
 typedef struct gf_output gf_output;
 
+/* GF_USAGE for what another output of this process is writing. */
 gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error);
 /* The path, or "standard output". */
 const char *gf_output_name(const gf_output *output);
@@ -47,9 +48,11 @@ bool gf_output_seekable(const gf_output *output);
 gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error);
 gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
                              gf_error *error);
-/* Flushes, closes and renames. */
-gf_status gf_output_commit(gf_output *output, gf_error *error);
-/* Frees; removes the temporary file unless it was committed. */
+/* Flushes and closes: all that can fail before the file has its name. */
+gf_status gf_output_prepare(gf_output *output, gf_error *error);
+/* After prepare: renames. */
+gf_status gf_output_place(gf_output *output, gf_error *error);
+/* Frees; removes the temporary file unless it was put in place. */
 void gf_output_close(gf_output *output);
 
 #endif

@@ -83,10 +83,12 @@ typedef struct gf_sink_ops {
     /* Takes the next `rows` rows. Never called past the last row. */
     gf_status (*write)(gf_sink *sink, const void *src, size_t stride, uint64_t rows,
                        gf_error *error);
-    /* After the last row: writes what follows the pixels and puts the output in place. metadata is
-     * the source's, now complete (NULL for none). */
+    /* After the last row: writes what follows the pixels. All that can fail has then happened, but
+     * for the renaming. metadata is the source's, now complete (NULL for none). */
     gf_status (*finish)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
-    /* Frees the sink. Without a successful finish before it: removes what was written. */
+    /* After finish: puts the output in place. */
+    gf_status (*place)(gf_sink *sink, gf_error *error);
+    /* Frees the sink. Without a successful place before it: removes what was written. */
     void (*close)(gf_sink *sink);
 } gf_sink_ops;
 

@@ -32,9 +32,9 @@ gf_status gf_pfm_sink_check(const gf_format *format, const char *name, gf_error 
                        name, gf_type_name(format->type));
     }
     if (gf_has_alpha(format->channels)) {
-        return gf_fail(error, GF_FAILED,
-                       "%s: PFM holds no alpha channel and this image has one; drop it first",
-                       name);
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: PFM holds no alpha channel and the image to write has one; drop it first", name);
     }
     return GF_OK;
 }
@@ -65,7 +65,11 @@ static gf_status pfm_finish(gf_sink *base, const gf_metadata *metadata, gf_error
         size_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
         status = gf_output_write(sink->output, sink->bytes, bytes, error);
     }
-    return status == GF_OK ? gf_output_commit(sink->output, error) : status;
+    return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
+}
+
+static gf_status pfm_place(gf_sink *base, gf_error *error) {
+    return gf_output_place(((pfm_sink *)base)->output, error);
 }
 
 static void pfm_close(gf_sink *base) {
@@ -113,7 +117,7 @@ static gf_status start(pfm_sink *sink, const gf_sink_setup *setup, gf_error *err
 }
 
 gf_status gf_pfm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const gf_sink_ops ops = {pfm_write, pfm_finish, pfm_close};
+    static const gf_sink_ops ops = {pfm_write, pfm_finish, pfm_place, pfm_close};
     pfm_sink *sink = calloc(1, sizeof *sink);
 
     if (sink == NULL)

@@ -141,7 +141,11 @@ static gf_status png_finish(gf_sink *base, const gf_metadata *metadata, gf_error
     png_sink *sink = (png_sink *)base;
     gf_status status = write_end(sink, metadata, error);
 
-    return status == GF_OK ? gf_output_commit(sink->output, error) : status;
+    return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
+}
+
+static gf_status png_place(gf_sink *base, gf_error *error) {
+    return gf_output_place(((png_sink *)base)->output, error);
 }
 
 static void png_close(gf_sink *base) {
@@ -167,7 +171,7 @@ gf_status gf_png_sink_check(const gf_format *format, const char *name, gf_error 
 }
 
 gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const gf_sink_ops ops = {png_write, png_finish, png_close};
+    static const gf_sink_ops ops = {png_write, png_finish, png_place, png_close};
     const char *name = gf_output_name(setup->output);
     png_sink *sink = calloc(1, sizeof *sink);
     gf_status status;

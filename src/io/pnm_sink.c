@@ -30,9 +30,10 @@ static gf_status check(const gf_format *format, const char *name, const char *ki
                        kind);
     }
     if (gf_has_alpha(format->channels)) {
-        return gf_fail(error, GF_FAILED,
-                       "%s: %s holds no alpha channel and this image has one; write .png or .pam",
-                       name, kind);
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: %s holds no alpha channel and the image to write has one; write .png or .pam",
+            name, kind);
     }
     if (!grey && format->channels == 1) {
         return gf_fail(error, GF_FAILED,
@@ -89,7 +90,11 @@ static gf_status pnm_write(gf_sink *base, const void *src, size_t stride, uint64
 
 static gf_status pnm_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     (void)metadata;
-    return gf_output_commit(((pnm_sink *)base)->output, error);
+    return gf_output_prepare(((pnm_sink *)base)->output, error);
+}
+
+static gf_status pnm_place(gf_sink *base, gf_error *error) {
+    return gf_output_place(((pnm_sink *)base)->output, error);
 }
 
 static void pnm_close(gf_sink *base) {
@@ -102,7 +107,7 @@ static void pnm_close(gf_sink *base) {
 
 static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_sink **opened,
                            gf_error *error) {
-    static const gf_sink_ops ops = {pnm_write, pnm_finish, pnm_close};
+    static const gf_sink_ops ops = {pnm_write, pnm_finish, pnm_place, pnm_close};
     const char *name = gf_output_name(setup->output);
     pnm_sink *sink = calloc(1, sizeof *sink);
     gf_status status = GF_OK;

@@ -41,7 +41,7 @@ static char *npy_sample(char *to, const gf_sample_layout *layout, const gf_sampl
         to = put(to, &sample->bin, sizeof sample->bin);
     to = put(to, &sample->x, sizeof sample->x);
     to = put(to, &sample->y, sizeof sample->y);
-    *to++ = (char)sample->channel;
+    *to++ = (char)layout->indices[sample->channel];
     return put(to, sample->value, gf_type_bytes(layout->type));
 }
 

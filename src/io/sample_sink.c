@@ -173,7 +173,11 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
                                 : sink->kind->tail(sink->chunk, sink->count);
     if (status == GF_OK)
         status = gf_output_write(sink->output, sink->chunk, (size_t)(end - sink->chunk), error);
-    return status == GF_OK ? gf_output_commit(sink->output, error) : status;
+    return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
+}
+
+gf_status gf_sample_sink_place(gf_sample_sink *sink, gf_error *error) {
+    return gf_output_place(sink->output, error);
 }
 
 void gf_sample_sink_close(gf_sample_sink *sink) {

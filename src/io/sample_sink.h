@@ -4,12 +4,15 @@
 
 #include "image.h"
 
+#define GF_SAMPLE_LUMA 255
+
 /* What the samples are. */
 typedef struct gf_sample_layout {
     gf_type type;
     uint64_t width;    /* pixels a row of the image */
     uint32_t channels; /* measured in each pixel: position = (y * width + x) * channels + channel */
     const char *names[GF_MAX_CHANNELS]; /* of these channels; short constants */
+    uint8_t indices[GF_MAX_CHANNELS];   /* of these channels in a pixel; GF_SAMPLE_LUMA for luma */
     bool with_bin;                      /* samples of several bins: the bin is written, too */
 } gf_sample_layout;
 
@@ -28,9 +31,11 @@ gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *e
  * aligned. */
 gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_t *positions,
                                const void *values, uint64_t count, gf_error *error);
-/* Completes the file and puts it in place. */
+/* Completes the file. */
 gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error);
-/* Frees; removes what was written unless it was finished. */
+/* After finish: puts the file in place. */
+gf_status gf_sample_sink_place(gf_sample_sink *sink, gf_error *error);
+/* Frees; removes what was written unless it is in place. */
 void gf_sample_sink_close(gf_sample_sink *sink);
 
 #endif

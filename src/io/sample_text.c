@@ -99,8 +99,10 @@ static char *json_uint(char *to, uint64_t x) {
     return to;
 }
 
-/* JSON has no infinities. */
+/* JSON has no infinities, and -0 is an integer to many readers: one without a sign. */
 static char *json_float(char *to, float x) {
+    if (x == 0 && signbit(x))
+        return stpcpy(to, "-0.0");
     return put_float(to, x, !isfinite(x));
 }
 

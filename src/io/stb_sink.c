@@ -57,8 +57,9 @@ static gf_status check_size(const gf_format *format, const char *name, const cha
 
 static gf_status fail_alpha(const char *name, const char *kind, const char *instead,
                             gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: %s holds no alpha channel and this image has one; %s",
-                   name, kind, instead);
+    return gf_fail(error, GF_FAILED,
+                   "%s: %s holds no alpha channel and the image to write has one; %s", name, kind,
+                   instead);
 }
 
 gf_status gf_jpg_sink_check(const gf_format *format, const char *name, gf_error *error) {
@@ -152,7 +153,11 @@ static gf_status stb_finish(gf_sink *base, const gf_metadata *metadata, gf_error
         return gf_fail(error, GF_FAILED, "%s: cannot encode the image; write .png",
                        gf_output_name(sink->output));
     }
-    return gf_output_commit(sink->output, error);
+    return gf_output_prepare(sink->output, error);
+}
+
+static gf_status stb_place(gf_sink *base, gf_error *error) {
+    return gf_output_place(((stb_sink *)base)->output, error);
 }
 
 static void stb_close(gf_sink *base) {
@@ -182,7 +187,7 @@ static gf_status hold(stb_sink *sink, uint64_t max_memory, gf_error *error) {
 
 static gf_status open_sink(const gf_sink_setup *setup, gf_stb_kind kind, gf_sink **opened,
                            gf_error *error) {
-    static const gf_sink_ops ops = {stb_write, stb_finish, stb_close};
+    static const gf_sink_ops ops = {stb_write, stb_finish, stb_place, stb_close};
     stb_sink *sink = calloc(1, sizeof *sink);
 
     if (sink == NULL)

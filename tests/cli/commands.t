@@ -35,13 +35,39 @@ $ gpufilter verify --samples 1 --backend cpu | tail -n 1 | sed -E 's/[0-9]{6,}/#
 > verify: # samples compared, 0 differences
 $ gpufilter verify --samples 1 --backend cpu --json samples/ramp.pfm | grep -oE '"findings".*' | sed -E 's/"samples": [0-9]+/"samples": #/'
 > "findings": [], "failed_runs": 0, "samples": #, "differences": 0}
-$ gpufilter verify --samples 1 absent.png 2>&1 >/dev/null | tail -n 1
-> gpufilter: absent.png: cannot open: No such file or directory
+$ gpufilter verify --samples 1 --backend cpu absent.png | tail -n 1 | sed -E 's/[0-9]{6,}/#/'; exit ${PIPESTATUS[0]}
+> verify: # samples compared, 0 differences, 1 file not read
+! gpufilter: absent.png: cannot open: No such file or directory
+[1]
+$ gpufilter verify --samples 1 --backend cpu --json absent.png samples/ramp.pfm nor.png 2>/dev/null | grep -oE '"unread".*' | sed -E 's/"samples": [0-9]+/"samples": #/'; exit ${PIPESTATUS[0]}
+> "unread": ["absent.png", "nor.png"], "findings": [], "failed_runs": 0, "samples": #, "differences": 0}
+[1]
+$ gpufilter verify --help | sed -n '/--seed N/,/default/p'
+>   -s, --seed N            which images are made; the same seed makes the same
+>                           ones (0 to 999999999999; default 1)
+$ gpufilter verify --seed -1
+! gpufilter: --seed '-1': must be an integer from 0 to 999999999999
+[2]
 $ CUDA_VISIBLE_DEVICES= gpufilter verify --samples 1 --backend cuda 2>&1 | sed -E 's/(cuda: ).*/\1#/'; exit ${PIPESTATUS[0]}
 > gpufilter: cuda: #
 [3]
 $ gpufilter verify --samples none
 ! gpufilter: --samples 'none': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+[2]
+# Every command tells its version, and a filter tells the same one.
+$ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | uniq | sed 's/ with CUDA//'
+> gpufilter 0.1.0
+# Names reach a terminal without newlines and escape sequences; JSON has them as they are.
+$ printf 'P5\n2 1\n255\n\1\2' >$'a\e[31m\nb.pgm'; for command in info "hist -n 1" "axis-sum --csv -v"; do gpufilter $command $'a\e[31m\nb.pgm' 2>&1 | grep -o '^.*b.pgm: [A-Z0-9]*'; done
+> a?[31m?b.pgm: PGM
+> a?[31m?b.pgm: 2
+> a?[31m?b.pgm: 2
+$ gpufilter dot $'a\e[31m\nb.pgm' $'a\e[31m\nb.pgm' | head -n 1; gpufilter info --json $'a\e[31m\nb.pgm' | grep -o '"file": "[^"]*"'
+> a?[31m?b.pgm, a?[31m?b.pgm: 2x1 grey u8, by cpu
+> "file": "a\u001b[31m\u000ab.pgm"
+# What contradicts itself.
+$ gpufilter hist -q -v -n 1 samples/page.png
+! gpufilter: --quiet: not together with --verbose
 [2]
 # Numbers have a point whatever the locale.
 $ LC_ALL=de_DE.UTF-8 gpufilter axis-sum --csv samples/ramp.pfm

@@ -127,10 +127,10 @@ $ gpufilter smooth samples/gradient16.png out.jpg
 ! gpufilter: out.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam
 [1]
 $ gpufilter smooth samples/cutout.png out.jpg
-! gpufilter: out.jpg: JPEG holds no alpha channel and this image has one; write .png or .pam
+! gpufilter: out.jpg: JPEG holds no alpha channel and the image to write has one; write .png or .pam
 [1]
 $ gpufilter smooth samples/cutout.png out.ppm
-! gpufilter: out.ppm: PPM holds no alpha channel and this image has one; write .png or .pam
+! gpufilter: out.ppm: PPM holds no alpha channel and the image to write has one; write .png or .pam
 [1]
 $ gpufilter smooth samples/ramp.pfm out.png
 ! gpufilter: out.png: PNG holds no f32 samples and this image has them; write .pfm

@@ -25,8 +25,8 @@ $ gpufilter
 >   gpufilter FILTER --help        what a filter or a command does, its options
 >   gpufilter smooth in.png out.png
 > 
-> Exit codes: 0 good, 1 a file failed or images differ, 2 usage, 3 no such
-> backend or device, 128 + n on signal n.
+> Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare
+> could not compare), 3 no such backend or device, 128 + n on signal n.
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
 > smooth: enhance, blur and smooth an image along its rows or columns.
@@ -67,8 +67,9 @@ $ gpufilter help smooth
 >                           portable, avx2, avx512; default auto)
 >       --band-rows N       rows that travel together; 0: chosen from their size
 >                           (golden takes all) (0 to 2147483647; default 0)
->       --format FORMAT     format of the output, instead of what its name says
->                           (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga, hdr)
+>       --format FORMAT     format of the image written, instead of what its name
+>                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
+>                           hdr)
 >   -c, --compression LEVEL PNG: zlib level, from stored to slowest (0 to 9;
 >                           default 1)
 >       --strip             leave the input's metadata out of the output
@@ -81,14 +82,13 @@ $ gpufilter help smooth
 >                           16M)
 >       --json              print one line of JSON: what was done, and what was
 >                           measured
->       --csv               print what was measured as a CSV table
->   -q, --quiet             say nothing but errors
+>   -q, --quiet             print nothing for people but errors
 >   -v, --verbose           say what was done, by which backend, and where the
 >                           time went
 >   -h, --help              print this help
 >   -V, --version           print the version
 > 
-> A file named - is standard input or output (--format says which kind goes out).
+> A file named - is standard input or output.
 > 
 > Examples:
 >   gpufilter smooth in.png out.png

@@ -94,6 +94,15 @@ $ gpufilter hist --bins 8 --extract 3 --out - samples/scene.png 2>text | cmp - v
 >   values: 127 118 126 127 123 125 126 127 125 116 ...
 $ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png | cmp - v.csv
 $ cat samples/scene.png | gpufilter hist -q --bins 8 --extract 3 --out - - | cmp - v.csv
+# In a format of one's own choice, whatever the name; .npy to a pipe, too.
+$ gpufilter hist -q --bins 8 --extract 3 --out - --sample-format npy samples/scene.png | cat | cmp - v.npy
+$ gpufilter hist -q --bins 8 --extract 7 --out v.dat --sample-format json samples/page.png; cmp v.dat v.json
+$ gpufilter hist -q --bins 8 --extract 7 --out - --sample-format text samples/page.png
+! gpufilter: --sample-format 'text': must be csv, npy or json
+[2]
+# What is told beside the data names the input.
+$ gpufilter hist -q --bins 8 --extract 3 --out - - <samples/scene.png 2>&1 | cmp - v.csv; gpufilter hist -v --bins 8 - <samples/scene.png 2>&1 >/dev/null | head -n 1 | cut -d ' ' -f 1-6
+> standard input: 768x512 RGB u8 by
 # The mask holds the bin's pixels; the rest is transparent.
 $ gpufilter hist -q --bins 8 --extract 3 --mask mask.pam samples/scene.png; head -n 7 mask.pam | strings; gpufilter hist --csv --channel a --bins 2 mask.pam
 > WIDTH 768
@@ -153,7 +162,7 @@ $ gpufilter hist --bins 8 --extract 3 --json --out - samples/scene.png
 ! gpufilter: --json: standard output takes the data already; give that a file name
 [2]
 $ gpufilter hist --bins 8 --extract 3 --mask - --out - samples/scene.png
-! gpufilter: hist: standard output can hold only one of the outputs
+! gpufilter: standard output: is written already by another option; name another file
 [2]
 $ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
 ! gpufilter: v.txt: cannot tell the format of samples from this name; use the ending .csv, .npy or .json
@@ -161,13 +170,64 @@ $ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
 $ gpufilter hist samples/scene.png samples/page.png
 ! gpufilter: hist: takes IN, got 2 files; see 'gpufilter hist --help'
 [2]
-$ gpufilter hist --plot p.gif samples/scene.png
-! gpufilter: --plot 'p.gif': must name a .png or .svg file
+$ gpufilter hist --plot - --json samples/scene.png
+! gpufilter: --json: standard output takes the data already; give that a file name
 [2]
+$ gpufilter hist --plot - --out - --extract 3 samples/scene.png
+! gpufilter: --plot: standard output takes the data already; give that a file name
+[2]
+# Options are about something: where that was not asked for they are refused, and filters that never have it
+# do not have them.
+$ for option in --log "--plot-format svg" "--sample-format npy" "--format png" "--compression 9" --strip; do gpufilter hist $option samples/scene.png; done
+! gpufilter: --log: is for --plot
+! gpufilter: --plot-format: is for --plot
+! gpufilter: --sample-format: is for --out
+! gpufilter: --format: is for --mask
+! gpufilter: --compression: is for --mask
+! gpufilter: --strip: is for --mask
+[2]
+$ for option in --plot=p.png --log --plot-format=svg --sample-format=npy --format=png --compression=9 --strip --force; do gpufilter dot $option samples/page.png samples/page.png; done
+! gpufilter: --plot=p.png: no such option; see 'gpufilter dot --help'
+! gpufilter: --log: no such option; see 'gpufilter dot --help'
+! gpufilter: --plot-format=svg: no such option; see 'gpufilter dot --help'
+! gpufilter: --sample-format=npy: no such option; see 'gpufilter dot --help'
+! gpufilter: --format=png: no such option; see 'gpufilter dot --help'
+! gpufilter: --compression=9: no such option; see 'gpufilter dot --help'
+! gpufilter: --strip: no such option; see 'gpufilter dot --help'
+! gpufilter: --force: no such option; see 'gpufilter dot --help'
+[2]
+$ for option in --sample-format=npy --format=png --compression=9 --strip; do gpufilter axis-sum $option samples/page.png; done
+! gpufilter: --sample-format=npy: no such option; see 'gpufilter axis-sum --help'
+! gpufilter: --format=png: no such option; see 'gpufilter axis-sum --help'
+! gpufilter: --compression=9: no such option; see 'gpufilter axis-sum --help'
+! gpufilter: --strip: no such option; see 'gpufilter axis-sum --help'
+[2]
+$ for option in --plot=p.png --sample-format=npy --csv; do gpufilter smooth $option samples/page.png p.png; done
+! gpufilter: --plot=p.png: no such option; see 'gpufilter smooth --help'
+! gpufilter: --sample-format=npy: no such option; see 'gpufilter smooth --help'
+! gpufilter: --csv: no such option; see 'gpufilter smooth --help'
+[2]
+$ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufilter $command --help | sed '1,/^Common options/d; /^Examples/,$d' | grep -oE -e '--(plot|plot-format|sample-format|format|compression) [A-Z]|--(log|strip|force|csv) ' | sed 's/ .*//'); done
+> axis-sum: --plot --plot-format --log --force --csv
+> hist: --plot --plot-format --log --sample-format --format --compression --strip --force --csv
+> dot: --csv
+> compare: --format --compression --strip --force --csv
+> normalize: --format --compression --strip --force
 # What is there stays there, and a failed run leaves nothing.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png
 ! gpufilter: v.csv: exists already; use --force to replace it
 [1]
+$ gpufilter hist -q --bins 8 --extract 3 --mask s.csv --out s.csv --format png samples/scene.png
+! gpufilter: s.csv: is written already by another option; name another file
+[2]
+$ gpufilter hist -q --bins 8 --extract 3 --mask ./s.csv --out ../here/s.csv --format png --force samples/scene.png
+! gpufilter: ../here/s.csv: is written already by another option; name another file
+[2]
+$ gpufilter hist -q --bins 8 --extract 3 --mask ./v.csv --out v.csv --format png --force samples/scene.png
+! gpufilter: v.csv: is written already by another option; name another file
+[2]
+$ head -n 1 v.csv
+> x,y,channel,value
 $ gpufilter hist -q --bins 8 --extract 3 --mask mask.png --out new.csv samples/scene.png; ls new.csv
 ! gpufilter: mask.png: exists already; use --force to replace it
 ! ls: cannot access 'new.csv': No such file or directory
@@ -179,7 +239,7 @@ $ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [1]
 $ gpufilter hist --bins 8 --extract all --max-memory 2M --out m3.csv samples/scene.png
-! gpufilter: samples/scene.png: extracted samples of several bins, and .npy to a pipe, are held until the end, and need more than 2097080 bytes; raise --max-memory, or extract one bin into a file
+! gpufilter: samples/scene.png: extracted samples of several bins, and .npy to a pipe, are held until the end, and need more than 1048540 bytes; raise --max-memory, or extract one bin into a file
 [1]
 $ gpufilter hist --per-row --bins 65536 --max-memory 100M samples/scene.png
 ! gpufilter: samples/scene.png: 268963848 bytes for the result are over the limit of 104857600; raise it with --max-memory
@@ -187,5 +247,5 @@ $ gpufilter hist --per-row --bins 65536 --max-memory 100M samples/scene.png
 $ gpufilter hist samples/scene.png >/dev/full
 ! gpufilter: standard output: No space left on device
 [1]
-$ ls -A | grep -E 'tmp|m3|new'
+$ ls -A | grep -E 'tmp|m3|new|s.csv|p.png'
 [1]

@@ -84,6 +84,10 @@ $ gpufilter compare -q samples/scene.png s.png
 [1]
 $ gpufilter compare --json samples/scene.png s.png | sed -E 's/.*"parameters"/"parameters"/'
 > "parameters": {"diff": null}, "passed": false, "result": {"comparison": {"samples": 1179648, "differing": 1113212, "largest": 171, "x": 0, "y": 0, "channel": "r", "first": 132, "second": 130}}}
+$ for last in 0 200; do printf "Pf\\n1 1\\n-1\\n\\0\\0\\0\\$last" >zero$last.pfm; done; gpufilter compare --json zero200.pfm zero0.pfm | grep -o '"x".*'
+> "x": 0, "y": 0, "channel": "grey", "first": -0.0, "second": 0}}}
+$ gpufilter hist --json --bins 1 --range -0.0,2 zero200.pfm | sed -E 's/.*"parameters"/"parameters"/'
+> "parameters": {"bins": 1, "range": [-0.0, 2], "channel": null, "per-row": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0], "from": [0], "to": [2], "grey": [1]}, "totals": {"channel": ["grey"], "samples": [1], "nan": [0]}}}
 $ gpufilter compare --csv samples/scene.png s.png
 > samples,differing,largest,x,y,channel,first,second
 > 1179648,1113212,171,0,0,r,132,130
@@ -127,9 +131,9 @@ $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | 
 $ for options in "-b golden" "-j 1" "--band-rows 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
 # Image filters tell what they did as JSON, too.
 $ gpufilter smooth --json -k --radius 3 samples/page.png p.png | sed -E 's/"seconds": [0-9.]+/"seconds": #/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "seconds": #, "parameters": {"gain": null, "radius": 3, "weight": 0.6, "stages": "enhance,blur,smooth", "axis": "x", "tile": 0, "keep-brightness": true}}
+> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "seconds": #, "parameters": {"gain": null, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
 $ gpufilter smooth --csv samples/page.png q.png
-! gpufilter: --csv: smooth measures nothing; use --json
+! gpufilter: --csv: no such option; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth --json samples/page.png - | head -c 4
 ! gpufilter: --json: standard output takes the data already; give that a file name

@@ -1,0 +1,224 @@
+/* The options that filters share: a table, and which of them mean something to which filter. */
+#include <string.h>
+
+#include "cli.h"
+
+/* What an option is about. It is offered to filters that have that, and refused where that was not
+ * asked for. */
+typedef enum gf_about {
+    ABOUT_ANY,
+    ABOUT_IMAGE,    /* an image that goes out: the result, or one drawn beside it */
+    ABOUT_SAMPLES,  /* a file of samples */
+    ABOUT_OUTPUT,   /* any file that goes out */
+    ABOUT_MEASURES, /* a result that is no image */
+    ABOUT_CHART,    /* a result that can be drawn */
+    ABOUT_PLOT      /* the drawing of it */
+} gf_about;
+
+static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
+static const char *const plot_formats[] = {"png", "svg", NULL};
+
+/* Choices without a list here are the library's to name: gf_cli_common fills them in. */
+static const struct gf_common {
+    gf_about about;
+    gf_param param;
+} table[] = {
+    {ABOUT_CHART,
+     {.name = "plot",
+      .type = GF_PARAM_TEXT,
+      .metavar = "FILE",
+      .help = "draw what was measured into a .png or .svg file"}},
+    {ABOUT_PLOT,
+     {.name = "plot-format",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "FORMAT",
+      .help = "format of the plot, instead of what its name says",
+      .choices = plot_formats}},
+    {ABOUT_PLOT,
+     {.name = "log",
+      .type = GF_PARAM_FLAG,
+      .help = "--plot: logarithmic y axis; what is not above zero is left out"}},
+    {ABOUT_SAMPLES,
+     {.name = "sample-format",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "FORMAT",
+      .help = "format of extracted samples, instead of what their file's name says",
+      .choices = sample_formats}},
+    {ABOUT_ANY,
+     {.name = "backend",
+      .letter = 'b',
+      .type = GF_PARAM_CHOICE,
+      .metavar = "NAME",
+      .help = "who computes: the one expected to finish first, or a named one",
+      .fallback = "auto"}},
+    {ABOUT_ANY,
+     {.name = "device",
+      .letter = 'd',
+      .type = GF_PARAM_TEXT,
+      .metavar = "LIST",
+      .help = "CUDA devices that share the work, and so the cuda backend: 0, 0,2 or all"}},
+    {ABOUT_ANY,
+     {.name = "threads",
+      .letter = 'j',
+      .type = GF_PARAM_INT,
+      .metavar = "N",
+      .help = "CPU threads that compute; 0: one a core",
+      .fallback = "0",
+      .min = 0,
+      .max = 1024}},
+    {ABOUT_ANY,
+     {.name = "simd",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "LEVEL",
+      .help = "vector instructions of the cpu backend",
+      .fallback = "auto"}},
+    {ABOUT_ANY,
+     {.name = "band-rows",
+      .type = GF_PARAM_INT,
+      .metavar = "N",
+      .help = "rows that travel together; 0: chosen from their size (golden takes all)",
+      .fallback = "0",
+      .min = 0,
+      .max = 2147483647}},
+    {ABOUT_IMAGE,
+     {.name = "format",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "FORMAT",
+      .help = "format of the image written, instead of what its name says"}},
+    {ABOUT_IMAGE,
+     {.name = "compression",
+      .letter = 'c',
+      .type = GF_PARAM_INT,
+      .metavar = "LEVEL",
+      .help = "PNG: zlib level, from stored to slowest",
+      .fallback = "1",
+      .min = 0,
+      .max = 9}},
+    {ABOUT_IMAGE,
+     {.name = "strip",
+      .type = GF_PARAM_FLAG,
+      .help = "leave the input's metadata out of the output"}},
+    {ABOUT_OUTPUT,
+     {.name = "force",
+      .letter = 'f',
+      .type = GF_PARAM_FLAG,
+      .help = "replace an existing output; allow an image to a terminal"}},
+    {ABOUT_ANY,
+     {.name = "max-memory",
+      .type = GF_PARAM_SIZE,
+      .metavar = "SIZE",
+      .help = "most memory for the bands of an image, and for one that must be held whole",
+      .fallback = "4G",
+      .min = 1,
+      .max = 1e18}},
+    {ABOUT_ANY,
+     {.name = "max-pixels",
+      .type = GF_PARAM_SIZE,
+      .metavar = "N",
+      .help = "most pixels an input may have",
+      .fallback = "64G",
+      .min = 1,
+      .max = 1e18}},
+    {ABOUT_ANY,
+     {.name = "max-chunk",
+      .type = GF_PARAM_SIZE,
+      .metavar = "SIZE",
+      .help = "most bytes of one metadata chunk of an input",
+      .fallback = "16M",
+      .min = 1024,
+      .max = 2147483647}},
+    {ABOUT_ANY,
+     {.name = "json",
+      .type = GF_PARAM_FLAG,
+      .help = "print one line of JSON: what was done, and what was measured"}},
+    {ABOUT_MEASURES,
+     {.name = "csv", .type = GF_PARAM_FLAG, .help = "print what was measured as a CSV table"}},
+    {ABOUT_ANY,
+     {.name = "quiet",
+      .letter = 'q',
+      .type = GF_PARAM_FLAG,
+      .help = "print nothing for people but errors"}},
+    {ABOUT_ANY,
+     {.name = "verbose",
+      .letter = 'v',
+      .type = GF_PARAM_FLAG,
+      .help = "say what was done, by which backend, and where the time went"}},
+    {ABOUT_ANY, {.name = "help", .letter = 'h', .type = GF_PARAM_FLAG, .help = "print this help"}},
+    {ABOUT_ANY,
+     {.name = "version", .letter = 'V', .type = GF_PARAM_FLAG, .help = "print the version"}},
+};
+
+_Static_assert(sizeof table / sizeof table[0] <= GF_CLI_MAX_COMMON, "the callers' arrays");
+
+/* The filter's own parameter of a type; NULL if it has none. */
+static const gf_param *own(const gf_filter_info *info, gf_param_type type) {
+    for (size_t i = 0; i < info->param_count; i++)
+        if (info->params[i].type == type)
+            return &info->params[i];
+    return NULL;
+}
+
+static bool is_offered(const gf_filter_info *info, gf_about about) {
+    const bool image = info->makes_image || own(info, GF_PARAM_IMAGE);
+    const bool samples = own(info, GF_PARAM_SAMPLES);
+    switch (about) {
+    case ABOUT_IMAGE:
+        return image;
+    case ABOUT_SAMPLES:
+        return samples;
+    case ABOUT_OUTPUT:
+        return image || samples || info->has_chart;
+    case ABOUT_MEASURES:
+        return !info->makes_image;
+    case ABOUT_CHART:
+    case ABOUT_PLOT:
+        return info->has_chart;
+    case ABOUT_ANY:
+        break;
+    }
+    return true;
+}
+
+size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (!is_offered(info, table[i].about))
+            continue;
+        gf_param *param = &params[count++];
+        *param = table[i].param;
+        if (strcmp(param->name, "backend") == 0)
+            param->choices = gf_backend_names();
+        else if (strcmp(param->name, "simd") == 0)
+            param->choices = gf_simd_names();
+        else if (strcmp(param->name, "format") == 0)
+            param->choices = gf_output_formats();
+    }
+    return count;
+}
+
+/* The option that asks for what an option is about; NULL where it is there in any case. */
+static const char *needed(const gf_filter_info *info, gf_about about) {
+    if (about == ABOUT_IMAGE && !info->makes_image)
+        return own(info, GF_PARAM_IMAGE)->name;
+    if (about == ABOUT_SAMPLES)
+        return own(info, GF_PARAM_SAMPLES)->name;
+    return about == ABOUT_PLOT ? "plot" : NULL;
+}
+
+gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line,
+                              gf_error *error) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const char *name = table[i].param.name;
+        if (!gf_settings_given(line->common, name))
+            continue;
+        const char *other = needed(info, table[i].about);
+        const gf_settings *settings = table[i].about == ABOUT_PLOT ? line->common : line->filter;
+        if (other && !gf_settings_given(settings, other))
+            return gf_cli_fail(error, GF_USAGE, "--%s: is for --%s", name, other);
+    }
+    if (gf_settings_flag(line->common, "json") && gf_settings_flag(line->common, "csv"))
+        return gf_cli_fail(error, GF_USAGE, "--csv: not together with --json");
+    if (gf_settings_flag(line->common, "quiet") && gf_settings_flag(line->common, "verbose"))
+        return gf_cli_fail(error, GF_USAGE, "--quiet: not together with --verbose");
+    return GF_OK;
+}

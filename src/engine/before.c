@@ -1,0 +1,114 @@
+/* A filter that measures the whole image before it filters it. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/task.h"
+#include "error.h"
+#include "io/limits.h"
+#include "io/metadata.h"
+#include "plan.h"
+
+/* Runs the filter before this one over the task's source and lets the plan learn from it. */
+static gf_status measure_first(gf_task *task, gf_error *error) {
+    const gf_filter *before = task->filter->before;
+    gf_task first = *task;
+    /* A pair of sources cannot begin again. */
+    assert(task->filter->info.inputs == 1);
+    first.filter = before;
+    first.sink = NULL;
+    first.samples = NULL;
+    first.keep_samples = first.hold_samples = false;
+    first.plan = NULL;
+    first.data = NULL;
+    gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
+    gf_status status =
+        settings ? gf_plan_new(before, settings, &task->plan->in, &first.plan, error)
+                 : gf_fail_memory(error, before->info.name, before->info.param_count, "settings");
+    if (!status)
+        status = gf_task_stream(&first, error);
+    if (!status)
+        task->filter->learn(task->plan, first.plan, first.data);
+    if (first.data)
+        before->measure->close(first.data);
+    free(first.plan);
+    gf_settings_free(settings);
+    return status;
+}
+
+gf_status gf_measure_memory(gf_task *task, gf_error *error) {
+    gf_status status = measure_first(task, error);
+    gf_memory_source_rewind(task->source);
+    return status;
+}
+
+/* Another source takes the place of the task's. */
+static void exchange(gf_task *task, gf_source *source) {
+    task->source->ops->close(task->source);
+    task->source = source;
+    if (task->metadata)
+        task->metadata = &source->metadata;
+}
+
+/* The source's image in memory, as a source of its own that knows its metadata, too. */
+static gf_status hold(gf_task *task, gf_error *error) {
+    gf_source *source = task->source, *held = NULL;
+    const gf_format *format = &source->format;
+    const size_t row = gf_row_bytes(format);
+    const uint64_t bytes = format->height * row;
+    gf_status status = gf_check_memory(bytes, task->memory, task->name,
+                                       "an image that is read twice and comes from a pipe", error);
+    if (status)
+        return status;
+    unsigned char *pixels = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
+    if (!pixels)
+        return gf_fail_memory(error, task->name, bytes, "the image");
+    status = source->ops->read(source, pixels, row, format->height, error);
+    if (!status)
+        status = source->ops->finish(source, error);
+    if (!status)
+        status = gf_memory_source(format, pixels, row, &held, error);
+    if (status) {
+        free(pixels);
+        return status;
+    }
+    gf_memory_source_own(held, pixels, free);
+    held->metadata = source->metadata;
+    gf_metadata_init(&source->metadata);
+    exchange(task, held);
+    task->memory -= bytes;
+    return GF_OK;
+}
+
+gf_seen gf_see(const char *path) {
+    gf_seen seen = {.regular = false};
+    seen.regular =
+        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
+    return seen;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+gf_status gf_measure_file(gf_task *task, const char *path, const gf_seen *seen,
+                          const gf_limits *limits, gf_error *error) {
+    gf_status status;
+    if (!seen->regular) {
+        status = hold(task, error);
+        return status ? status : gf_measure_memory(task, error);
+    }
+    status = measure_first(task, error);
+    gf_source *again;
+    if (!status)
+        status = gf_source_open(path, limits, &again, error);
+    if (status)
+        return status;
+    exchange(task, again);
+    const gf_seen now = gf_see(path);
+    if (!now.regular || !same_file(&seen->info, &now.info) ||
+        !gf_format_equal(&again->format, &task->plan->in))
+        status = gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", task->name);
+    return status;
+}

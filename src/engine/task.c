@@ -1,0 +1,98 @@
+#include "engine/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "engine/stream.h"
+#include "error.h"
+#include "io/limits.h"
+
+gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, const char *name,
+                      gf_report *report) {
+    *report = (gf_report){0};
+    return (gf_task){.engine = engine,
+                     .filter = filter,
+                     .name = strcmp(name, "-") == 0 ? "standard input" : name,
+                     .memory = engine->options.max_memory,
+                     .report = report,
+                     .began = gf_now() - engine->start_seconds};
+}
+
+gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
+    if (!task->metadata || !task->metadata->damaged[0])
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: its %s chunk is damaged; get an intact copy, or leave metadata out with "
+                   "--strip",
+                   task->name, task->metadata->damaged);
+}
+
+/* Takes the result and half of what then remains for held samples out of the task's memory: the
+ * ring has the rest. */
+static gf_status open_measure(gf_task *task, gf_error *error) {
+    const gf_measure *measure = task->filter->measure;
+    if (!measure)
+        return GF_OK;
+    gf_status status =
+        gf_check_memory(task->plan->result_bytes, task->memory, task->name, "the result", error);
+    if (status)
+        return status;
+    task->memory -= task->plan->result_bytes;
+    const gf_keep keep = {.samples = task->samples,
+                          .all = task->keep_samples,
+                          .max_memory = task->hold_samples ? task->memory / 2 : 0,
+                          .name = task->name};
+    task->memory -= keep.max_memory;
+    return measure->open(task->plan, &keep, &task->data, error);
+}
+
+gf_status gf_task_stream(gf_task *task, gf_error *error) {
+    gf_engine *engine = task->engine;
+    gf_report *report = task->report;
+    gf_status status = open_measure(task, error);
+    if (status)
+        return status;
+    gf_stream_job job = {.name = task->name,
+                         .filter = task->filter,
+                         .plan = task->plan,
+                         .band_rows = engine->options.band_rows,
+                         .max_memory = task->memory,
+                         .data = task->data};
+    double codec = task->source->cost;
+    if (task->sink && task->sink->cost > codec)
+        codec = task->sink->cost;
+    status = gf_engine_choose(engine, task->plan, codec, &job.backend, &job.state, report->reason,
+                              sizeof report->reason, error);
+    if (status)
+        return status;
+    report->in = task->plan->in;
+    report->out = task->plan->out;
+    report->bands = 0;
+    gf_error own = {0};
+    status = gf_stream_run(&job, task->source, task->sink, report, &own);
+    if (status && report->bands == 0 &&
+        gf_engine_fall_back(engine, &job.backend, &job.state, report->reason, sizeof report->reason,
+                            &own))
+        status = gf_stream_run(&job, task->source, task->sink, report, &own);
+    if (status && error)
+        *error = own;
+    report->start_seconds += engine->start_seconds;
+    engine->start_seconds = 0;
+    snprintf(report->backend, sizeof report->backend, "%s", job.backend->name);
+    job.backend->describe(job.state, report->device, sizeof report->device);
+    return status;
+}
+
+void gf_task_end(gf_task *task) {
+    if (task->data)
+        task->filter->measure->close(task->data);
+    if (task->samples)
+        gf_sample_sink_close(task->samples);
+    if (task->sink)
+        task->sink->ops->close(task->sink);
+    if (task->source)
+        task->source->ops->close(task->source);
+    free(task->plan);
+}

@@ -1,0 +1,55 @@
+/* One image on its way: plan, source, backend, sink. */
+#ifndef GF_TASK_H
+#define GF_TASK_H
+
+#include <sys/stat.h>
+
+#include "engine/engine.h"
+#include "io/io.h"
+#include "io/sample_sink.h"
+
+typedef struct gf_task {
+    gf_engine *engine;
+    const gf_filter *filter;
+    const char *name; /* of the image, for messages */
+    gf_source *source;
+    gf_sink *sink;           /* NULL: no image is made */
+    gf_sample_sink *samples; /* NULL: no samples go into a file */
+    bool keep_samples;       /* in the result */
+    bool hold_samples;       /* until the last band, for the result or for their file */
+    uint64_t memory;         /* of the engine's max_memory, what nothing has taken yet */
+    gf_plan *plan;
+    void *data;                  /* of the filter's measure */
+    const gf_metadata *metadata; /* for the output; NULL for none */
+    gf_report *report;
+    double began;
+} gf_task;
+
+/* What was spent on starting the backend is this image's, if it is the first. */
+gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, const char *name,
+                      gf_report *report);
+/* A profile that is lost changes how the picture looks: that must not pass for success. */
+gf_status gf_task_check_metadata(const gf_task *task, gf_error *error);
+/* Chooses a backend and streams the image through it, into sink and measure. */
+gf_status gf_task_stream(gf_task *task, gf_error *error);
+void gf_task_end(gf_task *task);
+
+/* ---- a filter that measures first (before.c) ------------------------------------------------- */
+
+/* A file as it was before anything was read of it. */
+typedef struct gf_seen {
+    bool regular; /* it can be read again */
+    struct stat info;
+} gf_seen;
+
+gf_seen gf_see(const char *path);
+
+/* Runs the filter before this one over the task's source, from which the plan learns, and makes the
+ * source begin again: a file is read twice, as long as it is the one that was seen; what cannot be
+ * read twice is held. */
+gf_status gf_measure_file(gf_task *task, const char *path, const gf_seen *seen,
+                          const gf_limits *limits, gf_error *error);
+/* The same over a source in memory. */
+gf_status gf_measure_memory(gf_task *task, gf_error *error);
+
+#endif

@@ -1,0 +1,298 @@
+/* The library in the hands of callers who make mistakes: an error or a defined value, nothing else.
+ * And what outlives what. */
+#include "io_util.h"
+
+#include "testing.h"
+
+static const gf_format grey = {.width = 8, .height = 4, .channels = 1, .type = GF_U8};
+static const unsigned char pixels[32] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3};
+static const gf_pixels in[2] = {{pixels, 8}, {pixels, 8}};
+
+static gf_engine *open_engine(void) {
+    const gf_engine_options options = {.backend = "cpu", .threads = 2};
+    gf_engine *engine;
+    gf_error error = {0};
+
+    if (gf_engine_open(&options, &engine, &error))
+        fail_msg("%s", error.message);
+    return engine;
+}
+
+/* ---- filters and settings ---------------------------------------------------------------------
+ */
+
+/* Wherever a filter and settings are taken. */
+static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                          const char *part) {
+    const char *const paths[2] = {in_folder("in.pgm"), in_folder("in.pgm")};
+    unsigned char out[32];
+    gf_format format;
+    uint64_t bytes;
+    gf_result *result = (gf_result *)out;
+    gf_error error = {0};
+
+    assert_int_equal(gf_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
+    assert_message(&error, part);
+    assert_int_equal(gf_filter_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
+    assert_message(&error, part);
+    assert_int_equal(
+        gf_run_memory(engine, filter, settings, &grey, in, out, 8, &result, NULL, &error),
+        GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
+    result = (gf_result *)out;
+    assert_int_equal(gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), NULL,
+                                 &result, NULL, &error),
+                     GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
+    assert_int_equal(count_files(false), 1);
+}
+
+static void refuses_other_settings(void **state) {
+    gf_engine *engine = open_engine();
+
+    (void)state;
+    put_bytes(in_folder("in.pgm"), "P5 1 1 255\n.", 12);
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
+        gf_settings *settings = gf_settings_new(info->params, info->param_count);
+        for (size_t k = 0; k < gf_filter_count(); k++)
+            if (gf_filter_describe(gf_filter_at(k))->params != info->params)
+                assert_no_use(engine, gf_filter_at(k), settings, "of another table of parameters");
+        assert_no_use(engine, NULL, settings, "the filter is NULL");
+        assert_no_use(engine, gf_filter_at(i), NULL, ": its settings are NULL");
+        gf_settings_free(settings);
+    }
+    gf_engine_close(engine);
+}
+
+static void reads_zero_from_names_that_are_not_there(void **state) {
+    const gf_filter *filter = gf_filter_find("hist");
+    gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
+    double lo = 9, hi = 9;
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(gf_settings_int(settings, "bins"), 7);
+    assert_int_equal(gf_settings_int(settings, "range"), 0);
+    assert_int_equal(gf_settings_int(settings, "none"), 0);
+    assert_int_equal(gf_settings_size(settings, "bins"), 0);
+    assert_int_equal(gf_settings_choice(settings, "bins"), 0);
+    assert_int_equal(gf_settings_list(settings, "bins"), 0);
+    assert_true(gf_settings_float(settings, "bins") == 0);
+    assert_false(gf_settings_flag(settings, "bins"));
+    assert_false(gf_settings_range(settings, "bins", &lo, &hi));
+    assert_true(lo == 0 && hi == 0);
+    assert_null(gf_settings_text(settings, "none"));
+    assert_false(gf_settings_given(settings, "none"));
+    assert_int_equal(gf_settings_set(settings, "none", "1", &error), GF_USAGE);
+    gf_settings_free(settings);
+}
+
+/* ---- inputs and outputs ------------------------------------------------------------------------
+ */
+
+static gf_status run_file(gf_engine *engine, const char *name, const char *const *paths,
+                          const char *out, gf_error *error) {
+    const gf_filter *filter = gf_filter_find(name);
+    gf_settings *settings = test_settings(filter, "");
+    gf_status status = gf_run_file(engine, filter, settings, paths, out, NULL, NULL, NULL, error);
+
+    gf_settings_free(settings);
+    return status;
+}
+
+static void refuses_paths_that_do_not_fit(void **state) {
+    const char *const file[2] = {in_folder("in.pgm"), NULL};
+    const char *const stdin_twice[2] = {"-", "-"};
+    gf_engine *engine = open_engine();
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("in.pgm"), "P5 1 1 255\n.", 12);
+    assert_int_equal(run_file(engine, "smooth", file, NULL, &error), GF_USAGE);
+    assert_message(&error, "smooth: it makes an image; name a file for it");
+    assert_int_equal(run_file(engine, "hist", file, in_folder("out.png"), &error), GF_USAGE);
+    assert_message(&error, "hist: it makes no image");
+    assert_int_equal(run_file(engine, "hist", NULL, NULL, &error), GF_USAGE);
+    assert_int_equal(run_file(engine, "hist", file + 1, NULL, &error), GF_USAGE);
+    assert_message(&error, "hist: it reads 1 images, and the name of one is NULL");
+    assert_int_equal(run_file(engine, "dot", file, NULL, &error), GF_USAGE);
+    assert_int_equal(run_file(engine, "dot", stdin_twice, NULL, &error), GF_USAGE);
+    assert_message(&error, "dot: standard input can be read only once");
+    assert_int_equal(count_files(false), 1);
+    gf_engine_close(engine);
+}
+
+static gf_status run_memory(gf_engine *engine, const char *name, const char *text,
+                            const gf_format *format, const gf_pixels *rows, void *out,
+                            gf_error *error) {
+    const gf_filter *filter = gf_filter_find(name);
+    gf_settings *settings = test_settings(filter, text);
+    gf_status status =
+        gf_run_memory(engine, filter, settings, format, rows, out, 8, NULL, NULL, error);
+
+    gf_settings_free(settings);
+    return status;
+}
+
+static void refuses_memory_that_does_not_fit(void **state) {
+    const gf_pixels one[2] = {{pixels, 8}, {NULL, 8}}, narrow[2] = {{pixels, 7}, {pixels, 7}};
+    const gf_format odd[] = {{0, 4, 1, GF_U8}, {8, 0, 1, GF_U8},      {8, 4, 5, GF_U8},
+                             {8, 4, 0, GF_U8}, {8, 4, 1, (gf_type)3}, {UINT64_MAX, 4, 1, GF_U8}};
+    unsigned char out[64];
+    gf_engine *engine = open_engine();
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(run_memory(engine, "smooth", "", &grey, in, NULL, &error), GF_USAGE);
+    assert_message(&error, "smooth: it makes an image; give memory for it");
+    assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &error), GF_USAGE);
+    assert_int_equal(
+        run_memory(engine, "hist", "bins=4 extract=1 mask=m.png", &grey, in, NULL, &error),
+        GF_USAGE);
+    assert_int_equal(run_memory(engine, "smooth", "", &grey, NULL, out, &error), GF_USAGE);
+    assert_message(&error, "smooth: it reads 1 images, and one is NULL");
+    assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL, &error), GF_USAGE);
+    assert_int_equal(run_memory(engine, "dot", "", &grey, one + 1, NULL, &error), GF_USAGE);
+    assert_message(&error, "dot: it reads 2 images, and one is NULL");
+    assert_int_equal(run_memory(engine, "dot", "", &grey, narrow, NULL, &error), GF_FAILED);
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &error), GF_FAILED);
+    /* The engine is none the worse. */
+    assert_int_equal(run_memory(engine, "smooth", "", &grey, in, out, &error), GF_OK);
+    gf_engine_close(engine);
+}
+
+static void leaves_null_where_nothing_was_made(void **state) {
+    const char *const none[1] = {in_folder("none.png")};
+    gf_engine *engine = (gf_engine *)test_folder;
+    gf_result *result = (gf_result *)test_folder;
+    gf_settings *settings = test_settings(gf_filter_find("hist"), "");
+    gf_format format;
+    void *rows = test_folder;
+
+    (void)state;
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "abacus"}, &engine, NULL),
+                     GF_USAGE);
+    assert_null(engine);
+    engine = open_engine();
+    assert_int_equal(gf_run_file(engine, gf_filter_find("hist"), settings, none, NULL, NULL,
+                                 &result, NULL, NULL),
+                     GF_FAILED);
+    assert_null(result);
+    assert_int_equal(gf_load_file(none[0], NULL, &format, &rows, NULL), GF_FAILED);
+    assert_null(rows);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    gf_engine_close(NULL);
+    gf_settings_free(NULL);
+    gf_result_free(NULL);
+    gf_output_file_close(NULL);
+}
+
+/* ---- results ----------------------------------------------------------------------------------
+ */
+
+/* All cells, and the rows and columns next to them, as text. */
+static char *print_result(const gf_result *result) {
+    char *text = NULL, cell[64];
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+
+    assert_non_null(to);
+    for (size_t t = 0; t <= gf_result_table_count(result); t++) {
+        const gf_table *table = gf_result_table(result, t);
+        const uint64_t rows = table ? table->row_count : 0;
+        const size_t columns = table ? table->column_count : 0;
+        fprintf(to, "%s\n", table ? table->name : "end");
+        for (uint64_t y = 0; y <= rows; y++)
+            for (size_t x = 0; x <= columns; x++) {
+                const gf_value value = gf_result_cell(result, t, y, x);
+                if (y == rows || x == columns) {
+                    assert_int_equal(value.type, GF_VALUE_TEXT);
+                    assert_string_equal(value.text, "");
+                }
+                gf_value_format(&value, cell, sizeof cell);
+                fprintf(to, "%s%c", cell, x == columns ? '\n' : ' ');
+            }
+    }
+    fputs(gf_result_text(result), to);
+    fclose(to);
+    return text;
+}
+
+/* Every case of every filter that measures: the result says the same when all else is gone. */
+static void results_outlive_settings_and_engine(void **state) {
+    (void)state;
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter *filter = gf_filter_at(i);
+        const gf_filter_info *info = gf_filter_describe(filter);
+        for (const char *const *text = info->cases; !info->makes_image && *text; text++) {
+            gf_settings *settings = test_settings(filter, *text);
+            gf_engine *engine = open_engine();
+            unsigned char *rows = malloc(32), *out = malloc(32 * 4);
+            const gf_pixels own[2] = {{rows, 8}, {rows, 8}};
+            gf_result *result;
+            memcpy(rows, pixels, 32);
+            if (gf_run_memory(engine, filter, settings, &grey, own, out, 32, &result, NULL, NULL) ==
+                GF_OK) {
+                char *before = print_result(result);
+                gf_settings_free(settings);
+                gf_engine_close(engine);
+                free(rows);
+                free(out);
+                char *after = print_result(result);
+                assert_string_equal(after, before);
+                free(before);
+                free(after);
+                gf_result_free(result);
+                continue;
+            }
+            /* A case for other images. */
+            gf_settings_free(settings);
+            gf_engine_close(engine);
+            free(rows);
+            free(out);
+        }
+    }
+}
+
+static void has_no_cells_outside_of_the_tables(void **state) {
+    gf_engine *engine = open_engine();
+    gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
+    gf_result *result;
+
+    (void)state;
+    assert_int_equal(gf_run_memory(engine, gf_filter_find("hist"), settings, &grey, in, NULL, 0,
+                                   &result, NULL, NULL),
+                     GF_OK);
+    const uint64_t far[] = {0, 99, UINT64_C(1) << 40, UINT64_MAX};
+    for (size_t t = 0; t < 4; t++)
+        for (size_t y = 0; y < 4; y++)
+            for (size_t x = 0; x < 4; x++)
+                if (t + y + x > 0)
+                    assert_string_equal(
+                        gf_result_cell(result, (size_t)far[t], far[y], (size_t)far[x]).text, "");
+    assert_null(gf_result_table(result, 99));
+    assert_null(gf_filter_at(SIZE_MAX));
+    assert_null(gf_filter_find("none"));
+    gf_result_free(result);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(refuses_other_settings, empty_folder),
+        cmocka_unit_test(reads_zero_from_names_that_are_not_there),
+        cmocka_unit_test_teardown(refuses_paths_that_do_not_fit, empty_folder),
+        cmocka_unit_test(refuses_memory_that_does_not_fit),
+        cmocka_unit_test(leaves_null_where_nothing_was_made),
+        cmocka_unit_test(results_outlive_settings_and_engine),
+        cmocka_unit_test(has_no_cells_outside_of_the_tables),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,378 @@
+/* Runs as a whole: outputs that appear together, one budget of memory, a file that is read twice.
+ */
+#include "io_util.h"
+#include "testing.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "engine/task.h"
+#include "plan.h"
+
+static gf_engine *open_engine(uint64_t max_memory) {
+    const gf_engine_options options = {.backend = "cpu", .threads = 2, .max_memory = max_memory};
+    gf_engine *engine;
+    gf_error error = {0};
+
+    if (gf_engine_open(&options, &engine, &error))
+        fail_msg("%s", error.message);
+    return engine;
+}
+
+/* A grey picture, one value a pixel that says where it is. */
+static void put_picture(const char *name, unsigned width, unsigned height) {
+    unsigned char *file = malloc(64 + (size_t)width * height);
+    assert_non_null(file);
+    const size_t head = (size_t)sprintf((char *)file, "P5 %u %u 255\n", width, height);
+    for (size_t i = 0; i < (size_t)width * height; i++)
+        file[head + i] = (unsigned char)(i * 7 + i / width);
+    put_bytes(in_folder(name), file, head + (size_t)width * height);
+    free(file);
+}
+
+/* hist with these settings beside its names of files, which are in the folder; NULL: not set. */
+static gf_settings *hist_settings(const char *text, const char *samples, const char *mask) {
+    gf_settings *settings = test_settings(gf_filter_find("hist"), text);
+
+    if (samples)
+        assert_int_equal(gf_settings_set(settings, "out", in_folder(samples), NULL), GF_OK);
+    if (mask)
+        assert_int_equal(gf_settings_set(settings, "mask", in_folder(mask), NULL), GF_OK);
+    return settings;
+}
+
+static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
+                          const gf_file_options *options, gf_result **result, gf_error *error) {
+    const char *const paths[1] = {in_folder("in.pgm")};
+    gf_engine *engine = open_engine(max_memory);
+    gf_status status = gf_run_file(engine, gf_filter_find("hist"), settings, paths, NULL, options,
+                                   result, NULL, error);
+
+    gf_engine_close(engine);
+    return status;
+}
+
+/* ---- together or not at all --------------------------------------------------------------------
+ */
+
+typedef struct seen {
+    int calls;
+    bool has_result;
+    gf_status answer;
+} seen;
+
+/* Everything is computed, and nothing has its name. */
+static gf_status on_ready(void *context, const gf_result *result, gf_error *error) {
+    seen *saw = context;
+
+    saw->calls++;
+    saw->has_result = result != NULL;
+    if (result)
+        assert_int_equal(gf_result_cell(result, 0, 0, 0).low, 0);
+    assert_int_equal(access(in_folder("new.csv"), F_OK), -1);
+    assert_bytes(in_folder("old.png"), "old", 3);
+    if (saw->answer) {
+        error->status = saw->answer;
+        (void)strcpy(error->message, "ready: not now");
+    }
+    return saw->answer;
+}
+
+static void shows_outputs_after_ready(void **state) {
+    seen saw = {.answer = GF_FAILED};
+    const gf_file_options options = {.force = true, .ready = on_ready, .ready_context = &saw};
+    gf_result *result;
+    gf_error error = {0};
+
+    (void)state;
+    put_picture("in.pgm", 20, 10);
+    put_bytes(in_folder("old.png"), "old", 3);
+    gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
+    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
+    assert_message(&error, "ready: not now");
+    assert_null(result);
+    assert_true(saw.calls == 1 && saw.has_result);
+    assert_int_equal(access(in_folder("new.csv"), F_OK), -1);
+    assert_bytes(in_folder("old.png"), "old", 3);
+    assert_int_equal(count_files(false), 2);
+    saw = (seen){.answer = GF_OK};
+    assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_OK);
+    assert_true(saw.calls == 1 && saw.has_result);
+    assert_int_equal(access(in_folder("new.csv"), F_OK), 0);
+    size_t size;
+    char *png = (char *)get_bytes(in_folder("old.png"), &size);
+    assert_memory_equal(png, "\x89PNG", 4);
+    free(png);
+    assert_int_equal(count_files(false), 3);
+    gf_settings_free(settings);
+}
+
+static void is_ready_without_a_result_where_an_image_is_made(void **state) {
+    seen saw = {.answer = GF_OK};
+    const gf_file_options options = {.ready = on_ready, .ready_context = &saw};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    const char *const paths[1] = {in_folder("in.pgm")};
+    gf_settings *settings = test_settings(smooth, "");
+    gf_engine *engine = open_engine(0);
+
+    (void)state;
+    put_picture("in.pgm", 20, 10);
+    put_bytes(in_folder("old.png"), "old", 3);
+    assert_int_equal(gf_run_file(engine, smooth, settings, paths, in_folder("out.png"), &options,
+                                 NULL, NULL, NULL),
+                     GF_OK);
+    assert_true(saw.calls == 1 && !saw.has_result);
+    assert_int_equal(access(in_folder("out.png"), F_OK), 0);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+}
+
+/* In a child that may not write files of more than 4 KiB: one output fits, the other does not. */
+static void run_limited(const char *text) {
+    int how;
+
+    put_bytes(in_folder("s.csv"), "old", 3);
+    put_bytes(in_folder("m.pam"), "old", 3);
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const struct rlimit limit = {4096, 4096};
+        const gf_file_options options = {.force = true};
+        gf_error error = {0};
+        gf_settings *settings = hist_settings(text, "s.csv", "m.pam");
+        bool good = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                    run_hist(settings, 0, &options, NULL, &error) == GF_FAILED &&
+                    strstr(error.message, "File too large") != NULL;
+        _exit(good ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    assert_bytes(in_folder("s.csv"), "old", 3);
+    assert_bytes(in_folder("m.pam"), "old", 3);
+    assert_int_equal(count_files(false), 3);
+}
+
+static void leaves_all_as_it_was_if_one_does_not_fit(void **state) {
+    (void)state;
+    put_picture("in.pgm", 60, 60); /* the mask has 7200 bytes, a bin of 256 few samples */
+    run_limited("bins=256 extract=1");
+    put_picture("in.pgm", 30, 30); /* the mask has 1800 bytes, all samples as text more than 4096 */
+    run_limited("bins=1 extract=0");
+}
+
+static void refuses_one_file_for_two_outputs(void **state) {
+    const gf_file_options options = {.force = true, .format = "png"};
+    gf_error error = {0};
+
+    (void)state;
+    put_picture("in.pgm", 20, 10);
+    gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
+    assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_USAGE);
+    assert_message(&error, "/a.csv: is written already by another option; name another file");
+    assert_int_equal(count_files(false), 1);
+    gf_settings_free(settings);
+}
+
+/* ---- one budget --------------------------------------------------------------------------------
+ */
+
+/* normalize, from the picture's file or through a pipe from a child. */
+static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
+    char path[2048];
+    const char *const paths[1] = {path};
+    const gf_filter *filter = gf_filter_find("normalize");
+    const gf_file_options options = {.force = true};
+    gf_settings *settings = test_settings(filter, "");
+    gf_engine *engine = open_engine(max_memory);
+    pid_t child = -1;
+
+    (void)snprintf(path, sizeof path, "%s", in_folder(piped ? "pipe" : "in.pgm"));
+    if (piped) {
+        fflush(NULL);
+        assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            execlp("cp", "cp", in_folder("in.pgm"), in_folder("pipe"), (char *)NULL);
+            _exit(1);
+        }
+    }
+    gf_status status = gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), &options,
+                                   NULL, NULL, error);
+    if (piped) {
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+        assert_int_equal(unlink(in_folder("pipe")), 0);
+    }
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return status;
+}
+
+/* 1000 x 1000 bytes that a pipe makes us hold leave the ring what is over them. */
+static void the_ring_gets_what_a_held_image_leaves(void **state) {
+    gf_error error = {0};
+
+    (void)state;
+    put_picture("in.pgm", 1000, 1000);
+    assert_int_equal(normalize(false, 200000, &error), GF_OK);
+    assert_int_equal(normalize(true, 999999, &error), GF_FAILED);
+    assert_message(&error, "1000000 bytes for an image that is read twice and comes from a pipe");
+    assert_message(&error, "--max-memory");
+    assert_int_equal(normalize(true, 1000100, &error), GF_FAILED);
+    assert_message(&error, "for the result are over the limit of 100; raise it with --max-memory");
+    assert_int_equal(normalize(true, 1010000, &error), GF_FAILED);
+    assert_message(&error, "rows need more than 2000 bytes; raise --max-memory");
+    assert_int_equal(normalize(true, 1200000, &error), GF_OK);
+}
+
+/* 10000 samples of 9 bytes each. */
+static void held_samples_get_half_of_what_remains(void **state) {
+    static const char held[] = "are held until the end";
+    const gf_file_options options = {.force = true};
+    gf_error error = {0};
+
+    (void)state;
+    put_picture("in.pgm", 100, 100);
+    gf_settings *several = hist_settings("bins=2 extract=all", "s.csv", NULL);
+    assert_int_equal(run_hist(several, 150000, &options, NULL, &error), GF_FAILED);
+    assert_message(&error, held);
+    assert_message(&error, "--max-memory");
+    assert_int_equal(run_hist(several, 400000, &options, NULL, &error), GF_OK);
+    gf_settings *one = hist_settings("bins=1 extract=0", "s.csv", NULL);
+    assert_int_equal(run_hist(one, 150000, &options, NULL, &error), GF_OK);
+    gf_settings_free(several);
+    gf_settings_free(one);
+}
+
+/* In memory all samples of one bin are held, too, and once more for the result. */
+static void samples_in_memory_are_held(void **state) {
+    const gf_format format = {100, 100, 1, GF_U8};
+    const gf_filter *hist = gf_filter_find("hist");
+    gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
+    unsigned char *pixels = random_pixels(&format, 1);
+    const gf_pixels in = {pixels, 100};
+    gf_error error = {0};
+
+    (void)state;
+    gf_engine *engine = open_engine(300000);
+    assert_int_equal(
+        gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error),
+        GF_FAILED);
+    assert_message(&error, "are held until the end");
+    gf_engine_close(engine);
+    engine = open_engine(600000);
+    assert_int_equal(
+        gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error), GF_OK);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    free(pixels);
+}
+
+/* ---- read twice --------------------------------------------------------------------------------
+ */
+
+/* normalize as far as its measurement, of a picture that is another one since it was seen. */
+static gf_status measure_changed(void (*change)(void), gf_error *error) {
+    char path[2048];
+    const gf_filter *filter = gf_filter_find("normalize");
+    gf_engine *engine = open_engine(0);
+    gf_settings *settings = test_settings(filter, "");
+    gf_report report;
+
+    (void)snprintf(path, sizeof path, "%s", in_folder("in.pgm"));
+    gf_task task = gf_task_begin(engine, filter, path, &report);
+    put_picture("in.pgm", 20, 10);
+    const gf_seen seen_before = gf_see(path);
+    assert_true(seen_before.regular);
+    assert_int_equal(gf_source_open(path, NULL, &task.source, error), GF_OK);
+    assert_int_equal(gf_plan_new(filter, settings, &task.source->format, &task.plan, error), GF_OK);
+    change();
+    gf_status status = gf_measure_file(&task, path, &seen_before, NULL, error);
+    gf_task_end(&task);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+    return status;
+}
+
+static void nothing(void) {}
+
+static void replace(void) {
+    struct stat info;
+    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
+    put_picture("other.pgm", 20, 10);
+    const struct timespec times[2] = {info.st_atim, info.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("other.pgm"), times, 0), 0);
+    assert_int_equal(rename(in_folder("other.pgm"), in_folder("in.pgm")), 0);
+}
+
+static void touch(void) {
+    const struct timespec times[2] = {{1, 5}, {1, 5}};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+}
+
+static void lengthen(void) {
+    struct stat info;
+    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
+    FILE *file = fopen(in_folder("in.pgm"), "ab");
+    assert_non_null(file);
+    fputc(0, file);
+    fclose(file);
+    const struct timespec times[2] = {info.st_atim, info.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+}
+
+static void notices_a_file_that_changed(void **state) {
+    static void (*const changes[])(void) = {replace, touch, lengthen};
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(measure_changed(nothing, &error), GF_OK);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        assert_int_equal(measure_changed(changes[i], &error), GF_FAILED);
+        assert_message(&error, "/in.pgm: changed while it was read; run again");
+    }
+}
+
+/* What cannot be written is refused before the image is read through. */
+static void looks_at_the_output_before_it_measures(void **state) {
+    const gf_format format = {20, 10, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    gf_error error = {0};
+
+    (void)state;
+    /* A PNG, whose end tells nothing when it is opened. */
+    const gf_file_options png = {.format = "png"};
+    assert_int_equal(save_image(in_folder("in.pgm"), &format, pixels, NULL, &png, 1, &error),
+                     GF_OK);
+    assert_int_equal(truncate(in_folder("in.pgm"), 100), 0);
+    free(pixels);
+    assert_int_equal(mkdir(in_folder("out.pgm"), 0700), 0);
+    assert_int_equal(normalize(false, 0, &error), GF_FAILED);
+    assert_message(&error, "/out.pgm: is a folder");
+    assert_int_equal(rmdir(in_folder("out.pgm")), 0);
+    assert_int_equal(normalize(false, 0, &error), GF_FAILED);
+    assert_message(&error, "/in.pgm: ");
+    assert_int_equal(count_files(false), 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(shows_outputs_after_ready, empty_folder),
+        cmocka_unit_test_teardown(is_ready_without_a_result_where_an_image_is_made, empty_folder),
+        cmocka_unit_test_teardown(leaves_all_as_it_was_if_one_does_not_fit, empty_folder),
+        cmocka_unit_test_teardown(refuses_one_file_for_two_outputs, empty_folder),
+        cmocka_unit_test_teardown(the_ring_gets_what_a_held_image_leaves, empty_folder),
+        cmocka_unit_test_teardown(held_samples_get_half_of_what_remains, empty_folder),
+        cmocka_unit_test_teardown(samples_in_memory_are_held, empty_folder),
+        cmocka_unit_test_teardown(notices_a_file_that_changed, empty_folder),
+        cmocka_unit_test_teardown(looks_at_the_output_before_it_measures, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
