@@ -100,7 +100,7 @@ $ gpufilter smooth -h --radius 3 | head -n 1
 > Usage: gpufilter smooth [OPTION]... IN OUT
 $ gpufilter --version | sed 's/ with CUDA//'
 > gpufilter 0.1.0
-$ gpufilter smooth --version
+$ gpufilter smooth --version | sed 's/ with CUDA//'
 > gpufilter 0.1.0
 $ gpufilter smooth --help | awk 'length > 80'
 > Three stages run over every row (--axis x), in binary32, every operation rounded:
