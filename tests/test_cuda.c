@@ -131,6 +131,8 @@ static void wide_and_tall(void **state) {
         {"axis-sum", "", {1048577, 2, 3, GF_F32}},
         {"axis-sum", "", {2, 300007, 3, GF_U16}},
         {"axis-sum", "axis=y", {1048577, 3, 3, GF_U16}},
+        {"axis-sum", "axis=y", {97, 127, 3, GF_U8}}, /* one row short of two blocks, and one more */
+        {"axis-sum", "axis=y", {31, 129, 1, GF_U16}},
         {"axis-sum", "axis=y", {3, 300007, 2, GF_U8}},
         {"axis-sum", "axis=y", {3, 300007, 1, GF_F32}},
         {"hist", "", {1048577, 3, 1, GF_U8}},

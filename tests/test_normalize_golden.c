@@ -54,7 +54,7 @@ static void clipped_at_white(void **state) {
 static void no_mean_no_scale(void **state) {
     (void)state;
     const uint8_t black[4] = {0};
-    const float below[] = {-3, 1, -2, 0};
+    const float below[] = {-3, 1, -2, 0}, balanced[] = {-0.5f, 0.5f, 2, -2};
     const uint8_t zeros[4] = {0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[4] = {1, 1, 1, 1};
@@ -63,6 +63,8 @@ static void no_mean_no_scale(void **state) {
         assert_memory_equal(out, zeros, 4);
         test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32}, below, NULL, real);
         assert_memory_equal(real, below, sizeof real);
+        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32}, balanced, NULL, real);
+        assert_memory_equal(real, balanced, sizeof real);
     }
 }
 

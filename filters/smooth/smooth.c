@@ -151,7 +151,7 @@ const gf_filter gf_smooth_filter = {
             .summary = "enhance, blur and smooth an image along its rows or columns",
             .operands = "IN OUT",
             .details =
-                "Three stages run over every row (--axis x), in binary32, every operation rounded:\n"
+                "Three stages run over every row (--axis x) in binary32, each operation rounded:\n"
                 "  enhance  multiplies every sample by the gain\n"
                 "  blur     takes the mean of a sample and its neighbours within the radius\n"
                 "  smooth   adds each next neighbour in turn, times the weight\n"

@@ -31,7 +31,7 @@ $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
 > smooth: enhance, blur and smooth an image along its rows or columns.
 > 
-> Three stages run over every row (--axis x), in binary32, every operation rounded:
+> Three stages run over every row (--axis x) in binary32, each operation rounded:
 >   enhance  multiplies every sample by the gain
 >   blur     takes the mean of a sample and its neighbours within the radius
 >   smooth   adds each next neighbour in turn, times the weight
@@ -103,4 +103,3 @@ $ gpufilter --version | sed 's/ with CUDA//'
 $ gpufilter smooth --version | sed 's/ with CUDA//'
 > gpufilter 0.1.0
 $ gpufilter smooth --help | awk 'length > 80'
-> Three stages run over every row (--axis x), in binary32, every operation rounded:
