@@ -3,13 +3,14 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "settings.h"
 
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error) {
     if (!filter)
         return gf_fail(error, GF_USAGE, "the filter is NULL");
     if (!settings)
         return gf_fail(error, GF_USAGE, "%s: its settings are NULL", filter->info.name);
-    if (!gf_settings_fit(settings, filter))
+    if (!gf_settings_fit(settings, filter->info.params))
         return gf_fail(error, GF_USAGE, "%s: the settings are of another table of parameters",
                        filter->info.name);
     return GF_OK;

@@ -4,9 +4,6 @@
 
 #include "filter.h"
 
-/* Were these settings made of the filter's own table? */
-bool gf_settings_fit(const gf_settings *settings, const gf_filter *filter);
-
 /* Callers make mistakes: a filter that was not found, another filter's settings. */
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
 

@@ -8,7 +8,7 @@
 
 #include "c_locale.h"
 #include "error.h"
-#include "plan.h"
+#include "settings.h"
 
 typedef struct gf_setting {
     bool given;
@@ -28,8 +28,8 @@ struct gf_settings {
     gf_setting values[];
 };
 
-bool gf_settings_fit(const gf_settings *settings, const gf_filter *filter) {
-    return settings->params == filter->info.params;
+bool gf_settings_fit(const gf_settings *settings, const gf_param *params) {
+    return settings->params == params;
 }
 
 static size_t find(const gf_settings *settings, const char *name) {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands.h"
+#include "cli.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
@@ -93,29 +93,4 @@ void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, siz
 
 void gf_cli_version(void) {
     printf("gpufilter %s%s\n", gf_version(), gf_has_cuda() ? " with CUDA" : "");
-}
-
-void gf_cli_help(void) {
-    printf(
-        "gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
-        "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
-        "       gpufilter COMMAND [OPTION]... [FILE]...\n\nFilters:\n",
-        gf_version());
-    for (size_t i = 0; i < gf_filter_count(); i++) {
-        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
-        printf("  %-12s %s\n", info->name, info->summary);
-    }
-    printf("\nCommands:\n");
-    for (size_t i = 0; gf_command_at(i); i++) {
-        const gf_filter_info *info = &gf_command_at(i)->info;
-        printf("  %-12s %s\n", info->name, info->summary);
-    }
-    printf(
-        "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.\n"
-        "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.\n"
-        "\nTry:\n"
-        "  gpufilter FILTER --help        what a filter or a command does, its options\n"
-        "  gpufilter smooth in.png out.png\n"
-        "\nExit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare\n"
-        "could not compare), 3 no such backend or device, 128 + n on signal n.\n");
 }

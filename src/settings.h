@@ -1,0 +1,10 @@
+/* What the library asks of settings beside its public interface. */
+#ifndef GF_SETTINGS_H
+#define GF_SETTINGS_H
+
+#include "gpufilter.h"
+
+/* Were these settings made of this very table? */
+bool gf_settings_fit(const gf_settings *settings, const gf_param *params);
+
+#endif
