@@ -1,25 +1,10 @@
-/* Looking before filtering: at files, and at what a result would take. */
+/* Looking at files before filtering them. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 #include "io/io.h"
 #include "io/limits.h"
-#include "plan.h"
-
-gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
-                                 const gf_format *in, uint64_t *bytes, gf_error *error) {
-    gf_plan *plan;
-    gf_status status = gf_format_check(in, "memory", error);
-    if (!status)
-        status = gf_plan_new(filter, settings, in, &plan, error);
-    if (status)
-        return status;
-    *bytes = plan->result_bytes;
-    free(plan);
-    return GF_OK;
-}
 
 static gf_status open_source(const char *path, const gf_file_options *options, gf_source **source,
                              gf_error *error) {
@@ -62,28 +47,6 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     return GF_OK;
 }
 
-static gf_status read_all(gf_source *source, const char *name, uint64_t max_memory, void **pixels,
-                          gf_error *error) {
-    const gf_format *format = &source->format;
-    const size_t row = gf_row_bytes(format);
-    const uint64_t bytes = format->height * row;
-    gf_status status = gf_check_memory(bytes, max_memory, name, "the image", error);
-    if (status)
-        return status;
-    void *rows = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
-    if (!rows)
-        return gf_fail_memory(error, name, bytes, "the image");
-    status = source->ops->read(source, rows, row, format->height, error);
-    if (!status)
-        status = source->ops->finish(source, error);
-    if (status) {
-        free(rows);
-        return status;
-    }
-    *pixels = rows;
-    return GF_OK;
-}
-
 gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                        void **pixels, gf_error *error) {
     gf_source *source;
@@ -94,8 +57,8 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     const gf_limits limits =
         gf_limits_resolve(&(gf_limits){.max_memory = options ? options->max_memory : 0});
     *format = source->format;
-    status = read_all(source, strcmp(path, "-") == 0 ? "standard input" : path, limits.max_memory,
-                      pixels, error);
+    status = gf_source_read_all(source, strcmp(path, "-") == 0 ? "standard input" : path,
+                                "the image", limits.max_memory, pixels, error);
     source->ops->close(source);
     return status;
 }

@@ -37,15 +37,34 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     return GF_OK;
 }
 
-gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
-                           const gf_format *in, gf_format *out, gf_error *error) {
+/* The head of a plan that is not kept. */
+static gf_status outline(const gf_filter *filter, const gf_settings *settings, const gf_format *in,
+                         gf_plan *head, gf_error *error) {
     gf_plan *plan;
     gf_status status = gf_format_check(in, "memory", error);
     if (!status)
         status = gf_plan_new(filter, settings, in, &plan, error);
     if (status)
         return status;
-    *out = plan->out;
+    *head = *plan;
     free(plan);
     return GF_OK;
+}
+
+gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
+                           const gf_format *in, gf_format *out, gf_error *error) {
+    gf_plan head;
+    gf_status status = outline(filter, settings, in, &head, error);
+    if (!status)
+        *out = head.out;
+    return status;
+}
+
+gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
+                                 const gf_format *in, uint64_t *bytes, gf_error *error) {
+    gf_plan head;
+    gf_status status = outline(filter, settings, in, &head, error);
+    if (!status)
+        *bytes = head.result_bytes;
+    return status;
 }

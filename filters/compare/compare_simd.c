@@ -114,9 +114,8 @@ static inline void draw_f32_n(const float *a, const float *b, size_t n, uint32_t
         }
         const float *p = a + x * channels;
         float luma = p[0];
-        if (channels >= 3) {
+        if (channels >= 3)
             luma = gf_luma_real(p[0], p[1], p[2]);
-        }
         most = most < 1 ? most : 1;
         put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(most * 255.0), real_grey(luma));
     }

@@ -107,7 +107,8 @@ static const struct gf_common {
      {.name = "max-memory",
       .type = GF_PARAM_SIZE,
       .metavar = "SIZE",
-      .help = "most memory for the bands of an image, and for one that must be held whole",
+      .help = "most memory that one image may take: its bands, its result, samples and images "
+              "that are held",
       .fallback = "4G",
       .min = 1,
       .max = 1e18}},

@@ -55,19 +55,13 @@ static gf_status hold(gf_task *task, gf_error *error) {
     gf_source *source = task->source, *held = NULL;
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
-    const uint64_t bytes = format->height * row;
-    gf_status status = gf_check_memory(bytes, task->memory, task->name,
-                                       "an image that is read twice and comes from a pipe", error);
+    void *pixels;
+    gf_status status =
+        gf_source_read_all(source, task->name, "an image that is read twice and comes from a pipe",
+                           task->memory, &pixels, error);
     if (status)
         return status;
-    unsigned char *pixels = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
-    if (!pixels)
-        return gf_fail_memory(error, task->name, bytes, "the image");
-    status = source->ops->read(source, pixels, row, format->height, error);
-    if (!status)
-        status = source->ops->finish(source, error);
-    if (!status)
-        status = gf_memory_source(format, pixels, row, &held, error);
+    status = gf_memory_source(format, pixels, row, &held, error);
     if (status) {
         free(pixels);
         return status;
@@ -75,8 +69,8 @@ static gf_status hold(gf_task *task, gf_error *error) {
     gf_memory_source_own(held, pixels, free);
     held->metadata = source->metadata;
     gf_metadata_init(&source->metadata);
+    task->memory -= format->height * row;
     exchange(task, held);
-    task->memory -= bytes;
     return GF_OK;
 }
 

@@ -67,6 +67,11 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
 /* Hands the rows of a memory source over to it: its close releases them. */
 void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
 
+/* Reads a whole image, to its end, into memory that is the caller's to free; its rows lie close
+ * together. Refuses more than max_memory bytes; name and what are for that message. */
+gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
+                             uint64_t max_memory, void **pixels, gf_error *error);
+
 /* A memory source begins again at its first row. */
 void gf_memory_source_rewind(gf_source *source);
 

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "io/io.h"
+#include "io/limits.h"
 
 typedef struct memory_source {
     gf_source base;
@@ -85,6 +86,29 @@ void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *dat
 
     source->owned = data;
     source->release = release;
+}
+
+gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
+                             uint64_t max_memory, void **pixels, gf_error *error) {
+    const gf_format *format = &source->format;
+    const size_t row = gf_row_bytes(format);
+    const uint64_t bytes = format->height * row;
+    gf_status status = gf_check_memory(bytes, max_memory, name, what, error);
+
+    if (status != GF_OK)
+        return status;
+    void *rows = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
+    if (rows == NULL)
+        return gf_fail_memory(error, name, bytes, "the image");
+    status = source->ops->read(source, rows, row, format->height, error);
+    if (status == GF_OK)
+        status = source->ops->finish(source, error);
+    if (status != GF_OK) {
+        free(rows);
+        return status;
+    }
+    *pixels = rows;
+    return GF_OK;
 }
 
 void gf_memory_source_rewind(gf_source *base) {

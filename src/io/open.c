@@ -49,16 +49,9 @@ static bool is_hdr(const gf_input *input) {
     return starts(input, "#?RADIANCE\n", 11) || starts(input, "#?RGBE\n", 7);
 }
 
-static const char *ending(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash != NULL ? slash : path, '.');
-
-    return dot != NULL ? dot + 1 : "";
-}
-
 /* TGA has no magic: only its name tells. */
 static bool is_tga(const gf_input *input) {
-    return strcasecmp(ending(input->name), "tga") == 0;
+    return strcasecmp(gf_path_ending(input->name), "tga") == 0;
 }
 
 static const struct source_kind {
@@ -175,7 +168,7 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
         return GF_OK;
     }
     struct stat info;
-    *kind = find_kind(strcmp(path, "-") == 0 ? "png" : ending(path));
+    *kind = find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_ending(path));
     if (*kind == NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
     if (*kind == NULL) {

@@ -39,19 +39,12 @@ static const gf_sample_kind *find_kind(const char *name) {
     return *kind;
 }
 
-static const char *ending(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash != NULL ? slash : path, '.');
-
-    return dot != NULL ? dot + 1 : "";
-}
-
 static gf_status choose_kind(const char *path, const char *format, const gf_sample_kind **kind,
                              gf_error *error) {
     const bool standard = strcmp(path, "-") == 0;
     struct stat info;
 
-    *kind = find_kind(format != NULL ? format : standard ? "csv" : ending(path));
+    *kind = find_kind(format != NULL ? format : standard ? "csv" : gf_path_ending(path));
     if (*kind != NULL)
         return GF_OK;
     if (format != NULL)

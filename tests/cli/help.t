@@ -75,8 +75,8 @@ $ gpufilter help smooth
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal
->       --max-memory SIZE   most memory for the bands of an image, and for one
->                           that must be held whole (default 4G)
+>       --max-memory SIZE   most memory that one image may take: its bands, its
+>                           result, samples and images that are held (default 4G)
 >       --max-pixels N      most pixels an input may have (default 64G)
 >       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
 >                           16M)
