@@ -323,6 +323,26 @@ GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
                                const gf_pixels *in, void *out, size_t out_stride,
                                gf_result **result, gf_report *report, gf_error *error);
 
+/* Where an image goes: rows in memory. */
+typedef struct gf_out_pixels {
+    void *data;
+    size_t stride;
+} gf_out_pixels;
+
+/* Runs a filter on many images in memory, all of one format, with the same results as gf_run_memory
+ * on one after the other. Image i is in[i * inputs], for a filter of two together with the one that
+ * follows; what is drawn of it goes to out[i] (out: NULL if nothing is), and its result to
+ * results[i] (NULL: not wanted). After a failure all results are NULL.
+ *
+ * Where each row that the filter makes follows from the same row of its input alone, the images
+ * share bands: thousands of small ones cost a few uploads, launches and downloads. Other filters
+ * take them one by one. max_memory is for one image's result, and for the bands of all. The report
+ * is about all images together, but for its formats. */
+GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
+                                     const gf_settings *settings, const gf_format *format,
+                                     uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
+                                     gf_result **results, gf_report *report, gf_error *error);
+
 /* ---- looking around ---------------------------------------------------------------------------
  */
 

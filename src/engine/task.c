@@ -33,7 +33,7 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
  * ring has the rest. */
 static gf_status open_measure(gf_task *task, gf_error *error) {
     const gf_measure *measure = task->filter->measure;
-    if (!measure)
+    if (!measure || task->data)
         return GF_OK;
     gf_status status =
         gf_check_memory(task->plan->result_bytes, task->memory, task->name, "the result", error);
