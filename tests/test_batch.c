@@ -257,9 +257,9 @@ static void refuses_what_does_not_fit(void **state) {
     assert_int_equal(
         gf_run_memory_batch(engine, filter, settings, &format, 0, NULL, NULL, NULL, NULL, &error),
         GF_OK);
-    assert_int_equal(gf_run_memory_batch(engine, NULL, settings, &format, 3, good, NULL, results,
-                                         NULL, &error),
-                     GF_USAGE);
+    assert_int_equal(
+        gf_run_memory_batch(engine, NULL, settings, &format, 3, good, NULL, results, NULL, &error),
+        GF_USAGE);
     gf_settings_free(settings);
     gf_engine_close(engine);
 }

@@ -90,8 +90,8 @@ static gf_status open_all(const gf_filter *filter, const gf_batch *batch, uint64
         struct gf_batch_part *part = &all->parts[all->count];
         status = gf_plan_new(filter, batch->settings, batch->format, &part->plan, error);
         if (!status)
-            status = gf_check_memory(part->plan->result_bytes, memory, keep.name, "the result",
-                                     error);
+            status =
+                gf_check_memory(part->plan->result_bytes, memory, keep.name, "the result", error);
         if (!status)
             status = filter->measure->open(part->plan, &keep, &part->data, error);
     }
@@ -124,15 +124,12 @@ static gf_status open_sources(gf_task *task, const gf_batch *batch, gf_error *er
     gf_source *sources[2] = {NULL, NULL};
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < inputs && !status; i++)
-        status = gf_batch_source(batch->format, batch->count, batch->in + i, inputs, &sources[i],
-                                 error);
+        status =
+            gf_batch_source(batch->format, batch->count, batch->in + i, inputs, &sources[i], error);
     task->source = sources[0];
     if (status || !sources[1])
         return status;
-    status = gf_pair_source(sources[0], sources[1], "memory", "memory", &task->source, error);
-    if (status)
-        sources[1]->ops->close(sources[1]);
-    return status;
+    return gf_task_add_second(task, sources[1], "memory", "memory", error);
 }
 
 /* The task's filter is the one whose measure stands in. */
@@ -163,8 +160,7 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     gf_format all = tall(batch->format, batch->count);
     uint64_t height;
     gf_plan *plan;
-    if (batch->count < 2 ||
-        __builtin_mul_overflow(batch->format->height, batch->count, &height) ||
+    if (batch->count < 2 || __builtin_mul_overflow(batch->format->height, batch->count, &height) ||
         gf_format_check(&all, "memory", NULL) ||
         gf_plan_new(filter, batch->settings, &all, &plan, NULL))
         return NULL;
@@ -223,8 +219,8 @@ gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
     if (!status)
         status = gf_format_check(format, "memory", error);
     if (!status && !in && count)
-        status = gf_fail(error, GF_USAGE, "%s: it reads images, and they are NULL",
-                         filter->info.name);
+        status =
+            gf_fail(error, GF_USAGE, "%s: it reads images, and they are NULL", filter->info.name);
     if (status)
         return status;
     gf_plan *plan = plan_tall(engine, filter, &batch);

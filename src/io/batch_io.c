@@ -52,8 +52,8 @@ static gf_status source_read(gf_source *base, void *dst, size_t stride, uint64_t
     unsigned char *to = dst;
     for (uint64_t i = 0; i < rows; i++, advance(&source->next)) {
         const gf_pixels *image = &source->images[source->next.image * source->step];
-        memcpy(to + i * stride,
-               (const unsigned char *)image->data + source->next.y * image->stride, row_bytes);
+        memcpy(to + i * stride, (const unsigned char *)image->data + source->next.y * image->stride,
+               row_bytes);
     }
     return GF_OK;
 }

@@ -1,0 +1,363 @@
+// Timing on a device. Events on a full queue time what the device does, not how fast it is asked:
+// several passes are queued before the first is waited for. Passes take turns on copies of the
+// image that together are several times the cache.
+#include "speed.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#include "clock.h"
+#include "engine/geometry.h"
+}
+
+namespace {
+
+const int MAX_COPIES = 8;
+const uint32_t QUEUE = 25; // passes at a time
+
+const uint64_t CACHES = 4; // what the copies are together, in sizes of the cache
+
+struct Bench {
+    gf_trial *trial;
+    cudaStream_t stream;
+    cudaEvent_t begin[QUEUE], end[QUEUE];
+    int copies;
+    void *in[MAX_COPIES], *out[MAX_COPIES];
+    void *state, *scratch, *payload;
+    void *host_payload;
+    int next; // copy
+    gf_job job;
+};
+
+gf_status allocate(void **memory, size_t bytes, gf_error *error) {
+    return gf_cuda_check(cudaMalloc(memory, bytes ? bytes : 1), "device memory", error);
+}
+
+// How many copies are enough, and not too much for the memory there is.
+int count_copies(uint64_t bytes) {
+    int device = 0, cache = 0;
+    size_t free_bytes = 0, total = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device);
+    cudaMemGetInfo(&free_bytes, &total);
+    const uint64_t wanted = CACHES * static_cast<uint64_t>(cache) / bytes + 1;
+    const uint64_t room = free_bytes / 2 / bytes;
+    const uint64_t most = wanted < room ? wanted : room;
+    return most < 1 ? 1 : most > MAX_COPIES ? MAX_COPIES : static_cast<int>(most);
+}
+
+// One band, unless the filter has a payload: its bands are the stream's, whose payloads are
+// bounded.
+gf_status open_bench(Bench *bench, gf_error *error) {
+    gf_trial *trial = bench->trial;
+    const gf_plan *plan = trial->job.plan;
+    const gf_filter *filter = trial->job.filter;
+    bench->job = trial->job;
+    if (!plan->has_payload)
+        bench->job.in_rows = bench->job.out_rows = plan->in.height;
+    const size_t in = static_cast<size_t>(trial->in.rows) * trial->in.stride;
+    const size_t out = static_cast<size_t>(trial->out.rows) * trial->out.stride;
+    gf_status status =
+        gf_cuda_check(cudaStreamCreateWithFlags(&bench->stream, cudaStreamNonBlocking),
+                      "cudaStreamCreate", error);
+    for (uint32_t i = 0; i < QUEUE && !status; i++) {
+        status = gf_cuda_check(cudaEventCreate(&bench->begin[i]), "cudaEventCreate", error);
+        if (!status)
+            status = gf_cuda_check(cudaEventCreate(&bench->end[i]), "cudaEventCreate", error);
+    }
+    const int copies = count_copies(in + out);
+    for (; bench->copies < copies && !status; bench->copies++) {
+        status = allocate(&bench->in[bench->copies], in, error);
+        if (!status)
+            status = allocate(&bench->out[bench->copies], out, error);
+        if (!status)
+            status = gf_cuda_check(cudaMemset(bench->out[bench->copies], 0, out ? out : 1),
+                                   "device memory", error);
+        if (!status)
+            status = gf_cuda_check(
+                cudaMemcpy(bench->in[bench->copies], trial->in.data, in, cudaMemcpyHostToDevice),
+                "upload", error);
+    }
+    if (!status)
+        status = allocate(&bench->state, static_cast<size_t>(plan->state_bytes), error);
+    if (!status && filter->cuda->scratch_bytes)
+        status =
+            allocate(&bench->scratch, filter->cuda->scratch_bytes(plan, bench->job.in_rows), error);
+    if (!status && plan->has_payload) {
+        const size_t bytes = filter->measure->payload_bytes(plan, bench->job.out_rows);
+        status = allocate(&bench->payload, bytes, error);
+        bench->host_payload = malloc(bytes);
+        if (!status && !bench->host_payload)
+            status = gf_fail_memory(error, "cuda", bytes, "what is extracted");
+    }
+    // What was done on the other stream is done.
+    return status ? status : gf_cuda_check(cudaDeviceSynchronize(), "upload", error);
+}
+
+void close_bench(Bench *bench) {
+    if (bench->stream)
+        cudaStreamSynchronize(bench->stream);
+    for (int i = 0; i < MAX_COPIES; i++) {
+        cudaFree(bench->in[i]);
+        cudaFree(bench->out[i]);
+    }
+    cudaFree(bench->state);
+    cudaFree(bench->scratch);
+    cudaFree(bench->payload);
+    free(bench->host_payload);
+    for (uint32_t i = 0; i < QUEUE; i++) {
+        if (bench->begin[i])
+            cudaEventDestroy(bench->begin[i]);
+        if (bench->end[i])
+            cudaEventDestroy(bench->end[i]);
+    }
+    if (bench->stream)
+        cudaStreamDestroy(bench->stream);
+    cudaGetLastError(); // what failed was reported where it did
+}
+
+// Waits for a band's payload and hands it on.
+gf_status take_payload(const Bench *bench, gf_error *error) {
+    const gf_plan *plan = bench->job.plan;
+    const gf_measure *measure = bench->job.filter->measure;
+    const size_t head = measure->payload_bytes(plan, 0);
+    gf_status status = gf_cuda_check(cudaStreamSynchronize(bench->stream), "the kernels", error);
+    if (!status)
+        status = gf_cuda_check(
+            cudaMemcpy(bench->host_payload, bench->payload, head, cudaMemcpyDeviceToHost),
+            "download", error);
+    if (status)
+        return status;
+    status = gf_cuda_check(cudaMemcpy(bench->host_payload, bench->payload,
+                                      measure->payload_used(plan, bench->host_payload),
+                                      cudaMemcpyDeviceToHost),
+                           "download", error);
+    return status ? status : measure->payload(plan, bench->trial->data, bench->host_payload, error);
+}
+
+// The kernels of all bands. The state is empty before them.
+gf_status queue_bands(Bench *bench, bool first, gf_error *error) {
+    const gf_job *job = &bench->job;
+    const gf_trial *trial = bench->trial;
+    const uint64_t bands = gf_count_bands(job);
+    gf_status status = GF_OK;
+    for (uint64_t k = 0; k < bands && !status; k++) {
+        gf_slot slot = {};
+        gf_place_band(job, k, &slot);
+        gf_band band = {};
+        band.in = slot.in;
+        band.in.data = static_cast<unsigned char *>(bench->in[bench->next]) +
+                       static_cast<size_t>(slot.in.y0) * trial->in.stride;
+        band.out = slot.out;
+        band.out.data = static_cast<unsigned char *>(bench->out[bench->next]) +
+                        static_cast<size_t>(slot.out.y0) * trial->out.stride;
+        band.state = bench->state;
+        band.payload = bench->payload;
+        status = job->filter->cuda->launch(job->plan, &band, bench->scratch, bench->stream, error);
+        if (!status && first && job->plan->has_payload)
+            status = take_payload(bench, error);
+    }
+    return status;
+}
+
+gf_status queue_pass(Bench *bench, uint32_t i, bool first, gf_error *error) {
+    bench->next = (bench->next + 1) % bench->copies;
+    gf_status status = gf_cuda_check(
+        cudaMemsetAsync(bench->state, 0, static_cast<size_t>(bench->job.plan->state_bytes),
+                        bench->stream),
+        "cudaMemset", error);
+    if (!status)
+        status = gf_cuda_check(cudaEventRecord(bench->begin[i], bench->stream), "cudaEventRecord",
+                               error);
+    if (!status)
+        status = queue_bands(bench, first, error);
+    if (!status)
+        status =
+            gf_cuda_check(cudaEventRecord(bench->end[i], bench->stream), "cudaEventRecord", error);
+    return status;
+}
+
+// How many passes to queue next: one, to see how long they take, and then what fills the budget.
+uint32_t count_passes(const gf_laps *laps, double budget) {
+    if (laps->count == 0)
+        return 1;
+    const double mean = laps->spent / laps->count;
+    const double wanted = mean > 0 ? (budget - laps->spent) / mean : QUEUE;
+    const uint32_t least = laps->count < GF_LEAST_LAPS ? GF_LEAST_LAPS - laps->count : 1;
+    const uint32_t room = GF_MAX_LAPS - laps->count;
+    const uint32_t most = room < QUEUE ? room : QUEUE;
+    const uint32_t passes = wanted < most ? static_cast<uint32_t>(wanted < 0 ? 0 : wanted) : most;
+    return passes > least ? passes : least;
+}
+
+// Passes until they took as long as they may.
+gf_status run_passes(Bench *bench, gf_error *error) {
+    gf_laps *laps = &bench->trial->passes;
+    gf_status status = queue_pass(bench, 0, true, error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamSynchronize(bench->stream), "the kernels", error);
+    while (!status && !gf_laps_enough(laps, bench->trial->budget)) {
+        const uint32_t passes = count_passes(laps, bench->trial->budget);
+        for (uint32_t i = 0; i < passes && !status; i++)
+            status = queue_pass(bench, i, false, error);
+        if (!status)
+            status = gf_cuda_check(cudaStreamSynchronize(bench->stream), "the kernels", error);
+        for (uint32_t i = 0; i < passes && !status; i++) {
+            float milliseconds = 0;
+            status =
+                gf_cuda_check(cudaEventElapsedTime(&milliseconds, bench->begin[i], bench->end[i]),
+                              "cudaEventElapsedTime", error);
+            if (!status)
+                gf_laps_add(laps, 1e-3 * static_cast<double>(milliseconds));
+        }
+    }
+    return status;
+}
+
+// Rows and state of the last pass.
+gf_status bring_back(const Bench *bench, gf_error *error) {
+    const gf_trial *trial = bench->trial;
+    const size_t out = static_cast<size_t>(trial->out.rows) * trial->out.stride;
+    gf_status status = gf_cuda_check(
+        cudaMemcpy(trial->out.data, bench->out[bench->next], out, cudaMemcpyDeviceToHost),
+        "download", error);
+    const size_t state = static_cast<size_t>(bench->job.plan->state_bytes);
+    if (!status && state)
+        status =
+            gf_cuda_check(cudaMemcpy(trial->state, bench->state, state, cudaMemcpyDeviceToHost),
+                          "download", error);
+    return status;
+}
+
+} // namespace
+
+gf_status gf_cuda_time(int device, gf_trial *trial, gf_error *error) {
+    Bench bench = {};
+    bench.trial = trial;
+    gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
+    if (!status)
+        status = open_bench(&bench, error);
+    if (!status)
+        status = run_passes(&bench, error);
+    if (!status)
+        status = bring_back(&bench, error);
+    close_bench(&bench);
+    return status;
+}
+
+// ---- copies -------------------------------------------------------------------------------------
+
+namespace {
+
+const int WAYS = 4; // pieces of memory that copies on the device take turns on
+
+struct Copies {
+    uint64_t bytes;
+    cudaStream_t up, down;
+    void *host[2], *device[WAYS];
+};
+
+gf_status open_copies(Copies *copies, gf_error *error) {
+    const size_t bytes = static_cast<size_t>(copies->bytes);
+    gf_status status = gf_cuda_check(cudaStreamCreateWithFlags(&copies->up, cudaStreamNonBlocking),
+                                     "cudaStreamCreate", error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamCreateWithFlags(&copies->down, cudaStreamNonBlocking),
+                               "cudaStreamCreate", error);
+    for (int i = 0; i < 2 && !status; i++) {
+        status = gf_cuda_check(cudaHostAlloc(&copies->host[i], bytes, cudaHostAllocDefault),
+                               "pinned memory", error);
+        if (!status)
+            memset(copies->host[i], 1, bytes);
+    }
+    for (int i = 0; i < WAYS && !status; i++) {
+        status = allocate(&copies->device[i], bytes, error);
+        if (!status)
+            status = gf_cuda_check(cudaMemset(copies->device[i], 1, bytes), "device memory", error);
+    }
+    return status ? status : gf_cuda_check(cudaDeviceSynchronize(), "device memory", error);
+}
+
+void close_copies(Copies *copies) {
+    for (void *host : copies->host)
+        cudaFreeHost(host);
+    for (void *device : copies->device)
+        cudaFree(device);
+    if (copies->up)
+        cudaStreamDestroy(copies->up);
+    if (copies->down)
+        cudaStreamDestroy(copies->down);
+    cudaGetLastError();
+}
+
+gf_status copy_within(const Copies *copies, int i, gf_error *error) {
+    return gf_cuda_check(cudaMemcpyAsync(copies->device[(i + 1) % WAYS], copies->device[i % WAYS],
+                                         static_cast<size_t>(copies->bytes),
+                                         cudaMemcpyDeviceToDevice, copies->up),
+                         "copy", error);
+}
+
+gf_status copy_up(const Copies *copies, int i, gf_error *error) {
+    return gf_cuda_check(cudaMemcpyAsync(copies->device[i % 2], copies->host[0],
+                                         static_cast<size_t>(copies->bytes), cudaMemcpyHostToDevice,
+                                         copies->up),
+                         "upload", error);
+}
+
+gf_status copy_down(const Copies *copies, int i, gf_error *error) {
+    return gf_cuda_check(cudaMemcpyAsync(copies->host[1], copies->device[2 + i % 2],
+                                         static_cast<size_t>(copies->bytes), cudaMemcpyDeviceToHost,
+                                         copies->down),
+                         "download", error);
+}
+
+gf_status copy_both(const Copies *copies, int i, gf_error *error) {
+    const gf_status status = copy_up(copies, i, error);
+    return status ? status : copy_down(copies, i, error);
+}
+
+// Bytes a second, by the host's clock: ten queued copies take far longer than asking for them. A
+// lap is their mean, so that the laps' budget is a tenth of what they may take.
+gf_status time_copies(const Copies *copies, gf_status (*copy)(const Copies *, int, gf_error *),
+                      uint64_t moved, double budget, double *speed, gf_error *error) {
+    const int at_a_time = 10;
+    gf_laps laps = {};
+    gf_status status = GF_OK;
+    for (bool warm = false; !status && !gf_laps_enough(&laps, budget / at_a_time); warm = true) {
+        const double began = gf_now();
+        for (int i = 0; i < at_a_time && !status; i++)
+            status = copy(copies, i, error);
+        if (!status)
+            status = gf_cuda_check(cudaStreamSynchronize(copies->up), "copy", error);
+        if (!status)
+            status = gf_cuda_check(cudaStreamSynchronize(copies->down), "copy", error);
+        if (warm)
+            gf_laps_add(&laps, (gf_now() - began) / at_a_time);
+    }
+    if (!status)
+        *speed = static_cast<double>(moved) / gf_laps_median(&laps);
+    return status;
+}
+
+} // namespace
+
+gf_status gf_cuda_copy(int device, uint64_t bytes, double budget, gf_memory_speed *speed,
+                       gf_error *error) {
+    Copies copies = {};
+    copies.bytes = bytes;
+    *speed = {};
+    gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
+    if (!status)
+        status = open_copies(&copies, error);
+    if (!status)
+        status = time_copies(&copies, copy_within, 2 * bytes, budget, &speed->copy, error);
+    if (!status)
+        status = time_copies(&copies, copy_up, bytes, budget, &speed->upload, error);
+    if (!status)
+        status = time_copies(&copies, copy_down, bytes, budget, &speed->download, error);
+    if (!status)
+        status = time_copies(&copies, copy_both, 2 * bytes, budget, &speed->both, error);
+    close_copies(&copies);
+    return status;
+}
