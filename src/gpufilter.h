@@ -393,13 +393,13 @@ GF_API gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
 /* What "auto" expects. */
 typedef struct gf_forecast {
     bool cuda; /* expected to finish first: if it can then be started, it gets the image */
-    double cpu_seconds, cuda_seconds; /* from file to file */
-    double start_seconds;             /* of cuda_seconds, to start the device */
-    char reason[192];                 /* as in gf_report */
+    double cpu_seconds, cuda_seconds;
+    double start_seconds; /* of cuda_seconds, to start the device */
+    char reason[192];     /* as in gf_report */
 } gf_forecast;
 
-/* What "auto" would expect in this engine of images in files of a format ("png"), read and written.
- * Asks no device and starts nothing. */
+/* What "auto" would expect in this engine of images in files of a format ("png"), read and written;
+ * of a filter that reads the image twice, of the second time. Asks no device and starts nothing. */
 GF_API gf_status gf_expect(const gf_engine *engine, const gf_filter *filter,
                            const gf_settings *settings, const gf_format *format,
                            const char *file_format, gf_forecast *forecast, gf_error *error);
@@ -438,6 +438,9 @@ typedef struct gf_device {
 /* Fills in up to capacity devices and sets *count to how many there are. GF_NO_BACKEND with the
  * reason where there is no CUDA. */
 GF_API gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
+
+/* Cores that this process may use: the cpu backend's threads, unless it is told otherwise. */
+GF_API uint32_t gf_cores(void);
 
 /* "64 cores, avx512": the processor as the cpu backend uses it. */
 GF_API void gf_processor(char *text, size_t size);
