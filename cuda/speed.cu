@@ -18,6 +18,9 @@ const uint32_t QUEUE = 25; // passes at a time
 
 const uint64_t CACHES = 4; // what the copies are together, in sizes of the cache
 
+// Where there is a payload, which may be many times the image, bands are no larger than this.
+const uint64_t PAYLOAD_BAND_BYTES = UINT64_C(64) << 20;
+
 struct Bench {
     gf_trial *trial;
     cudaStream_t stream;
@@ -47,15 +50,21 @@ int count_copies(uint64_t bytes) {
     return most < 1 ? 1 : most > MAX_COPIES ? MAX_COPIES : static_cast<int>(most);
 }
 
-// One band, unless the filter has a payload: its bands are the stream's, whose payloads are
-// bounded.
+// One band, or a few with a payload each.
+void choose_bands(gf_job *job) {
+    const uint64_t height = job->plan->in.height, most = PAYLOAD_BAND_BYTES / job->in_stride + 1;
+    job->out_rows = job->plan->has_payload && most < height ? most : height;
+    job->in_rows = job->out_rows + 2 * job->plan->halo;
+    if (job->in_rows > height)
+        job->in_rows = height;
+}
+
 gf_status open_bench(Bench *bench, gf_error *error) {
     gf_trial *trial = bench->trial;
     const gf_plan *plan = trial->job.plan;
     const gf_filter *filter = trial->job.filter;
     bench->job = trial->job;
-    if (!plan->has_payload)
-        bench->job.in_rows = bench->job.out_rows = plan->in.height;
+    choose_bands(&bench->job);
     const size_t in = static_cast<size_t>(trial->in.rows) * trial->in.stride;
     const size_t out = static_cast<size_t>(trial->out.rows) * trial->out.stride;
     gf_status status =

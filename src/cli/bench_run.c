@@ -185,14 +185,15 @@ static bool has_device(const gf_machine *machine) {
 static gf_status ask_auto(gf_bench *bench, gf_error *error) {
     static const uint64_t widths[GF_BENCH_SIZES] = {1250, 6000, 40000};
     static const uint64_t heights[GF_BENCH_SIZES] = {800, 4000, 25000};
-    static const char *const kinds[GF_BENCH_KINDS] = {"png", "pnm"};
+    static const char *const plain[] = {"png", "pnm", NULL}, *const real[] = {"pfm", NULL};
+    const char *const *kinds = bench->format.type == GF_F32 ? real : plain;
     bench->forecasts =
         calloc(bench->item_count * GF_BENCH_KINDS * GF_BENCH_SIZES, sizeof *bench->forecasts);
     if (!bench->forecasts)
         return gf_cli_fail(error, GF_FAILED, "bench: out of memory");
     gf_status status = GF_OK;
     for (size_t i = 0; i < bench->item_count; i++)
-        for (int k = 0; k < GF_BENCH_KINDS; k++)
+        for (int k = 0; kinds[k]; k++)
             for (int s = 0; s < GF_BENCH_SIZES && !status; s++) {
                 gf_bench_forecast *row = &bench->forecasts[bench->forecast_count++];
                 row->item = &bench->items[i];
