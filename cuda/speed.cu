@@ -4,19 +4,14 @@
 #include "speed.cuh"
 
 #include <stdlib.h>
-#include <string.h>
 
 extern "C" {
-#include "clock.h"
 #include "engine/geometry.h"
 }
 
 namespace {
 
-const int MAX_COPIES = 8;
 const uint32_t QUEUE = 25; // passes at a time
-
-const uint64_t CACHES = 4; // what the copies are together, in sizes of the cache
 
 // Where there is a payload, which may be many times the image, bands are no larger than this.
 const uint64_t PAYLOAD_BAND_BYTES = UINT64_C(64) << 20;
@@ -26,29 +21,12 @@ struct Bench {
     cudaStream_t stream;
     cudaEvent_t begin[QUEUE], end[QUEUE];
     int copies;
-    void *in[MAX_COPIES], *out[MAX_COPIES];
+    void *in[GF_SPEED_COPIES], *out[GF_SPEED_COPIES];
     void *state, *scratch, *payload;
     void *host_payload;
     int next; // copy
     gf_job job;
 };
-
-gf_status allocate(void **memory, size_t bytes, gf_error *error) {
-    return gf_cuda_check(cudaMalloc(memory, bytes ? bytes : 1), "device memory", error);
-}
-
-// How many copies are enough, and not too much for the memory there is.
-int count_copies(uint64_t bytes) {
-    int device = 0, cache = 0;
-    size_t free_bytes = 0, total = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device);
-    cudaMemGetInfo(&free_bytes, &total);
-    const uint64_t wanted = CACHES * static_cast<uint64_t>(cache) / bytes + 1;
-    const uint64_t room = free_bytes / 2 / bytes;
-    const uint64_t most = wanted < room ? wanted : room;
-    return most < 1 ? 1 : most > MAX_COPIES ? MAX_COPIES : static_cast<int>(most);
-}
 
 // One band, or a few with a payload each.
 void choose_bands(gf_job *job) {
@@ -75,11 +53,11 @@ gf_status open_bench(Bench *bench, gf_error *error) {
         if (!status)
             status = gf_cuda_check(cudaEventCreate(&bench->end[i]), "cudaEventCreate", error);
     }
-    const int copies = count_copies(in + out);
+    const int copies = gf_speed_copies(in + out);
     for (; bench->copies < copies && !status; bench->copies++) {
-        status = allocate(&bench->in[bench->copies], in, error);
+        status = gf_speed_alloc(&bench->in[bench->copies], in, error);
         if (!status)
-            status = allocate(&bench->out[bench->copies], out, error);
+            status = gf_speed_alloc(&bench->out[bench->copies], out, error);
         if (!status)
             status = gf_cuda_check(cudaMemset(bench->out[bench->copies], 0, out ? out : 1),
                                    "device memory", error);
@@ -89,13 +67,13 @@ gf_status open_bench(Bench *bench, gf_error *error) {
                 "upload", error);
     }
     if (!status)
-        status = allocate(&bench->state, static_cast<size_t>(plan->state_bytes), error);
+        status = gf_speed_alloc(&bench->state, static_cast<size_t>(plan->state_bytes), error);
     if (!status && filter->cuda->scratch_bytes)
-        status =
-            allocate(&bench->scratch, filter->cuda->scratch_bytes(plan, bench->job.in_rows), error);
+        status = gf_speed_alloc(&bench->scratch,
+                                filter->cuda->scratch_bytes(plan, bench->job.in_rows), error);
     if (!status && plan->has_payload) {
         const size_t bytes = filter->measure->payload_bytes(plan, bench->job.out_rows);
-        status = allocate(&bench->payload, bytes, error);
+        status = gf_speed_alloc(&bench->payload, bytes, error);
         bench->host_payload = malloc(bytes);
         if (!status && !bench->host_payload)
             status = gf_fail_memory(error, "cuda", bytes, "what is extracted");
@@ -107,7 +85,7 @@ gf_status open_bench(Bench *bench, gf_error *error) {
 void close_bench(Bench *bench) {
     if (bench->stream)
         cudaStreamSynchronize(bench->stream);
-    for (int i = 0; i < MAX_COPIES; i++) {
+    for (int i = 0; i < GF_SPEED_COPIES; i++) {
         cudaFree(bench->in[i]);
         cudaFree(bench->out[i]);
     }
@@ -252,121 +230,5 @@ gf_status gf_cuda_time(int device, gf_trial *trial, gf_error *error) {
     if (!status)
         status = bring_back(&bench, error);
     close_bench(&bench);
-    return status;
-}
-
-// ---- copies -------------------------------------------------------------------------------------
-
-namespace {
-
-const int WAYS = 4; // pieces of memory that copies on the device take turns on
-
-struct Copies {
-    uint64_t bytes;
-    cudaStream_t up, down;
-    void *host[2], *device[WAYS];
-};
-
-gf_status open_copies(Copies *copies, gf_error *error) {
-    const size_t bytes = static_cast<size_t>(copies->bytes);
-    gf_status status = gf_cuda_check(cudaStreamCreateWithFlags(&copies->up, cudaStreamNonBlocking),
-                                     "cudaStreamCreate", error);
-    if (!status)
-        status = gf_cuda_check(cudaStreamCreateWithFlags(&copies->down, cudaStreamNonBlocking),
-                               "cudaStreamCreate", error);
-    for (int i = 0; i < 2 && !status; i++) {
-        status = gf_cuda_check(cudaHostAlloc(&copies->host[i], bytes, cudaHostAllocDefault),
-                               "pinned memory", error);
-        if (!status)
-            memset(copies->host[i], 1, bytes);
-    }
-    for (int i = 0; i < WAYS && !status; i++) {
-        status = allocate(&copies->device[i], bytes, error);
-        if (!status)
-            status = gf_cuda_check(cudaMemset(copies->device[i], 1, bytes), "device memory", error);
-    }
-    return status ? status : gf_cuda_check(cudaDeviceSynchronize(), "device memory", error);
-}
-
-void close_copies(Copies *copies) {
-    for (void *host : copies->host)
-        cudaFreeHost(host);
-    for (void *device : copies->device)
-        cudaFree(device);
-    if (copies->up)
-        cudaStreamDestroy(copies->up);
-    if (copies->down)
-        cudaStreamDestroy(copies->down);
-    cudaGetLastError();
-}
-
-gf_status copy_within(const Copies *copies, int i, gf_error *error) {
-    return gf_cuda_check(cudaMemcpyAsync(copies->device[(i + 1) % WAYS], copies->device[i % WAYS],
-                                         static_cast<size_t>(copies->bytes),
-                                         cudaMemcpyDeviceToDevice, copies->up),
-                         "copy", error);
-}
-
-gf_status copy_up(const Copies *copies, int i, gf_error *error) {
-    return gf_cuda_check(cudaMemcpyAsync(copies->device[i % 2], copies->host[0],
-                                         static_cast<size_t>(copies->bytes), cudaMemcpyHostToDevice,
-                                         copies->up),
-                         "upload", error);
-}
-
-gf_status copy_down(const Copies *copies, int i, gf_error *error) {
-    return gf_cuda_check(cudaMemcpyAsync(copies->host[1], copies->device[2 + i % 2],
-                                         static_cast<size_t>(copies->bytes), cudaMemcpyDeviceToHost,
-                                         copies->down),
-                         "download", error);
-}
-
-gf_status copy_both(const Copies *copies, int i, gf_error *error) {
-    const gf_status status = copy_up(copies, i, error);
-    return status ? status : copy_down(copies, i, error);
-}
-
-// Bytes a second, by the host's clock: ten queued copies take far longer than asking for them. A
-// lap is their mean, so that the laps' budget is a tenth of what they may take.
-gf_status time_copies(const Copies *copies, gf_status (*copy)(const Copies *, int, gf_error *),
-                      uint64_t moved, double budget, double *speed, gf_error *error) {
-    const int at_a_time = 10;
-    gf_laps laps = {};
-    gf_status status = GF_OK;
-    for (bool warm = false; !status && !gf_laps_enough(&laps, budget / at_a_time); warm = true) {
-        const double began = gf_now();
-        for (int i = 0; i < at_a_time && !status; i++)
-            status = copy(copies, i, error);
-        if (!status)
-            status = gf_cuda_check(cudaStreamSynchronize(copies->up), "copy", error);
-        if (!status)
-            status = gf_cuda_check(cudaStreamSynchronize(copies->down), "copy", error);
-        if (warm)
-            gf_laps_add(&laps, (gf_now() - began) / at_a_time);
-    }
-    if (!status)
-        *speed = static_cast<double>(moved) / gf_laps_median(&laps);
-    return status;
-}
-
-} // namespace
-
-gf_status gf_cuda_copy(int device, uint64_t bytes, double budget, gf_memory_speed *speed,
-                       gf_error *error) {
-    Copies copies = {};
-    copies.bytes = bytes;
-    *speed = {};
-    gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
-    if (!status)
-        status = open_copies(&copies, error);
-    if (!status)
-        status = time_copies(&copies, copy_within, 2 * bytes, budget, &speed->copy, error);
-    if (!status)
-        status = time_copies(&copies, copy_up, bytes, budget, &speed->upload, error);
-    if (!status)
-        status = time_copies(&copies, copy_down, bytes, budget, &speed->download, error);
-    if (!status)
-        status = time_copies(&copies, copy_both, 2 * bytes, budget, &speed->both, error);
-    close_copies(&copies);
     return status;
 }
