@@ -3,15 +3,14 @@
 
 #include <string.h>
 
-extern "C" {
-#include "clock.h"
-}
-
 namespace {
+
+const int AT_A_TIME = 10; // copies that are queued before one is waited for
 
 struct Copies {
     uint64_t bytes;
     cudaStream_t up, down;
+    cudaEvent_t begin, middle, end;
     void *host[2], *device[GF_SPEED_COPIES];
     int ways; // pieces of memory that copies on the device take turns on
 };
@@ -23,6 +22,9 @@ gf_status open_copies(Copies *copies, gf_error *error) {
     if (!status)
         status = gf_cuda_check(cudaStreamCreateWithFlags(&copies->down, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
+    for (cudaEvent_t *event : {&copies->begin, &copies->middle, &copies->end})
+        if (!status)
+            status = gf_cuda_check(cudaEventCreate(event), "cudaEventCreate", error);
     for (int i = 0; i < 2 && !status; i++) {
         status = gf_cuda_check(cudaHostAlloc(&copies->host[i], bytes, cudaHostAllocDefault),
                                "pinned memory", error);
@@ -45,6 +47,9 @@ void close_copies(Copies *copies) {
         cudaFreeHost(host);
     for (void *device : copies->device)
         cudaFree(device);
+    for (cudaEvent_t event : {copies->begin, copies->middle, copies->end})
+        if (event)
+            cudaEventDestroy(event);
     if (copies->up)
         cudaStreamDestroy(copies->up);
     if (copies->down)
@@ -78,24 +83,41 @@ gf_status copy_both(const Copies *copies, int i, gf_error *error) {
     return status ? status : copy_down(copies, i, error);
 }
 
-// Bytes a second, by the host's clock: ten queued copies take far longer than asking for them. A
-// lap is their mean, so that the laps' budget is a tenth of what they may take.
+// Queues copies between two events: both streams begin with the first, and the second waits for
+// both.
+gf_status queue_copies(const Copies *copies, gf_status (*copy)(const Copies *, int, gf_error *),
+                       int first, gf_error *error) {
+    gf_status status =
+        gf_cuda_check(cudaEventRecord(copies->begin, copies->up), "cudaEventRecord", error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamWaitEvent(copies->down, copies->begin, 0),
+                               "cudaStreamWaitEvent", error);
+    for (int i = 0; i < AT_A_TIME && !status; i++)
+        status = copy(copies, first + i, error);
+    if (!status)
+        status =
+            gf_cuda_check(cudaEventRecord(copies->middle, copies->down), "cudaEventRecord", error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamWaitEvent(copies->up, copies->middle, 0),
+                               "cudaStreamWaitEvent", error);
+    if (!status)
+        status = gf_cuda_check(cudaEventRecord(copies->end, copies->up), "cudaEventRecord", error);
+    return status ? status : gf_cuda_check(cudaStreamSynchronize(copies->up), "copy", error);
+}
+
+// Bytes a second. A lap is the mean of some copies, so that its budget is their part of it.
 gf_status time_copies(const Copies *copies, gf_status (*copy)(const Copies *, int, gf_error *),
                       uint64_t moved, double budget, double *speed, gf_error *error) {
-    const int at_a_time = 10;
     gf_laps laps = {};
     gf_status status = GF_OK;
-    int turn = 0;
-    while (!status && !gf_laps_enough(&laps, budget / at_a_time)) {
-        const double began = gf_now();
-        for (int i = 0; i < at_a_time && !status; i++)
-            status = copy(copies, turn++, error);
+    for (int turn = 0; !status && !gf_laps_enough(&laps, budget / AT_A_TIME); turn += AT_A_TIME) {
+        float milliseconds = 0;
+        status = queue_copies(copies, copy, turn, error);
         if (!status)
-            status = gf_cuda_check(cudaStreamSynchronize(copies->up), "copy", error);
-        if (!status)
-            status = gf_cuda_check(cudaStreamSynchronize(copies->down), "copy", error);
-        if (turn > at_a_time) // the first ones warm up
-            gf_laps_add(&laps, (gf_now() - began) / at_a_time);
+            status = gf_cuda_check(cudaEventElapsedTime(&milliseconds, copies->begin, copies->end),
+                                   "cudaEventElapsedTime", error);
+        if (!status && turn > 0) // the first ones warm up
+            gf_laps_add(&laps, 1e-3 * static_cast<double>(milliseconds) / AT_A_TIME);
     }
     if (!status)
         *speed = static_cast<double>(moved) / gf_laps_median(&laps);
