@@ -236,6 +236,7 @@ const gf_command gf_bench_command = {
                  "           is of a copy by the same threads or on the same GPU\n"
                  "  files    reading and writing the picture at the default settings\n"
                  "and tells whom --backend auto would take for which images, and why.\n"
+                 "Every CUDA device, or each of those in --device, is timed by itself.\n"
                  "Nothing is told of a filter whose result differs from golden's in any bit: the\n"
                  "exit code is then 1. FILTER is a name, or a name and its settings in one\n"
                  "argument; without any all filters are timed with their default settings.\n",

@@ -100,6 +100,7 @@ $ gpufilter bench --help
 >            is of a copy by the same threads or on the same GPU
 >   files    reading and writing the picture at the default settings
 > and tells whom --backend auto would take for which images, and why.
+> Every CUDA device, or each of those in --device, is timed by itself.
 > Nothing is told of a filter whose result differs from golden's in any bit: the
 > exit code is then 1. FILTER is a name, or a name and its settings in one
 > argument; without any all filters are timed with their default settings.
