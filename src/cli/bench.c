@@ -2,7 +2,6 @@
 #include "bench.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,11 +141,13 @@ static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *e
 
 /* Three to two, so that 24 MP are 6000 x 4000. */
 static gf_format picture(const gf_settings *settings) {
-    const double pixels = (double)gf_settings_int(settings, "size") * 1e6;
-    gf_format format = {.width = (uint64_t)(sqrt(pixels * 1.5) + 0.5),
+    const uint64_t pixels = (uint64_t)gf_settings_int(settings, "size") * 1000000;
+    gf_format format = {.width = 1,
                         .channels = (uint32_t)gf_settings_int(settings, "channels"),
                         .type = (gf_type)gf_settings_choice(settings, "type")};
-    format.height = (uint64_t)(pixels / (double)format.width + 0.5);
+    while (2 * format.width * format.width < 3 * pixels)
+        format.width++;
+    format.height = pixels / format.width;
     return format;
 }
 

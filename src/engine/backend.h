@@ -62,8 +62,7 @@ typedef struct gf_backend {
     /* Times passes over rows in the backend's own memory (trial.h). NULL where that is the host's:
      * submit and wait take rows wherever they lie. */
     gf_status (*time)(void *state, struct gf_trial *trial, gf_error *error);
-    /* Times copies of so many bytes, in place of the first number of *speed and those that it has
-     * beside it. */
+    /* What gf_time_memory says: fills in *speed for copies of so many bytes. */
     gf_status (*copy)(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
                       gf_error *error);
 } gf_backend;

@@ -69,7 +69,7 @@ $ gpufilter bench 'hist channel=r' --channels 1
 ! gpufilter: --channel r: the image is grey; leave --channel out to count its grey
 [2]
 $ gpufilter bench --size 1000
-! gpufilter: bench: 8 pictures of 3000025800 bytes are more than --max-memory; use a smaller --size
+! gpufilter: bench: 8 pictures of 2999909610 bytes are more than --max-memory; use a smaller --size
 [2]
 $ gpufilter bench --size 0
 ! gpufilter: --size '0': must be an integer from 1 to 10000
