@@ -30,7 +30,7 @@ cudaError_t rows(const gf_plan *head, const gf_band *band, cudaStream_t stream) 
     a.rows = band->out.rows;
     a.row_bytes = gf_row_bytes(&head->in);
     a.measured = reinterpret_cast<const gf_axis_sum_plan *>(head)->measured;
-    a.shares = gf_share_rows(a.rows, a.row_bytes);
+    a.shares = gf_share_rows(a.rows, a.row_bytes, 1);
     cudaError_t result = cudaSuccess;
     gf_for_type(head->in.type, [&](auto sample) {
         result = run_rows<decltype(sample)>(a, head->in.channels, stream);

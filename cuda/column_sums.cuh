@@ -14,8 +14,7 @@ struct gf_column_sums {
     uint32_t chunk;                    // rows that a block takes in turn
 };
 
-// ---- integers
-// ------------------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------------------
 
 // Sums of the samples of a vector down at most 257 rows. u8 are added two to a word.
 template <typename T> struct gf_vector_sums;
@@ -83,7 +82,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
 #pragma unroll
             for (int i = 0; i < deep; i++)
                 q[i] = y + i * down < rows && at < a.row_bytes
-                           ? gf_load_vector(p + i * down * a.in_stride)
+                           ? gf_load_vector<true>(p + i * down * a.in_stride)
                            : make_uint4(0, 0, 0, 0);
 #pragma unroll
             for (int i = 0; i < deep; i++)
@@ -120,62 +119,80 @@ static inline void gf_run_integer_columns(gf_column_sums a, cudaStream_t stream)
     gf_sum_integer_columns<T, ACROSS><<<grid, GF_BLOCK, 0, stream>>>(a);
 }
 
-// ---- f32
-// -----------------------------------------------------------------------------------------
+// ---- f32 ----------------------------------------------------------------------------------------
 
-#define GF_STRIP 32     // samples
-#define GF_STAGE_ROWS 8 // rows that are copied together
-#define GF_STAGES 32    // on their way or there
+#define GF_STAGES 8 // of rows, on their way or there
 
-// The order of rows counts: a thread goes down all rows of a column, and a warp down a strip of 128
-// bytes. The rows ahead are on their way to shared memory, 32 KiB, because so few threads have
-// nothing else to wait with. Reads each sample once. A vector may reach behind the row's end; those
-// columns are dropped.
-static __global__ void __launch_bounds__(GF_STRIP) gf_sum_f32_columns(gf_column_sums a) {
-    __shared__ __align__(16) float ring[GF_STAGES][GF_STAGE_ROWS][GF_STRIP];
-    const uint32_t t = threadIdx.x, chunk = t % 8 * 4; // a float of the strip
-    const uint64_t left = static_cast<uint64_t>(blockIdx.x) * GF_STRIP;
+// The order of rows counts: a thread goes down all rows of a column, and a block of WARPS warps
+// down a strip of 128 bytes a warp. The rows ahead are on their way to shared memory, 32 KiB,
+// because so few threads have nothing else to wait with, and the rows of the next stage are
+// converted while those of the last are added. Rows behind the last are zeros, which change no sum:
+// none is ever -0. Reads each sample once. A vector may reach behind the row's end; those columns
+// are dropped.
+template <int WARPS>
+static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_column_sums a) {
+    const int strip = 32 * WARPS, rows = 32 / WARPS; // of a stage
+    __shared__ __align__(16) float ring[GF_STAGES][rows][strip];
+    // What this thread copies: four samples from `chunk` of every fourth row from `down`.
+    const uint32_t t = threadIdx.x, chunk = t % (strip / 4) * 4, down = t / (strip / 4);
+    const uint64_t left = static_cast<uint64_t>(blockIdx.x) * strip;
+    const uint64_t stages = (a.rows + rows - 1) / rows;
     const bool copies = (left + chunk) * sizeof(float) < a.row_bytes;
-    const uint64_t stages = (a.rows + GF_STAGE_ROWS - 1) / GF_STAGE_ROWS;
-    const unsigned char *from = a.in + (left + chunk) * sizeof(float) + t / 8 * a.in_stride;
-    const auto fetch = [&](uint64_t stage) {
+    const unsigned char *from = a.in + (left + chunk) * sizeof(float) + down * a.in_stride;
+    uint64_t rest = copies && a.rows > down ? a.rows - down : 0; // rows from `from` on
+    const auto fetch = [&](uint32_t slot) {
 #pragma unroll
-        for (uint32_t r = 0; r < GF_STAGE_ROWS; r += 4)
-            if (copies && stage * GF_STAGE_ROWS + r + t / 8 < a.rows)
-                __pipeline_memcpy_async(&ring[stage % GF_STAGES][r + t / 8][chunk],
-                                        from + (stage * GF_STAGE_ROWS + r) * a.in_stride, 16);
+        for (uint32_t r = 0; r < rows; r += 4) {
+            float4 *to = reinterpret_cast<float4 *>(&ring[slot][r + down][chunk]);
+            if (r < rest)
+                __pipeline_memcpy_async(to, from + r * a.in_stride, 16);
+            else
+                *to = make_float4(0, 0, 0, 0);
+        }
         __pipeline_commit();
+        from += rows * a.in_stride;
+        rest = rest > rows ? rest - rows : 0;
     };
-    for (uint64_t stage = 0; stage < GF_STAGES - 1; stage++)
-        fetch(stage);
+    const auto meet = [] {
+        if (WARPS == 1)
+            __syncwarp();
+        else
+            __syncthreads();
+    };
+    for (uint32_t slot = 0; slot < GF_STAGES; slot++)
+        fetch(slot);
     double *state = static_cast<double *>(a.state) + left + t;
     double sum = left + t < a.samples ? *state : 0;
+    double x[rows] = {}; // of the stage before
     for (uint64_t stage = 0; stage < stages; stage++) {
-        __pipeline_wait_prior(GF_STAGES - 2);
-        __syncwarp();
-        const float(*rows)[GF_STRIP] = ring[stage % GF_STAGES];
-        const uint64_t have = a.rows - stage * GF_STAGE_ROWS;
-        if (have >= GF_STAGE_ROWS) {
-            float x[GF_STAGE_ROWS];
+        const uint32_t slot = stage % GF_STAGES;
+        __pipeline_wait_prior(GF_STAGES - 1);
+        meet();
+        float next[rows];
 #pragma unroll
-            for (int r = 0; r < GF_STAGE_ROWS; r++)
-                x[r] = rows[r][t];
+        for (int r = 0; r < rows; r++)
+            next[r] = ring[slot][r][t];
+        meet();
+        fetch(slot);
 #pragma unroll
-            for (int r = 0; r < GF_STAGE_ROWS; r++)
-                sum = __dadd_rn(sum, static_cast<double>(x[r]));
-        } else {
-            for (uint32_t r = 0; r < have; r++)
-                sum = __dadd_rn(sum, static_cast<double>(rows[r][t]));
+        for (int r = 0; r < rows; r++) {
+            sum = __dadd_rn(sum, x[r]);
+            x[r] = static_cast<double>(next[r]);
         }
-        __syncwarp();
-        fetch(stage + GF_STAGES - 1);
     }
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+        sum = __dadd_rn(sum, x[r]);
     if (left + t < a.samples)
         *state = sum == sum ? sum : __longlong_as_double(0x7ff8000000000000ll);
 }
 
-// ---- any
-// -----------------------------------------------------------------------------------------
+template <int WARPS> static inline void gf_run_f32_columns(gf_column_sums a, cudaStream_t stream) {
+    const uint64_t strips = (a.samples + 32 * WARPS - 1) / (32 * WARPS);
+    gf_sum_f32_columns<WARPS><<<static_cast<unsigned>(strips), 32 * WARPS, 0, stream>>>(a);
+}
+
+// ---- any ----------------------------------------------------------------------------------------
 
 template <typename T>
 static inline cudaError_t gf_launch_columns(const gf_column_sums &a, cudaStream_t stream) {
@@ -186,10 +203,14 @@ static inline cudaError_t gf_launch_columns(const gf_column_sums &a, cudaStream_
     return cudaGetLastError();
 }
 
+// Neighbouring warps that keep in step read neighbouring memory; where there are few of them they
+// are needed on all processors.
 template <>
 inline cudaError_t gf_launch_columns<float>(const gf_column_sums &a, cudaStream_t stream) {
-    const uint64_t strips = (a.samples + GF_STRIP - 1) / GF_STRIP;
-    gf_sum_f32_columns<<<static_cast<unsigned>(strips), GF_STRIP, 0, stream>>>(a);
+    if (a.samples < 128 * gf_processors())
+        gf_run_f32_columns<1>(a, stream);
+    else
+        gf_run_f32_columns<4>(a, stream);
     return cudaGetLastError();
 }
 

@@ -21,8 +21,7 @@ __device__ __forceinline__ gf_compare_record nothing() {
     return {0, UINT64_MAX, 0, 0, 0};
 }
 
-// ---- what differs
-// --------------------------------------------------------------------------------
+// ---- what differs -------------------------------------------------------------------------------
 
 // What a thread counts. take: two words that differ.
 template <typename T> struct Counts;
@@ -85,8 +84,7 @@ __device__ __forceinline__ uint32_t first_in(const unsigned char *a, const unsig
     return i;
 }
 
-// ---- the kernels
-// ---------------------------------------------------------------------------------
+// ---- the kernels --------------------------------------------------------------------------------
 
 // The combined value of the threads of a group: in its first thread, or in all. All threads of a
 // block must come.
@@ -116,21 +114,22 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(Args args) {
     for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.shares.units;
          at += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
-            gf_unit_at<GROUP>(args.shares, args.row_bytes, at + threadIdx.x / GROUP);
+            gf_unit_at<GROUP == GF_BLOCK>(args.shares, args.row_bytes, at + threadIdx.x / GROUP);
         const unsigned char *const row[2] = {args.a + unit.y * args.in_stride + unit.begin,
                                              args.b + unit.y * args.in_stride + unit.begin};
         Counts<T> counts;
         unsigned long long first = UINT64_MAX; // vector of the unit
-        gf_walk<2, GROUP, 4>(row, unit.bytes, lane, [&](int, uint64_t v, const uint4(&q)[2]) {
-            const uint4 x = q[0], y = q[1];
-            if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
-                return;
-            first = v < first ? v : first;
-            counts.take(x.x, y.x);
-            counts.take(x.y, y.y);
-            counts.take(x.z, y.z);
-            counts.take(x.w, y.w);
-        });
+        gf_walk<2, GROUP, 4>(row, unit.bytes, lane,
+                             [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
+                                 const uint4 x = q[0], y = q[1];
+                                 if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
+                                     return;
+                                 first = v < first ? v : first;
+                                 counts.take(x.x, y.x);
+                                 counts.take(x.y, y.y);
+                                 counts.take(x.z, y.z);
+                                 counts.take(x.w, y.w);
+                             });
         const bool writes = lane == 0 && unit.bytes;
         gf_compare_record *record = record_at(args, unit.y);
         const bool any = GROUP < GF_BLOCK ? __any_sync(0xffffffffu, counts.differing != 0)
@@ -208,7 +207,7 @@ gf_status launch(const gf_plan *plan, const gf_band *band, void *scratch, void *
     args.out_stride = band->out.stride;
     args.rows = band->out.rows;
     args.row_bytes = gf_row_bytes(&plan->in);
-    args.shares = gf_share_rows(args.rows, args.row_bytes);
+    args.shares = gf_share_rows(args.rows, args.row_bytes, 2);
     gf_for_type(plan->in.type, [&](auto sample) { run<decltype(sample)>(args, stream); });
     if (plan->out.width != 0) {
         gf_drawing drawing = {};

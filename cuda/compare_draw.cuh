@@ -80,16 +80,20 @@ struct gf_drawing {
 // Four pixels of an image, of which n are there.
 template <typename T, int CHANNELS> struct gf_four_pixels {
     static const int samples = 4 * CHANNELS, words = CHANNELS * sizeof(T);
-    T v[samples];
+    uint32_t w[words];
 
-    __device__ __forceinline__ gf_four_pixels(const unsigned char *p, int n) {
+    __device__ __forceinline__ void load(const unsigned char *p, int n) {
         if (n < 4) {
 #pragma unroll
+            for (int i = 0; i < words; i++)
+                w[i] = 0;
+#pragma unroll
             for (int i = 0; i < samples; i++)
-                v[i] = i < n * CHANNELS ? reinterpret_cast<const T *>(p)[i] : T{};
+                if (i < n * CHANNELS)
+                    w[i * sizeof(T) / 4] |= gf_sample<T>::bits(reinterpret_cast<const T *>(p)[i])
+                                            << 8 * (i * sizeof(T) % 4);
             return;
         }
-        uint32_t w[words];
         typedef typename std::conditional<
             words % 4 == 0, uint4,
             typename std::conditional<words % 2 == 0, uint2, uint1>::type>::type Load;
@@ -102,26 +106,31 @@ template <typename T, int CHANNELS> struct gf_four_pixels {
             for (int k = 0; k < step; k++)
                 w[i + k] = loaded[k];
         }
-#pragma unroll
-        for (int i = 0; i < samples; i++) {
-            const int in_word = 4 / sizeof(T), bits = 8 * sizeof(T) * (i % in_word);
-            v[i] = gf_sample<T>::of_bits(w[i / in_word] >> bits);
-        }
+    }
+
+    __device__ __forceinline__ T at(int i) const {
+        return gf_sample<T>::of_bits(w[i * sizeof(T) / 4] >> 8 * (i * sizeof(T) % 4));
     }
 };
 
 // Red, green and blue, the first lowest.
 template <typename T, int CHANNELS>
-static __device__ __forceinline__ uint32_t gf_draw_pixel(const T *p, const T *q) {
+static __device__ __forceinline__ uint32_t gf_draw_pixel(const gf_four_pixels<T, CHANNELS> &a,
+                                                         const gf_four_pixels<T, CHANNELS> &b,
+                                                         int pixel) {
+    T p[CHANNELS];
     bool differs = false;
     unsigned long long most = 0;
 #pragma unroll
-    for (int c = 0; c < CHANNELS; c++)
-        if (gf_sample<T>::bits(p[c]) != gf_sample<T>::bits(q[c])) {
-            const unsigned long long distance = gf_sample<T>::distance(p[c], q[c]);
+    for (int c = 0; c < CHANNELS; c++) {
+        const T q = b.at(pixel * CHANNELS + c);
+        p[c] = a.at(pixel * CHANNELS + c);
+        if (gf_sample<T>::bits(p[c]) != gf_sample<T>::bits(q)) {
+            const unsigned long long distance = gf_sample<T>::distance(p[c], q);
             most = distance > most ? distance : most;
             differs = true;
         }
+    }
     if (differs)
         return 255u | gf_sample<T>::green(most) << 8;
     uint32_t dark;
@@ -132,53 +141,70 @@ static __device__ __forceinline__ uint32_t gf_draw_pixel(const T *p, const T *q)
     return dark * 0x010101u;
 }
 
-#define GF_DRAWN_AT_ONCE 128 // pixels of a row, by a warp
+#define GF_STRETCH 128 // pixels of a row that a warp draws
 
-// A warp draws 128 pixels of a row, a thread four of them; warps take such stretches in turn. A
-// whole stretch's 384 bytes go through shared memory, so that they leave 16 at a time. Reads each
-// sample once, and writes 3 bytes a pixel. The record's kernel reads the same band, which the cache
-// then holds.
-template <typename T, int CHANNELS>
+// A warp draws stretches of 128 pixels of a row, a thread four of each, DEEP stretches at once so
+// that their loads are under way together. A whole stretch's 384 bytes go through shared memory, so
+// that they leave 16 at a time. Reads each sample once, and writes 3 bytes a pixel. The record's
+// kernel reads the same band, which the cache then holds.
+template <typename T, int CHANNELS, int DEEP>
 static __global__ void __launch_bounds__(GF_BLOCK) gf_draw_rows(gf_drawing d) {
-    __shared__ uint4 staged[GF_BLOCK / 32][GF_DRAWN_AT_ONCE * 3 / 16];
+    __shared__ uint4 staged[GF_BLOCK / 32][GF_STRETCH * 3 / 16];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     uint32_t *stage = reinterpret_cast<uint32_t *>(staged[warp]);
-    const uint64_t across = (d.width + GF_DRAWN_AT_ONCE - 1) / GF_DRAWN_AT_ONCE;
+    const uint64_t across = (d.width + DEEP * GF_STRETCH - 1) / (DEEP * GF_STRETCH);
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + warp;
          i < across * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
-        const uint64_t y = i / across, left = i % across * GF_DRAWN_AT_ONCE, x = left + 4 * lane;
-        const int n = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
-        const size_t at = y * d.in_stride + x * CHANNELS * sizeof(T);
-        const gf_four_pixels<T, CHANNELS> a(d.a + at, n), b(d.b + at, n);
-        uint32_t rgb[4];
+        const uint64_t y = i / across, begin = i % across * (DEEP * GF_STRETCH);
+        gf_four_pixels<T, CHANNELS> a[DEEP], b[DEEP];
+        int n[DEEP];
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            rgb[k] = gf_draw_pixel<T, CHANNELS>(a.v + k * CHANNELS, b.v + k * CHANNELS);
-        unsigned char *out = d.out + y * d.out_stride + 3 * left;
-        if (left + GF_DRAWN_AT_ONCE <= d.width) {
-            stage[3 * lane] = rgb[0] | rgb[1] << 24;
-            stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
-            stage[3 * lane + 2] = rgb[2] >> 16 | rgb[3] << 8;
-            __syncwarp();
-            if (lane < GF_DRAWN_AT_ONCE * 3 / 16)
-                reinterpret_cast<uint4 *>(out)[lane] = staged[warp][lane];
-            __syncwarp();
-            continue;
+        for (int k = 0; k < DEEP; k++) {
+            const uint64_t x = begin + k * GF_STRETCH + 4 * lane;
+            const size_t at = y * d.in_stride + x * CHANNELS * sizeof(T);
+            n[k] = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
+            a[k].load(d.a + at, n[k]);
+            b[k].load(d.b + at, n[k]);
         }
 #pragma unroll
-        for (int k = 0; k < 12; k++)
-            if (k < 3 * n)
-                out[12 * lane + k] = static_cast<unsigned char>(rgb[k / 3] >> 8 * (k % 3));
+        for (int k = 0; k < DEEP; k++) {
+            const uint64_t left = begin + k * GF_STRETCH;
+            uint32_t rgb[4];
+#pragma unroll
+            for (int pixel = 0; pixel < 4; pixel++)
+                rgb[pixel] = gf_draw_pixel(a[k], b[k], pixel);
+            unsigned char *out = d.out + y * d.out_stride + 3 * left;
+            if (left + GF_STRETCH <= d.width) {
+                stage[3 * lane] = rgb[0] | rgb[1] << 24;
+                stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
+                stage[3 * lane + 2] = rgb[2] >> 16 | rgb[3] << 8;
+                __syncwarp();
+                if (lane < GF_STRETCH * 3 / 16)
+                    __stcs(reinterpret_cast<uint4 *>(out) + lane, staged[warp][lane]);
+                __syncwarp();
+                continue;
+            }
+#pragma unroll
+            for (int byte = 0; byte < 12; byte++)
+                if (byte < 3 * n[k])
+                    out[12 * lane + byte] =
+                        static_cast<unsigned char>(rgb[byte / 3] >> 8 * (byte % 3));
+        }
     }
 }
 
 static inline void gf_draw(const gf_drawing &d, gf_type type, uint32_t channels,
                            cudaStream_t stream) {
-    const uint64_t across = (d.width + GF_DRAWN_AT_ONCE - 1) / GF_DRAWN_AT_ONCE;
-    const unsigned grid = gf_grid(across * d.rows, GF_BLOCK / 32);
     gf_for_type(type, [&](auto sample) {
         gf_for_channels(channels, [&](auto n) {
-            gf_draw_rows<decltype(sample), decltype(n)::value><<<grid, GF_BLOCK, 0, stream>>>(d);
+            typedef decltype(sample) Sample;
+            const int count = decltype(n)::value, bytes = count * sizeof(Sample);
+            const int deep = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
+            const uint64_t across = (d.width + deep * GF_STRETCH - 1) / (deep * GF_STRETCH);
+            const uint64_t blocks = (across * d.rows + GF_BLOCK / 32 - 1) / (GF_BLOCK / 32);
+            const uint64_t most = 1u << 30;
+            gf_draw_rows<Sample, count, deep>
+                <<<static_cast<unsigned>(blocks < most ? blocks : most), GF_BLOCK, 0, stream>>>(d);
         });
     });
 }

@@ -34,7 +34,7 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.rows = band->out.rows;
     a.row_bytes = gf_row_bytes(&head->in);
     a.measured = reinterpret_cast<const gf_dot_plan *>(head)->measured;
-    a.shares = gf_share_rows(a.rows, a.row_bytes);
+    a.shares = gf_share_rows(a.rows, a.row_bytes, 2);
     cudaError_t result = cudaSuccess;
     gf_for_type(head->in.type,
                 [&](auto sample) { result = run<decltype(sample)>(a, head->in.channels, stream); });

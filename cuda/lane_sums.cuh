@@ -29,10 +29,11 @@ static __device__ __forceinline__ float gf_f32_at(const uint4 &v, int i) {
 
 // A block of 64 threads a channel walks along a row: its vectors side by side hold 256 pixels, so
 // that a thread keeps the lanes that the four samples of its first vector belong to. Reads each
-// sample once, 16 bytes a load; writes a record a row. Behind a row's end zeros are added, which
-// changes no sum: none is ever -0. Shared memory: the lanes of each sum and channel, 4 samples' to
-// a thread, those of a thread apart so that reading neighbouring lanes meets few of the same banks.
-template <int CHANNELS, int IMAGES>
+// sample once, 16 bytes a load, DEEP of them under way; writes a record a row. Behind a row's end
+// zeros are added, which changes no sum: none is ever -0. Shared memory: the lanes of each sum and
+// channel, 4 samples' to a thread, those of a thread apart so that reading neighbouring lanes meets
+// few of the same banks.
+template <int CHANNELS, int IMAGES, int DEEP>
 __global__ void __launch_bounds__(64 * CHANNELS) gf_sum_lanes(gf_row_sums a) {
     const int threads = 64 * CHANNELS, sums = GF_SUMS_OF(IMAGES), apart = threads + 4;
     __shared__ double lanes[sums][4 * apart];
@@ -42,17 +43,17 @@ __global__ void __launch_bounds__(64 * CHANNELS) gf_sum_lanes(gf_row_sums a) {
         for (int i = 0; i < IMAGES; i++)
             row[i] = a.in[i] + y * a.in_stride;
         double sum[4][sums] = {};
-        gf_walk<IMAGES, threads, IMAGES == 1 ? 8 : 4>(row, a.row_bytes, threadIdx.x,
-                                                      [&](int, uint64_t, const uint4(&q)[IMAGES]) {
+        gf_walk<IMAGES, threads, DEEP / IMAGES>(
+            row, a.row_bytes, threadIdx.x, [&](int, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
 #pragma unroll
-                                                          for (int j = 0; j < 4; j++) {
-                                                              float x[IMAGES];
+                for (int j = 0; j < 4; j++) {
+                    float x[IMAGES];
 #pragma unroll
-                                                              for (int i = 0; i < IMAGES; i++)
-                                                                  x[i] = gf_f32_at(q[i], j);
-                                                              gf_add(sum[j], x);
-                                                          }
-                                                      });
+                    for (int i = 0; i < IMAGES; i++)
+                        x[i] = gf_f32_at(q[i], j);
+                    gf_add(sum[j], x);
+                }
+            });
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
@@ -81,10 +82,68 @@ __global__ void __launch_bounds__(64 * CHANNELS) gf_sum_lanes(gf_row_sums a) {
     }
 }
 
-// Rows of at most 32 * DEEP pixels (256, so that no lane has more than one): 2^log_group threads a
-// row, as many as it has pixels, up to a warp. What a lane without a pixel would add to the tree is
-// +0, which changes nothing.
-template <int IMAGES, int DEEP>
+// The sum of the 128 lanes of a warp, of which thread t has 4t to 4t + 3, in the order of the tree.
+// A step hands half of what a thread has to the one that adds it up.
+static __device__ __forceinline__ double gf_warp_tree(const double (&x)[4]) {
+    const uint32_t all = 0xffffffffu;
+    const bool high = threadIdx.x & 16, odd = threadIdx.x & 8;
+    double keep[2];
+#pragma unroll
+    for (int j = 0; j < 2; j++)
+        keep[j] = __dadd_rn(high ? x[j + 2] : x[j],
+                            __shfl_xor_sync(all, high ? x[j] : x[j + 2], 16)); // stride 64
+    double sum =
+        __dadd_rn(odd ? keep[1] : keep[0], __shfl_xor_sync(all, odd ? keep[0] : keep[1], 8)); // 32
+#pragma unroll
+    for (int distance = 4; distance > 0; distance /= 2) // 16, 8, 4
+        sum = __dadd_rn(sum, __shfl_xor_sync(all, sum, distance));
+    sum = __dadd_rn(sum, __shfl_xor_sync(all, sum, 16)); // 2
+    return __dadd_rn(sum, __shfl_xor_sync(all, sum, 8)); // 1
+}
+
+// The same for one channel by a warp a row, for rows so short that a block would spend its time in
+// the tree: thread t keeps lanes 4t to 4t + 3 and 128 + 4t to 131 + 4t.
+template <int IMAGES>
+__global__ void __launch_bounds__(GF_BLOCK) gf_sum_short_lanes(gf_row_sums a) {
+    const int sums = GF_SUMS_OF(IMAGES);
+    const uint32_t lane = threadIdx.x % 32;
+    for (uint64_t y = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + threadIdx.x / 32;
+         y < a.rows; y += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
+        const unsigned char *row[IMAGES];
+#pragma unroll
+        for (int i = 0; i < IMAGES; i++)
+            row[i] = a.in[i] + y * a.in_stride;
+        double sum[2][4][sums] = {};
+        gf_walk<IMAGES, 32, 4>(row, a.row_bytes, lane,
+                               [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
+#pragma unroll
+                                   for (int j = 0; j < 4; j++) {
+                                       float x[IMAGES];
+#pragma unroll
+                                       for (int i = 0; i < IMAGES; i++)
+                                           x[i] = gf_f32_at(q[i], j);
+                                       gf_add(sum[u % 2][j], x);
+                                   }
+                               });
+#pragma unroll
+        for (int s = 0; s < sums; s++) {
+            double x[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                x[j] = __dadd_rn(sum[0][j][s], sum[1][j][s]); // stride 128
+            const double total = gf_warp_tree(x);
+            if (lane == 0)
+                gf_record_at(a, y)[s] = gf_result_bits(total);
+        }
+    }
+}
+
+#define GF_FEW 8 // lanes of a thread
+
+// Rows of at most 256 pixels, so that no lane has more than one: 2^log_group threads a row, each
+// with up to eight lanes that far apart. What a lane without a pixel would add to the tree is +0,
+// which changes nothing.
+template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
     gf_sum_few_lanes(gf_row_sums a, uint32_t channels, uint32_t log_group) {
     const int sums = GF_SUMS_OF(IMAGES);
@@ -95,22 +154,22 @@ __global__ void __launch_bounds__(GF_BLOCK)
         const uint64_t y = first + (threadIdx.x >> log_group);
         const uint32_t width = y < a.rows ? static_cast<uint32_t>(a.width) : 0;
         for (uint32_t c = 0; c < a.measured; c++) {
-            double sum[DEEP][sums] = {};
+            float x[GF_FEW][IMAGES] = {};
 #pragma unroll
-            for (uint32_t i = 0; i < DEEP; i++) {
-                if (lane + 32 * i >= width)
-                    continue;
-                float x[IMAGES];
+            for (uint32_t i = 0; i < GF_FEW; i++)
 #pragma unroll
                 for (int k = 0; k < IMAGES; k++)
-                    x[k] = reinterpret_cast<const float *>(
-                        a.in[k] + y * a.in_stride)[(lane + 32 * i) * channels + c];
-                gf_add(sum[i], x);
-            }
+                    if (lane + (i << log_group) < width)
+                        x[i][k] = reinterpret_cast<const float *>(
+                            a.in[k] + y * a.in_stride)[(lane + (i << log_group)) * channels + c];
+            double sum[GF_FEW][sums] = {};
+#pragma unroll
+            for (int i = 0; i < GF_FEW; i++)
+                gf_add(sum[i], x[i]);
 #pragma unroll
             for (int s = 0; s < sums; s++) {
 #pragma unroll
-                for (int stride = DEEP / 2; stride > 0; stride /= 2)
+                for (int stride = GF_FEW / 2; stride > 0; stride /= 2)
 #pragma unroll
                     for (int i = 0; i < stride; i++)
                         sum[i][s] = __dadd_rn(sum[i][s], sum[i + stride][s]);
@@ -124,27 +183,42 @@ __global__ void __launch_bounds__(GF_BLOCK)
     }
 }
 
+// ---- which of them ------------------------------------------------------------------------------
+
+#define GF_SHORT_ROW 2048 // pixels
+
+static inline unsigned gf_lane_blocks(uint64_t rows, uint64_t rows_a_block) {
+    const uint64_t blocks = (rows + rows_a_block - 1) / rows_a_block, most = 1u << 30;
+    return static_cast<unsigned>(blocks < most ? blocks : most);
+}
+
 template <int IMAGES>
 static inline cudaError_t gf_launch_lanes(const gf_row_sums &a, uint32_t channels,
                                           cudaStream_t stream) {
-    const uint64_t most = 1u << 30; // blocks
     if (a.width <= GF_LANES) {
         uint32_t log_group = 0;
-        while (log_group < 5 && (1u << log_group) < a.width)
+        while ((static_cast<uint64_t>(GF_FEW) << log_group) < a.width)
             log_group++;
-        const uint64_t rows_a_block = GF_BLOCK >> log_group;
-        const uint64_t blocks = (a.rows + rows_a_block - 1) / rows_a_block;
-        const unsigned grid = static_cast<unsigned>(blocks < most ? blocks : most);
-        if (a.width <= 32)
-            gf_sum_few_lanes<IMAGES, 1><<<grid, GF_BLOCK, 0, stream>>>(a, channels, log_group);
-        else
-            gf_sum_few_lanes<IMAGES, 8><<<grid, GF_BLOCK, 0, stream>>>(a, channels, log_group);
+        gf_sum_few_lanes<IMAGES>
+            <<<gf_lane_blocks(a.rows, GF_BLOCK >> log_group), GF_BLOCK, 0, stream>>>(a, channels,
+                                                                                     log_group);
         return cudaGetLastError();
     }
-    const unsigned grid = static_cast<unsigned>(a.rows < most ? a.rows : most);
+    if (channels == 1 && a.width <= GF_SHORT_ROW) {
+        gf_sum_short_lanes<IMAGES>
+            <<<gf_lane_blocks(a.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream>>>(a);
+        return cudaGetLastError();
+    }
+    // Where rows are few, each must have more under way.
+    const bool few = a.rows < 4 * gf_processors();
     gf_for_channels(channels, [&](auto n) {
         const int count = decltype(n)::value;
-        gf_sum_lanes<count, IMAGES><<<grid, 64 * count, 0, stream>>>(a);
+        const unsigned blocks = gf_lane_blocks(a.rows, 1);
+        if (few)
+            gf_sum_lanes<count, IMAGES, count == 1 ? 32 : 16><<<blocks, 64 * count, 0, stream>>>(a);
+        else
+            gf_sum_lanes<count, IMAGES, count == 1 || IMAGES * count == 4 ? 8 : 4>
+                <<<blocks, 64 * count, 0, stream>>>(a);
     });
     return cudaGetLastError();
 }

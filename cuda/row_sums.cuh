@@ -19,8 +19,7 @@ static __device__ __forceinline__ unsigned long long *gf_record_at(const gf_row_
     return reinterpret_cast<unsigned long long *>(a.records + y * a.out_stride);
 }
 
-// ---- the channels of a vector
-// --------------------------------------------------------------------
+// ---- the channels of a vector -------------------------------------------------------------------
 
 // A vector of u8 taken apart: words that hold samples of one channel only, or zeros. Of three
 // channels a vector may begin with any; channel 0 is the one that it begins with.
@@ -82,15 +81,14 @@ static __device__ __forceinline__ uint32_t gf_u16_at(const uint4 &v, int i) {
     return i % 2 ? w >> 16 : w & 0xffffu;
 }
 
-// ---- what is summed
-// ------------------------------------------------------------------------------
+// ---- what is summed -----------------------------------------------------------------------------
 
 // Sums of channel c of a vector go to sum[..][(c + shift) % CHANNELS].
 template <typename T, int CHANNELS> struct gf_sample_sums;
 
 template <int CHANNELS> struct gf_sample_sums<uint8_t, CHANNELS> {
     typedef uint8_t Sample;
-    typedef uint32_t Sum; // of a thread; 64 vectors of a million samples
+    typedef uint32_t Sum; // of a thread: GF_MOST_PIECE says how much it must hold
     static const int images = 1, sums = 1, channels = CHANNELS;
 
     static __device__ __forceinline__ void add(Sum (&sum)[1][CHANNELS], int shift,
@@ -160,30 +158,32 @@ template <int CHANNELS> struct gf_product_sums<uint16_t, CHANNELS> {
     }
 };
 
-// ---- the kernel
-// ----------------------------------------------------------------------------------
+// ---- the kernel ---------------------------------------------------------------------------------
 
 // GROUP threads walk along a row, or a block along a piece of one. Reads each sample once, 16 bytes
-// a load, four (of three channels: six, so that a thread's vectors begin with channels that are
-// known when this is compiled) under way; writes a record a row. A row's pieces add to its record,
-// which is zero before. Shared memory: a sum of each kind and channel from each of 8 warps.
+// a load; writes a record a row. A row's pieces add to its record, which is zero before. Shared
+// memory: a sum of each kind and channel from each of 8 warps.
 template <typename Kind, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
     const int channels = Kind::channels, values = Kind::sums * channels;
     const int vector_samples = 16 / sizeof(typename Kind::Sample);
+    // Of three channels a multiple of three, so that a thread's vectors begin with channels that
+    // are known when this is compiled. Sums of 64 bits leave fewer registers.
+    const int unroll = channels != 3 ? 4 : sizeof(typename Kind::Sum) == 8 ? 3 : 6;
     __shared__ unsigned long long parts[GF_BLOCK / 32][values];
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
     // The same number of turns for all threads of a block: they meet when they reduce.
     for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.shares.units;
          first += static_cast<uint64_t>(gridDim.x) * groups) {
-        const gf_unit unit = gf_unit_at<GROUP>(a.shares, a.row_bytes, first + threadIdx.x / GROUP);
+        const gf_unit unit =
+            gf_unit_at<GROUP == GF_BLOCK>(a.shares, a.row_bytes, first + threadIdx.x / GROUP);
         const unsigned char *row[Kind::images];
 #pragma unroll
         for (int i = 0; i < Kind::images; i++)
             row[i] = a.in[i] + unit.y * a.in_stride + unit.begin;
         typename Kind::Sum sum[Kind::sums][channels] = {};
-        gf_walk<Kind::images, GROUP, channels == 3 ? 6 : 4>(
-            row, unit.bytes, lane, [&](int u, uint64_t, const uint4(&q)[Kind::images]) {
+        gf_walk<Kind::images, GROUP, unroll>(
+            row, unit.bytes, lane, [&](int u, uint64_t, uint32_t, const uint4(&q)[Kind::images]) {
                 Kind::add(sum, u * GROUP * vector_samples % channels, q);
             });
         // Which of its sums is a channel's depends on what the thread's vectors begin with.
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
                     x = phase == 0   ? x
                         : phase == 1 ? sum[s][(c + channels - 1) % channels]
                                      : sum[s][(c + channels - 2) % channels];
-                if (GROUP < GF_BLOCK) { // 16 KiB at most: the total fits, too
+                if (GROUP < GF_BLOCK) { // 24 KiB at most: the total fits, too
                     x = gf_reduce_group<GROUP>(x, gf_plus());
                     if (unit.bytes && lane == 0 && c < static_cast<int>(a.measured))
                         record[value] = x;
