@@ -10,15 +10,18 @@
 
 #include "smooth_walk.cuh"
 
+#define GF_DIRECT_THREADS 256
+#define GF_DIRECT_WARPS (GF_DIRECT_THREADS / 32)
+
 template <typename Work>
-__global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
+__global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WARPS)
     smooth_direct(const __grid_constant__ gf_walk a,
                   const __grid_constant__ typename Work::Args args) {
     const int GROUPS = Work::GROUPS, HALO = Work::HALO, RUNS = Work::RUNS;
     const int group = 4 * Work::C * sizeof(typename Work::Tin); // bytes, of input and output
     static_assert(GROUPS * group == 16 && sizeof(typename Work::Tin) == sizeof(typename Work::Tout),
                   "a run must be 16 bytes");
-    __shared__ gf_queue<32 * RUNS * GROUPS> queues[GF_WALK_WARPS];
+    __shared__ gf_queue<32 * RUNS * GROUPS> queues[GF_DIRECT_WARPS];
     const uint32_t lane = threadIdx.x % 32;
     uint32_t *waiting = &queues[threadIdx.x / 32].waiting;
     uint32_t *queue = queues[threadIdx.x / 32].group;
@@ -26,8 +29,8 @@ __global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
         *waiting = 0;
     __syncwarp();
 
-    const uint32_t step = gridDim.x * GF_WALK_THREADS * RUNS;
-    for (uint32_t first = (blockIdx.x * GF_WALK_THREADS + threadIdx.x / 32 * 32) * RUNS;
+    const uint32_t step = gridDim.x * GF_DIRECT_THREADS * RUNS;
+    for (uint32_t first = (blockIdx.x * GF_DIRECT_THREADS + threadIdx.x / 32 * 32) * RUNS;
          first < a.tiles; first += step) {
         uint32_t raw[RUNS][(GROUPS + 2 * HALO) * group / 4], begin[RUNS], place[RUNS];
 #pragma unroll
@@ -65,9 +68,9 @@ __global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
         }
         __syncwarp();
         if (*waiting >= 32)
-            gf_drain<Work>(a, queue, waiting, false);
+            gf_drain<Work>(a, queue, waiting);
     }
-    gf_drain<Work>(a, queue, waiting, true);
+    gf_finish<Work>(a, queues);
 }
 
 // Queues the work on all rows of a walk; false if rows are too long to be counted, or those of the
@@ -90,15 +93,16 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
     walk.next_runs = walk.in_stride < 16 + halo
                          ? 0
                          : static_cast<uint32_t>((walk.in_stride - 16 - halo) / 16 + 1);
-    const uint64_t wave = gf_walk_wave(smooth_direct<Work>);
+    const uint64_t wave = gf_walk_wave(smooth_direct<Work>, GF_DIRECT_THREADS);
     const uint64_t a_row = static_cast<uint64_t>(walk.runs) * 16; // its groups are fewer
     const uint64_t most_rows = limit / (a_row > walk.in_stride ? a_row : walk.in_stride);
     for (uint64_t y = 0; y < rows; y += most_rows) {
         const uint64_t some = rows - y < most_rows ? rows - y : most_rows;
         walk.tiles = static_cast<uint32_t>(some * walk.runs);
-        const uint64_t blocks = gf_walk_blocks((walk.tiles + 32 * RUNS - 1) / (32 * RUNS), wave);
+        const uint64_t blocks =
+            gf_walk_blocks((walk.tiles + 32 * RUNS - 1) / (32 * RUNS), wave, GF_DIRECT_WARPS);
         smooth_direct<Work>
-            <<<static_cast<unsigned>(blocks), GF_WALK_THREADS, 0, stream>>>(walk, args);
+            <<<static_cast<unsigned>(blocks), GF_DIRECT_THREADS, 0, stream>>>(walk, args);
         walk.in += some * walk.in_stride;
         walk.out += some * walk.out_stride;
     }

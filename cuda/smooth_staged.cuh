@@ -15,6 +15,9 @@
 
 #include "smooth_walk.cuh"
 
+#define GF_STAGED_THREADS 128
+#define GF_STAGED_WARPS (GF_STAGED_THREADS / 32)
+
 // How the rows of one kind of work pass through shared memory, in units of 16 bytes.
 template <typename Work> struct gf_stage_shape {
     static const int C = Work::C, GROUPS = Work::GROUPS, HALO = Work::HALO;
@@ -30,7 +33,6 @@ template <typename Work> struct gf_stage_shared {
     typedef gf_stage_shape<Work> Shape;
     uint4 stage[2][32 * Shape::in_units + 2 * Shape::halo_units];
     uint4 out[32 * Shape::out_units];
-    gf_queue<32 * Work::GROUPS> queue;
 };
 
 // Where unit u of a stage lies: in its own block of 8. A lane reads and writes its own `units`
@@ -146,30 +148,30 @@ static __device__ __forceinline__ void gf_write(const gf_walk &a, gf_tile tile,
 }
 
 template <typename Work>
-__global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
+__global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WARPS)
     smooth_staged(const __grid_constant__ gf_walk a,
                   const __grid_constant__ typename Work::Args args) {
     typedef gf_stage_shape<Work> Shape;
     const int GROUPS = Work::GROUPS, HALO = Work::HALO, halo = Shape::halo_units;
-    __shared__ gf_stage_shared<Work> shared[GF_WALK_WARPS];
+    __shared__ gf_stage_shared<Work> shared[GF_STAGED_WARPS];
+    __shared__ gf_queue<32 * Work::GROUPS> queues[GF_STAGED_WARPS];
     const unsigned lane = threadIdx.x % 32;
     gf_stage_shared<Work> &my = shared[threadIdx.x / 32];
+    gf_queue<32 *Work::GROUPS> &queue = queues[threadIdx.x / 32];
     const uint32_t r = lane / a.lanes, l = lane - r * a.lanes; // the lane's row and run in a tile
     if (lane == 0)
-        my.queue.waiting = 0;
+        queue.waiting = 0;
 
-    const uint32_t warps = gridDim.x * GF_WALK_WARPS;
-    uint32_t index = blockIdx.x * GF_WALK_WARPS + threadIdx.x / 32;
-    if (index >= a.tiles)
-        return;
+    const uint32_t warps = gridDim.x * GF_STAGED_WARPS;
+    uint32_t index = blockIdx.x * GF_STAGED_WARPS + threadIdx.x / 32;
     gf_tile tile = {index / a.tiles_a_row * a.rows_a_tile, index % a.tiles_a_row};
-    gf_fetch<Work>(a, tile, my.stage[0]);
+    if (index < a.tiles)
+        gf_fetch<Work>(a, tile, my.stage[0]);
     __pipeline_commit();
-    for (int turn = 0;; turn ^= 1) {
+    for (int turn = 0; index < a.tiles; turn ^= 1) {
         index += warps;
-        const bool more = index < a.tiles;
         const gf_tile next = gf_next_tile(a, tile);
-        if (more)
+        if (index < a.tiles)
             gf_fetch<Work>(a, next, my.stage[turn ^ 1]);
         __pipeline_commit();
         __pipeline_wait_prior(1);
@@ -196,16 +198,14 @@ __global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
         else if (run - a.inner_first >= a.inner_runs)
             unknown = gf_left_over(a, static_cast<uint64_t>(run) * (4 * GROUPS), GROUPS, unknown);
         for (; unknown; unknown &= unknown - 1)
-            my.queue.group[atomicAdd(&my.queue.waiting, 1)] =
+            queue.group[atomicAdd(&queue.waiting, 1)] =
                 (y * a.runs + run) * GROUPS + __ffs(static_cast<int>(unknown)) - 1;
         __syncwarp(); // also before the stage is filled again
-        if (my.queue.waiting >= 32)
-            gf_drain<Work>(a, my.queue.group, &my.queue.waiting, false);
-        if (!more)
-            break;
+        if (queue.waiting >= 32)
+            gf_drain<Work>(a, queue.group, &queue.waiting);
         tile = next;
     }
-    gf_drain<Work>(a, my.queue.group, &my.queue.waiting, true);
+    gf_finish<Work>(a, queues);
 }
 
 // Queues the work on all rows of a walk; false if rows are too long to be counted.
@@ -217,7 +217,7 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
     walk.tiles_a_row = (walk.runs + 31) / 32;
     walk.lanes = (walk.runs + walk.tiles_a_row - 1) / walk.tiles_a_row;
     walk.rows_a_tile = walk.tiles_a_row == 1 ? 32 / walk.lanes : 1;
-    const uint64_t wave = gf_walk_wave(smooth_staged<Work>);
+    const uint64_t wave = gf_walk_wave(smooth_staged<Work>, GF_STAGED_THREADS);
     walk.runs = walk.tiles_a_row * walk.lanes;
     const uint64_t most_rows =
         (UINT64_C(1) << 31) / (static_cast<uint64_t>(walk.runs) * Work::GROUPS);
@@ -226,12 +226,12 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
         walk.rows = static_cast<uint32_t>(some);
         walk.tiles = static_cast<uint32_t>((some + walk.rows_a_tile - 1) / walk.rows_a_tile *
                                            walk.tiles_a_row);
-        const uint64_t blocks = gf_walk_blocks(walk.tiles, wave);
+        const uint64_t blocks = gf_walk_blocks(walk.tiles, wave, GF_STAGED_WARPS);
         walk.step_rows =
-            static_cast<uint32_t>(blocks * GF_WALK_WARPS / walk.tiles_a_row) * walk.rows_a_tile;
-        walk.step_tiles = static_cast<uint32_t>(blocks * GF_WALK_WARPS % walk.tiles_a_row);
+            static_cast<uint32_t>(blocks * GF_STAGED_WARPS / walk.tiles_a_row) * walk.rows_a_tile;
+        walk.step_tiles = static_cast<uint32_t>(blocks * GF_STAGED_WARPS % walk.tiles_a_row);
         smooth_staged<Work>
-            <<<static_cast<unsigned>(blocks), GF_WALK_THREADS, 0, stream>>>(walk, args);
+            <<<static_cast<unsigned>(blocks), GF_STAGED_THREADS, 0, stream>>>(walk, args);
         walk.in += some * walk.in_stride;
         walk.out += some * walk.out_stride;
     }

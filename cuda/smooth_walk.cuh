@@ -16,8 +16,6 @@
 
 #include "smooth/smooth.h"
 
-#define GF_WALK_THREADS 128
-#define GF_WALK_WARPS (GF_WALK_THREADS / 32)
 #define GF_WALK_TURNS 4 // that a warp takes at least, where there are enough
 #define GF_WALK_WAVES 16
 
@@ -161,27 +159,41 @@ template <int MOST> struct gf_queue {
     uint32_t group[32 + MOST]; // most that a turn adds
 };
 
-// Does groups that wait, 32 at a time; all of them, or until fewer are left. All lanes call it.
 template <typename Work>
-static __device__ __noinline__ void gf_drain(const gf_walk &a, uint32_t *group, uint32_t *waiting,
-                                             bool all) {
-    const uint32_t lane = threadIdx.x % 32, a_row = a.runs * Work::GROUPS;
+static __device__ __forceinline__ void gf_do_group(const gf_walk &a, uint32_t group) {
+    const uint32_t a_row = a.runs * Work::GROUPS, y = group / a_row;
+    Work::exactly(a, y, static_cast<uint64_t>(group - y * a_row) * 4);
+}
+
+// Does 32 groups at a time, until fewer than 32 wait. All lanes call it.
+template <typename Work>
+static __device__ __noinline__ void gf_drain(const gf_walk &a, uint32_t *group, uint32_t *waiting) {
+    const uint32_t lane = threadIdx.x % 32;
     uint32_t left = *waiting;
-    while (left >= 32 || (all && left > 0)) {
-        const uint32_t some = left < 32 ? left : 32;
-        left -= some;
-        if (lane < some) {
-            const uint32_t y = group[left + lane] / a_row;
-            Work::exactly(a, y, static_cast<uint64_t>(group[left + lane] - y * a_row) * 4);
-        }
-    }
+    for (; left >= 32; left -= 32)
+        gf_do_group<Work>(a, group[left - 32 + lane]);
     __syncwarp();
     if (lane == 0)
         *waiting = left;
     __syncwarp();
 }
 
-// Work, to both kernels, has Tin, Tout, C, GROUPS, HALO, RUNS (at once), BLOCKS (a processor),
+// Does what waits in the queues of a block, which its threads share evenly. All threads call it.
+template <typename Work, int MOST>
+static __device__ __forceinline__ void gf_finish(const gf_walk &a, const gf_queue<MOST> *queue) {
+    const int warps = blockDim.x / 32;
+    __syncthreads();
+    uint32_t mine = threadIdx.x;
+    for (int w = 0; w < warps; w++) {
+        if (mine < queue[w].waiting) {
+            gf_do_group<Work>(a, queue[w].group[mine]);
+            break;
+        }
+        mine -= queue[w].waiting;
+    }
+}
+
+// Work, to both kernels, has Tin, Tout, C, GROUPS, HALO, RUNS (at once), WARPS (a processor),
 // Args, and
 //   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw,
 //                                  uint32_t *out)
@@ -210,18 +222,18 @@ template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
 }
 
 // Blocks of a kernel that are at home on the device at once.
-template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel) {
+template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threads) {
     int device = 0, processors = 1, resident = 1;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, GF_WALK_THREADS, 0);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
     return static_cast<uint64_t>(processors) * (resident > 0 ? resident : 1);
 }
 
 // Blocks for so many turns of a warp: enough turns a warp to fill its queue, enough blocks that
 // processors that are done first find another one.
-static inline uint64_t gf_walk_blocks(uint64_t turns, uint64_t wave) {
-    const uint64_t full = (turns + GF_WALK_WARPS - 1) / GF_WALK_WARPS;
+static inline uint64_t gf_walk_blocks(uint64_t turns, uint64_t wave, int warps) {
+    const uint64_t full = (turns + warps - 1) / warps;
     uint64_t waves = full / (wave * GF_WALK_TURNS);
     waves = waves < 1 ? 1 : waves > GF_WALK_WAVES ? GF_WALK_WAVES : waves;
     return full < wave * waves ? full : wave * waves;
