@@ -1,11 +1,10 @@
 // hist on the GPU: which kernels run, on what.
-#include "hist_count.cuh"
-#include "hist_extract.cuh"
+#include "hist_rows.cuh"
+#include "hist_sort.cuh"
+#include "hist_split.cuh"
 
-#include <limits.h>
-#include <stdint.h>
-
-#include <cub/version.cuh>
+#include <math.h>
+#include <string.h>
 
 namespace {
 
@@ -41,140 +40,241 @@ __global__ void __launch_bounds__(HIST_THREADS) draw_mask(HistArgs a, MaskArgs m
     }
 }
 
-// ---- launching ----------------------------------------------------------------------------------
+// ---- counting -----------------------------------------------------------------------------------
 
-template <typename T, HistPlace Place>
-void count_placed(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a,
-                  const HistCounters &counters, cudaStream_t stream) {
-    const size_t shared = hist_shared_bytes(counters);
-    if (plan->per_row) {
-        hist_count_rows<T, Place><<<gf_grid(a.rows, 1), HIST_THREADS, shared, stream>>>(
-            a, counters, band->out.data + gf_record_offset(&plan->head), band->out.stride);
-        return;
+// Each launches its kernel for the args of a band; a is the launcher's own copy.
+
+uint64_t processors() {
+    return hist_device(cudaDevAttrMultiProcessorCount);
+}
+
+template <uint32_t Tables, bool Dense>
+void count_values_of(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    const size_t shared = Tables * 256 * hist_columns<Tables>::count * 4;
+    hist_join_rows(&a, 16);
+    const unsigned grid = hist_cut_common(&a);
+    hist_allow(hist_count_values<Tables, Dense>, shared);
+    hist_count_values<Tables, Dense>
+        <<<grid, HIST_THREADS, shared, stream>>>(a, state, counts);
+}
+
+void count_values(const HistArgs &a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    if (!hist_dense(a))
+        count_values_of<1, false>(a, state, counts, stream);
+    else if (a.channels == 1)
+        count_values_of<1, true>(a, state, counts, stream);
+    else if (a.channels == 2)
+        count_values_of<2, true>(a, state, counts, stream);
+    else if (a.channels == 3)
+        count_values_of<3, true>(a, state, counts, stream);
+    else
+        count_values_of<4, true>(a, state, counts, stream);
+}
+
+template <typename T, bool Dense, bool Many, HistPlace Place>
+void count_placed(const HistArgs &a, dim3 grid, const HistCounters &counters, hist_u64 *state,
+                  uint32_t *counts, cudaStream_t stream) {
+    hist_allow(hist_count<T, Dense, Many, Place>, counters.bytes);
+    hist_count<T, Dense, Many, Place>
+        <<<grid, HIST_THREADS, counters.bytes, stream>>>(a, counters, state, counts);
+}
+
+template <typename T, bool Dense, bool Many>
+void count_dense(const HistArgs &a, dim3 grid, const HistCounters &counters, hist_u64 *state,
+                 uint32_t *counts, cudaStream_t stream) {
+    if (counters.place == HIST_SHARED)
+        count_placed<T, Dense, Many, HIST_SHARED>(a, grid, counters, state, counts, stream);
+    else if (counters.place == HIST_PACKED)
+        count_placed<T, Dense, Many, HIST_PACKED>(a, grid, counters, state, counts, stream);
+    else
+        count_placed<T, Dense, Many, HIST_GLOBAL>(a, grid, counters, state, counts, stream);
+}
+
+// True if it has written how many samples of the extracted bins the chunks have.
+template <typename T>
+bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    const uint32_t measured = a.measured;
+    HistCounters counters = hist_counters(measured * (a.bins + 1));
+    dim3 grid(1);
+    if (counters.place != HIST_SHARED && measured > 1) {
+        // A channel at a time.
+        a.measured = 1;
+        grid.y = measured;
+        counters = hist_counters(a.bins + 1);
     }
-    const uint64_t pieces = (a.width + HIST_PIECE_PIXELS - 1) / HIST_PIECE_PIXELS * a.rows;
-    hist_count<T, Place><<<gf_grid(pieces, 1), HIST_THREADS, shared, stream>>>(
-        a, counters, static_cast<unsigned long long *>(band->state));
+    hist_join_rows(&a, 16 / sizeof(T));
+    const uint64_t home = hist_at_home(counters.bytes);
+    const bool common = counters.place == HIST_SHARED && grid.y == 1 && home == HIST_BLOCKS;
+    // What a block does for its counters should not be more than it does for its samples.
+    if (common)
+        grid.x = hist_cut_common(&a);
+    else
+        grid.x = hist_cut(&a, home * processors(), counters.bytes / 64);
+    counts = common ? counts : nullptr;
+    if (!hist_dense(a))
+        count_dense<T, false, false>(a, grid, counters, state, counts, stream);
+    else if (a.measured > 1)
+        count_dense<T, true, true>(a, grid, counters, state, counts, stream);
+    else
+        count_dense<T, true, false>(a, grid, counters, state, counts, stream);
+    return common;
+}
+
+// ---- counting rows ------------------------------------------------------------------------------
+
+template <typename T, uint32_t Team, bool Shared>
+void count_rows_by(const HistArgs &a, const HistCounters &counters, const HistRecords &records,
+                   cudaStream_t stream) {
+    const uint64_t teams = HIST_THREADS / Team;
+    const uint64_t most = hist_at_home(counters.bytes * teams) * processors();
+    const uint64_t blocks = hist_up(a.rows * records.pieces, teams);
+    const unsigned grid = static_cast<unsigned>(blocks < most ? blocks : most);
+    const auto launch = [&](auto kernel) {
+        hist_allow(kernel, counters.bytes * teams);
+        kernel<<<grid, HIST_THREADS, counters.bytes * teams, stream>>>(a, counters, records);
+    };
+    if (hist_dense(a))
+        launch(hist_count_rows<T, true, Team, Shared>);
+    else
+        launch(hist_count_rows<T, false, Team, Shared>);
 }
 
 template <typename T>
-void count(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, cudaStream_t stream) {
-    const HistCounters counters = hist_counters(plan);
-    if (counters.place == HIST_COPIES)
-        count_placed<T, HIST_COPIES>(plan, band, a, counters, stream);
-    else if (counters.place == HIST_SHARED)
-        count_placed<T, HIST_SHARED>(plan, band, a, counters, stream);
+gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, cudaStream_t stream,
+                     gf_error *error) {
+    const uint64_t warps_row = 256, whole = 2048; // vectors: for a warp; worth a block
+    const uint64_t most = HIST_BLOCKS * processors(), longest = UINT64_C(1) << 27;
+    hist_set_walk(&a, 16 / sizeof(T));
+    HistCounters counters = hist_counters(a.measured * (a.bins + 1));
+    HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
+                           a.vectors};
+    if (counters.count <= 1024 && a.vectors <= warps_row) {
+        counters.copies = 1;
+        counters.bytes = static_cast<size_t>(counters.count) * 4;
+        count_rows_by<T, 32, true>(a, counters, records, stream);
+        return GF_OK;
+    }
+    if (a.rows < most && a.vectors > whole)
+        records.piece = hist_up(a.vectors, hist_up(most, a.rows));
+    if (records.piece < whole)
+        records.piece = a.vectors < whole ? a.vectors : whole;
+    if (records.piece > longest)
+        records.piece = longest;
+    records.pieces = static_cast<uint32_t>(hist_up(a.vectors, records.piece));
+    if (counters.place != HIST_SHARED) {
+        counters.place = HIST_GLOBAL;
+        counters.copies = 1;
+        counters.bytes = 0;
+    }
+    // Fewer copies than there are samples to count, by far.
+    while (counters.copies > 1 && counters.bytes > records.piece * 16) {
+        counters.copies /= 2;
+        counters.bytes /= 2;
+    }
+    if (records.pieces > 1 || counters.place == HIST_GLOBAL) {
+        const gf_status status =
+            gf_cuda_check(cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record,
+                                            a.rows, stream),
+                          "cudaMemset2DAsync", error);
+        if (status)
+            return status;
+    }
+    if (counters.place == HIST_SHARED)
+        count_rows_by<T, HIST_THREADS, true>(a, counters, records, stream);
     else
-        count_placed<T, HIST_GLOBAL>(plan, band, a, counters, stream);
+        count_rows_by<T, HIST_THREADS, false>(a, counters, records, stream);
+    return GF_OK;
 }
 
 // ---- extraction ---------------------------------------------------------------------------------
 
-// Scratch of n samples: for one bin the tiles' counts; for several keys and places, unsorted and
-// sorted, and what the sort asks for.
-struct Scratch {
-    size_t keys, places, sorted_keys, sorted_places, sort, sort_bytes, bytes;
-};
-
-int key_bits(uint32_t extracts) {
-    int bits = 1;
-    while (extracts >> bits)
-        bits++;
-    return bits;
-}
-
-// How CUB counts: before CUDA 12 in 32 bits.
-#if CUB_VERSION >= 200000
-typedef int64_t Count;
-#define MOST_SORTED INT64_MAX
-#else
-typedef int Count;
-#define MOST_SORTED INT_MAX
-#endif
-
-cudaError_t sort(void *scratch, size_t *bytes, const uint32_t *keys, uint32_t *sorted_keys,
-                 const hist_u64 *places, hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
+template <typename T, bool Dense>
+void extract_few(HistArgs a, bool counted, uint32_t *counts, hist_u64 *payload,
                  cudaStream_t stream) {
-    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, places,
-                                           sorted_places, static_cast<Count>(n), 0,
-                                           key_bits(extracts), stream);
+    hist_join_rows(&a, 16 / sizeof(T));
+    const unsigned grid = hist_cut_common(&a);
+    if (!counted)
+        hist_count_selected<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
+    if (a.extracts == 1)
+        hist_place<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(
+            a, hist_window<T>(a, a.extract_all ? 0 : a.listed[0]), counts, payload);
+    else
+        hist_split<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(a, counts, payload);
 }
 
-size_t aligned(size_t bytes) {
-    return (bytes + 255) & ~static_cast<size_t>(255);
-}
-
-Scratch layout(const gf_hist_plan *plan, uint64_t n) {
-    Scratch scratch = {};
-    if (plan->extracts == 1) {
-        scratch.bytes = (n + HIST_TILE - 1) / HIST_TILE * sizeof(hist_u64);
-    } else if (plan->extracts > 1) {
-        scratch.places = aligned(n * sizeof(uint32_t));
-        scratch.sorted_keys = scratch.places + aligned(n * sizeof(hist_u64));
-        scratch.sorted_places = scratch.sorted_keys + aligned(n * sizeof(uint32_t));
-        scratch.sort = scratch.sorted_places + aligned(n * sizeof(hist_u64));
-        const cudaError_t result =
-            sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
-                 n < MOST_SORTED ? n : MOST_SORTED, plan->extracts, nullptr);
-        // More than there is: the allocation then fails and says so.
-        scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
-    }
-    return scratch;
-}
-
-template <typename T>
-gf_status extract(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, void *memory,
-                  cudaStream_t stream, gf_error *error) {
-    const uint64_t n = a.rows * a.width * a.measured;
-    hist_u64 *payload = static_cast<hist_u64 *>(band->payload);
-    if (plan->extracts == 1) {
-        const uint64_t tiles = (n + HIST_TILE - 1) / HIST_TILE;
-        hist_u64 *counts = static_cast<hist_u64 *>(memory);
-        const unsigned grid = gf_grid(tiles, 1);
-        hist_tile_counts<T><<<grid, HIST_THREADS, 0, stream>>>(a, n, tiles, counts);
-        hist_scan_tiles<<<1, HIST_THREADS, 0, stream>>>(counts, tiles, payload);
-        hist_place<T><<<grid, HIST_THREADS, 0, stream>>>(a, n, tiles, counts, payload);
-        return GF_OK;
-    }
-    if (n > MOST_SORTED)
-        return gf_fail(
-            error, GF_FAILED,
-            "cuda: built with a CUDA before 12, which cannot sort a band of 2^31 samples; "
-            "use --backend cpu");
+template <typename T, bool Dense>
+gf_status extract_sorted(HistArgs a, void *memory, hist_u64 *payload, cudaStream_t stream,
+                         gf_error *error) {
+    hist_join_rows(&a, 16 / sizeof(T));
+    const unsigned grid = hist_cut_common(&a);
+    const uint64_t n = a.rows * a.samples;
+    const HistSortScratch scratch = hist_sort_scratch(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
-    Scratch scratch = layout(plan, n);
-    uint32_t *keys = reinterpret_cast<uint32_t *>(base);
-    uint32_t *sorted_keys = reinterpret_cast<uint32_t *>(base + scratch.sorted_keys);
-    hist_u64 *places = reinterpret_cast<hist_u64 *>(base + scratch.places);
-    hist_u64 *sorted_places = reinterpret_cast<hist_u64 *>(base + scratch.sorted_places);
-    hist_keys<T><<<gf_grid(n, HIST_TILE), HIST_THREADS, 0, stream>>>(a, n, keys, places);
-    gf_status status =
-        gf_cuda_check(sort(base + scratch.sort, &scratch.sort_bytes, keys, sorted_keys, places,
-                           sorted_places, n, plan->extracts, stream),
-                      "sorting", error);
+    hist_keys<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(
+        a, reinterpret_cast<uint32_t *>(base + scratch.keys),
+        reinterpret_cast<hist_u64 *>(base + scratch.places));
+    const gf_status status = hist_sort(memory, n, a.extracts, stream, error);
     if (status)
         return status;
-    hist_offsets<<<gf_grid(n + 1, HIST_THREADS), HIST_THREADS, 0, stream>>>(
-        sorted_keys, n, plan->extracts, payload);
-    hist_gather<T>
-        <<<gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, sorted_places, payload);
+    hist_offsets<<<static_cast<unsigned>(hist_up(a.extracts + 1, HIST_THREADS)), HIST_THREADS, 0,
+                   stream>>>(reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n,
+                             a.extracts, payload);
+    hist_collect<T><<<gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream>>>(
+        a, reinterpret_cast<const hist_u64 *>(base + scratch.sorted_places), payload);
     return GF_OK;
 }
 
 template <typename T>
+gf_status extract(const HistArgs &a, bool counted, void *scratch, hist_u64 *payload,
+                  cudaStream_t stream, gf_error *error) {
+    if (a.extracts > GF_HIST_MAX_LISTED)
+        return hist_dense(a) ? extract_sorted<T, true>(a, scratch, payload, stream, error)
+                             : extract_sorted<T, false>(a, scratch, payload, stream, error);
+    uint32_t *counts = static_cast<uint32_t *>(scratch);
+    if (hist_dense(a))
+        extract_few<T, true>(a, counted, counts, payload, stream);
+    else
+        extract_few<T, false>(a, counted, counts, payload, stream);
+    return GF_OK;
+}
+
+// ---- all of it ----------------------------------------------------------------------------------
+
+template <typename T>
 gf_status run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, void *scratch,
               cudaStream_t stream, gf_error *error) {
-    count<T>(plan, band, a, stream);
+    hist_u64 *state = static_cast<hist_u64 *>(band->state);
+    uint32_t *counts = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED
+                           ? static_cast<uint32_t *>(scratch)
+                           : nullptr;
+    bool counted = false;
+    gf_status status = GF_OK;
+    if (plan->per_row) {
+        status = count_rows<T>(plan, band, a, stream, error);
+    } else if constexpr (sizeof(T) == 1) {
+        count_values(a, state, counts, stream);
+        counted = true;
+    } else {
+        counted = count_bins<T>(a, state, counts, stream);
+    }
     if (plan->mask) {
         const MaskArgs mask = {band->out.data, band->out.stride, plan->head.out.channels};
         draw_mask<T><<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
     }
-    return plan->extracts ? extract<T>(plan, band, a, scratch, stream, error) : GF_OK;
+    if (!status && a.extracts)
+        status = extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload), stream,
+                            error);
+    return status;
 }
 
 size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
-    return layout(plan, in_rows * head->in.width * plan->measured).bytes;
+    const uint64_t n = in_rows * head->in.width * plan->measured;
+    if (plan->extracts == 0)
+        return 0;
+    if (plan->extracts > GF_HIST_MAX_LISTED)
+        return hist_sort_scratch(n, plan->extracts).bytes;
+    return hist_most_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
 gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
@@ -186,7 +286,7 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.in_stride = band->in.stride;
     a.width = head->in.width;
     a.rows = band->out.rows;
-    a.y0 = band->out.y0;
+    a.before = band->out.y0 * a.width * plan->measured;
     a.channels = head->in.channels;
     a.first = plan->first;
     a.measured = plan->measured;
@@ -196,6 +296,9 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.extract_all = plan->extract_all;
     a.lo = plan->lo;
     a.span = plan->hi - plan->lo;
+    const double scale = a.bins / a.span;
+    if (a.ranged && isfinite(a.span) && scale > 1e-290 && scale < 1e290)
+        a.scale = scale;
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];

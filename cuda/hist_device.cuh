@@ -1,4 +1,10 @@
-// What the kernels of hist share: the plan on the device, samples and their bins.
+// What the kernels of hist share: the plan on the device, samples, their bins and ranks, and how
+// threads walk over a band.
+//
+// A vector is 16 bytes of measured samples that lie side by side in a row (16, 8 or 4 of them); the
+// last one of a row may have fewer. Where every channel is measured it is 16 bytes of the image.
+// Otherwise it is made of 16 bytes a channel. Vectors are numbered through the band; block b has
+// those from b * chunk on, so that blocks in order are the samples in image order.
 #ifndef GF_HIST_DEVICE_CUH
 #define GF_HIST_DEVICE_CUH
 
@@ -7,18 +13,40 @@
 #include "hist/hist.h"
 #include "hist/hist_bin.h"
 
-#define HIST_THREADS 256
+#define HIST_THREADS 512
+#define HIST_WARPS (HIST_THREADS / 32)
+#define HIST_BLOCKS 3 // at home on a processor
+
+typedef unsigned long long hist_u64;
 
 struct HistArgs {
     const unsigned char *in; // of the first row
     size_t in_stride;
-    uint64_t width, rows, y0; // y0: of the first row, in the image
+    uint64_t width, rows;
+    uint64_t before;  // measured samples of the image before this band
+    uint64_t samples; // measured in a row
     uint32_t channels, first, measured, bins;
     bool luma, ranged, extract_all;
     double lo, span;
+    double scale; // bins / span; 0 where it is no help
     uint32_t extracts;
     uint32_t listed[GF_HIST_MAX_LISTED];
+    // The walk.
+    uint64_t vectors;  // of a row
+    uint64_t end;      // of the band
+    uint64_t chunk;    // of a block
+    uint64_t step;     // HIST_THREADS vectors further: so many vectors, modulo a row ..
+    int64_t step_at;   // .. bytes ..
+    int64_t step_j;    // .. samples ..
+    uint32_t step_c;   // .. and channels, modulo all
+    int64_t wrap_at;   // the same from behind a row to the beginning of the next
+    int64_t wrap_j;
+    uint32_t wrap_c;
+    uint32_t last;       // samples in the last vector of a row
+    uint32_t last_words; // and how many times 16 bytes of the image these are
 };
+
+// ---- samples ------------------------------------------------------------------------------------
 
 // Measured sample s of pixel x.
 template <typename T>
@@ -33,15 +61,185 @@ static __device__ __forceinline__ T hist_sample(const HistArgs &a, const T *row,
         return static_cast<T>(gf_luma_integer(pixel[0], pixel[1], pixel[2]));
 }
 
-// Its bin; a.bins for NaN.
+template <typename T>
+static __device__ __forceinline__ const T *hist_row(const HistArgs &a, uint64_t y) {
+    return reinterpret_cast<const T *>(a.in + y * a.in_stride);
+}
+
+template <typename T> struct hist_vector { static constexpr int size = 16 / sizeof(T); };
+
+static __device__ __forceinline__ uint32_t hist_word(const uint4 &v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+// Sample k of a vector; k is a constant after unrolling.
+static __device__ __forceinline__ void hist_get(const uint4 &v, int k, uint8_t *x) {
+    *x = static_cast<uint8_t>(hist_word(v, k / 4) >> (k % 4 * 8));
+}
+
+static __device__ __forceinline__ void hist_get(const uint4 &v, int k, uint16_t *x) {
+    *x = static_cast<uint16_t>(hist_word(v, k / 2) >> (k % 2 * 16));
+}
+
+static __device__ __forceinline__ void hist_get(const uint4 &v, int k, float *x) {
+    *x = __uint_as_float(hist_word(v, k));
+}
+
+// Element i of the 16-byte words of some pixels.
+template <typename T> static __device__ __forceinline__ T hist_element(const uint4 *words, int i) {
+    T x;
+    hist_get(words[i / hist_vector<T>::size], i % hist_vector<T>::size, &x);
+    return x;
+}
+
+// The luma of pixel p among C words of pixels.
+template <typename T, int C>
+static __device__ __forceinline__ T hist_luma(const uint4 *words, int p) {
+    const T r = hist_element<T>(words, C * p), g = hist_element<T>(words, C * p + 1);
+    const T b = hist_element<T>(words, C >= 3 ? C * p + 2 : 0); // never called for less
+    if constexpr (sizeof(T) == sizeof(float))
+        return gf_luma_real(r, g, b);
+    else
+        return static_cast<T>(gf_luma_integer(r, g, b));
+}
+
+// Its measured channel.
+template <typename T, int C>
+static __device__ __forceinline__ T hist_pick(const HistArgs &a, const uint4 *words, int p) {
+    T x = hist_element<T>(words, C * p);
+#pragma unroll
+    for (int c = 1; c < C; c++)
+        x = a.first == static_cast<uint32_t>(c) ? hist_element<T>(words, C * p + c) : x;
+    return x;
+}
+
+// Puts sample k into a vector that was zero.
+static __device__ __forceinline__ void hist_put(uint32_t *words, int k, uint8_t x) {
+    words[k / 4] |= static_cast<uint32_t>(x) << (k % 4 * 8);
+}
+
+static __device__ __forceinline__ void hist_put(uint32_t *words, int k, uint16_t x) {
+    words[k / 2] |= static_cast<uint32_t>(x) << (k % 2 * 16);
+}
+
+static __device__ __forceinline__ void hist_put(uint32_t *words, int k, float x) {
+    words[k] = __float_as_uint(x);
+}
+
+// The vector of n words of pixels.
+template <typename T, int C>
+static __device__ __forceinline__ uint4 hist_gather(const HistArgs &a, const uint4 *from,
+                                                    uint32_t n) {
+    uint4 words[C];
+#pragma unroll
+    for (uint32_t i = 0; i < C; i++)
+        words[i] = i < n ? __ldg(from + i) : make_uint4(0, 0, 0, 0);
+    uint32_t out[4] = {};
+    if (C >= 3 && a.luma) {
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++)
+            hist_put(out, k, hist_luma<T, C>(words, k));
+    } else {
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++)
+            hist_put(out, k, hist_pick<T, C>(a, words, k));
+    }
+    return make_uint4(out[0], out[1], out[2], out[3]);
+}
+
+// ---- the walk -----------------------------------------------------------------------------------
+
+struct HistWalk {
+    const unsigned char *at;
+    uint64_t i;       // the vector's number in the band
+    uint64_t v;       // in its row
+    uint64_t j;       // its first sample's number in the band
+    uint32_t channel; // and channel, where all are measured
+};
+
+template <typename T, bool Dense>
+static __device__ __forceinline__ HistWalk hist_walk(const HistArgs &a, uint64_t i) {
+    const uint64_t y = a.end >> 32 ? i / a.vectors
+                                   : static_cast<uint32_t>(i) / static_cast<uint32_t>(a.vectors);
+    const uint64_t v = i - y * a.vectors;
+    HistWalk walk = {a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels), i, v,
+                     y * a.samples + v * hist_vector<T>::size, 0};
+    walk.channel = static_cast<uint32_t>(v * hist_vector<T>::size % a.measured);
+    return walk;
+}
+
+// HIST_THREADS vectors further.
+static __device__ __forceinline__ void hist_step(const HistArgs &a, HistWalk *walk) {
+    walk->i += HIST_THREADS;
+    walk->v += a.step;
+    walk->at += a.step_at;
+    walk->j += a.step_j;
+    walk->channel += a.step_c;
+    walk->channel -= walk->channel >= a.measured ? a.measured : 0;
+    if (walk->v >= a.vectors) {
+        walk->v -= a.vectors;
+        walk->at += a.wrap_at;
+        walk->j += a.wrap_j;
+        walk->channel += a.wrap_c;
+        walk->channel -= walk->channel >= a.measured ? a.measured : 0;
+    }
+}
+
+// How many samples a vector has.
+template <typename T>
+static __device__ __forceinline__ uint32_t hist_valid(const HistArgs &a, const HistWalk &walk) {
+    return walk.v + 1 == a.vectors ? a.last : hist_vector<T>::size;
+}
+
+template <typename T, bool Dense>
+static __device__ __forceinline__ uint4 hist_load(const HistArgs &a, const HistWalk &walk) {
+    const uint4 *from = reinterpret_cast<const uint4 *>(walk.at);
+    if constexpr (Dense)
+        return __ldg(from);
+    const uint32_t n = walk.v + 1 == a.vectors ? a.last_words : a.channels;
+    if (a.channels == 2)
+        return hist_gather<T, 2>(a, from, n);
+    if (a.channels == 3)
+        return hist_gather<T, 3>(a, from, n);
+    return hist_gather<T, 4>(a, from, n);
+}
+
+// ---- bins ---------------------------------------------------------------------------------------
+
+// As gf_hist_bin_real of (v - lo) / span, whose division takes longer than all the rest. The
+// products below and the chain of the definition each round at most twice, so that they differ by
+// less than 2^-50 of themselves; where the product is not that near to a whole number they have the
+// same one below them. Otherwise, and where scale is no help, the definition decides.
+static __device__ __forceinline__ uint32_t hist_bin_ranged(const HistArgs &a, double v) {
+    const double d = v - a.lo, bins = a.bins;
+    if (!(d == d))
+        return a.bins;
+    double scaled = d * a.scale;
+    scaled = scaled > -1.5 ? scaled : -1.5;
+    scaled = scaled < bins + 1.5 ? scaled : bins + 1.5;
+    const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit counts ones
+    const double shifted = __dadd_rd(scaled, magic);
+    const double rest = scaled - (shifted - magic);
+    if (a.scale > 0 && rest > 0x1p-20 && rest < 1 - 0x1p-20) {
+        const int bin = __double2loint(shifted);
+        return bin < 0 ? 0 : min(static_cast<uint32_t>(bin), a.bins - 1);
+    }
+    return gf_hist_bin_real(d / a.span, a.bins);
+}
+
+// The bin of a sample; a.bins for NaN.
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
     if (a.ranged)
-        return gf_hist_bin_real((static_cast<double>(value) - a.lo) / a.span, a.bins);
-    if constexpr (sizeof(T) == sizeof(float))
-        return gf_hist_bin_real(static_cast<double>(value), a.bins);
-    else
+        return hist_bin_ranged(a, static_cast<double>(value));
+    if constexpr (sizeof(T) == sizeof(float)) {
+        // Rounded down, the product is between the whole number below the exact one and that, so
+        // both have the same one below them. The conversion makes 0 of what is less.
+        const uint32_t bin = __float2uint_rz(__fmul_rd(value, static_cast<float>(a.bins)));
+        return value == value ? min(bin, a.bins - 1) : a.bins;
+    } else {
         return gf_hist_bin_integer(value, a.bins, sizeof(T) == 1 ? 255 : 65535);
+    }
 }
 
 // Which extracted bin it is; a.extracts if none.
@@ -54,9 +252,80 @@ static __device__ __forceinline__ uint32_t hist_rank(const HistArgs &a, uint32_t
     return i;
 }
 
-template <typename T>
-static __device__ __forceinline__ const T *hist_row(const HistArgs &a, uint64_t y) {
-    return reinterpret_cast<const T *>(a.in + y * a.in_stride);
+// ---- host ---------------------------------------------------------------------------------------
+
+// A kernel may ask for more shared memory than it gets unasked.
+template <typename K> static inline void hist_allow(K kernel, size_t shared) {
+    if (shared > 48 * 1024)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared));
+}
+
+static inline uint64_t hist_device(cudaDeviceAttr what) {
+    int device = 0, value = 1;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&value, what, device);
+    return static_cast<uint64_t>(value);
+}
+
+static inline uint64_t hist_up(uint64_t a, uint64_t b) {
+    return (a + b - 1) / b;
+}
+
+static inline bool hist_dense(const HistArgs &a) {
+    return !a.luma && a.measured == a.channels;
+}
+
+// Sets how rows are cut into vectors of `size` samples of `bytes` each.
+static inline void hist_set_walk(HistArgs *a, uint32_t size) {
+    const uint64_t row_bytes = a->width * a->channels * (16 / size);
+    const uint64_t words = hist_dense(*a) ? 1 : a->channels;
+    a->samples = a->width * a->measured;
+    a->vectors = hist_up(a->samples, size);
+    a->end = a->vectors * a->rows;
+    const uint64_t step_rows = HIST_THREADS / a->vectors;
+    a->step = HIST_THREADS % a->vectors;
+    a->step_at = static_cast<int64_t>(step_rows * a->in_stride + a->step * words * 16);
+    a->step_j = static_cast<int64_t>(step_rows * a->samples + a->step * size);
+    a->step_c = static_cast<uint32_t>(a->step * size % a->measured);
+    a->wrap_at = static_cast<int64_t>(a->in_stride - a->vectors * words * 16);
+    a->wrap_j = static_cast<int64_t>(a->samples - a->vectors * size);
+    a->wrap_c = static_cast<uint32_t>((a->measured - a->vectors * size % a->measured) % a->measured);
+    a->last = static_cast<uint32_t>(a->samples - (a->vectors - 1) * size);
+    a->last_words =
+        static_cast<uint32_t>(hist_up(row_bytes - (a->vectors - 1) * words * 16, 16));
+}
+
+// Rows without padding are one long row.
+static inline void hist_join_rows(HistArgs *a, uint32_t size) {
+    const uint64_t row_bytes = a->width * a->channels * (16 / size);
+    if (row_bytes == a->in_stride) {
+        a->width *= a->rows;
+        a->in_stride *= a->rows;
+        a->rows = 1;
+    }
+    hist_set_walk(a, size);
+}
+
+// Gives each of at most `most` blocks a chunk of whole turns, at least `least` vectors; the number
+// of blocks.
+static inline unsigned hist_cut(HistArgs *a, uint64_t most, uint64_t least) {
+    const uint64_t turns = hist_up(a->end, HIST_THREADS);
+    const uint64_t longest = UINT64_C(1) << 27; // of up to 16 samples: counters have 32 bits
+    uint64_t chunk = hist_up(turns, most) * HIST_THREADS;
+    chunk = chunk > least ? chunk : hist_up(least, HIST_THREADS) * HIST_THREADS;
+    a->chunk = chunk < longest ? chunk : longest;
+    return static_cast<unsigned>(hist_up(a->end, a->chunk));
+}
+
+// More blocks than a band of so many samples is ever cut into by hist_cut_common.
+static inline uint64_t hist_most_blocks(uint64_t samples) {
+    return HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount) + (samples >> 27) + 1;
+}
+
+// The cut that counting and extracting have in common.
+static inline unsigned hist_cut_common(HistArgs *a) {
+    return hist_cut(a, HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount), 1);
 }
 
 #endif
