@@ -42,12 +42,6 @@ __global__ void __launch_bounds__(HIST_THREADS) draw_mask(HistArgs a, MaskArgs m
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// Each launches its kernel for the args of a band; a is the launcher's own copy.
-
-uint64_t processors() {
-    return hist_device(cudaDevAttrMultiProcessorCount);
-}
-
 template <uint32_t Tables, bool Dense>
 void count_values_of(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
     const size_t shared = Tables * 256 * hist_columns<Tables>::count * 4;
@@ -72,52 +66,56 @@ void count_values(const HistArgs &a, hist_u64 *state, uint32_t *counts, cudaStre
 }
 
 template <typename T, bool Dense, bool Many, HistPlace Place>
-void count_placed(const HistArgs &a, dim3 grid, const HistCounters &counters, hist_u64 *state,
+bool count_placed(HistArgs a, uint32_t channels, const HistCounters &counters, hist_u64 *state,
                   uint32_t *counts, cudaStream_t stream) {
-    hist_allow(hist_count<T, Dense, Many, Place>, counters.bytes);
-    hist_count<T, Dense, Many, Place>
-        <<<grid, HIST_THREADS, counters.bytes, stream>>>(a, counters, state, counts);
+    const auto kernel = hist_count<T, Dense, Many, Place>;
+    hist_allow(kernel, counters.bytes);
+    const bool common = Place == HIST_SHARED && channels == 1;
+    dim3 grid(1, channels);
+    // What a block does for its counters should not be more than it does for its samples.
+    grid.x = common ? hist_cut_common(&a)
+                    : hist_cut(&a, hist_at_home(kernel, counters.bytes), counters.bytes / 64);
+    kernel<<<grid, HIST_THREADS, counters.bytes, stream>>>(a, counters, state,
+                                                           common ? counts : nullptr);
+    return common;
 }
 
 template <typename T, bool Dense, bool Many>
-void count_dense(const HistArgs &a, dim3 grid, const HistCounters &counters, hist_u64 *state,
-                 uint32_t *counts, cudaStream_t stream) {
-    if (counters.place == HIST_SHARED)
-        count_placed<T, Dense, Many, HIST_SHARED>(a, grid, counters, state, counts, stream);
-    else if (counters.place == HIST_PACKED)
-        count_placed<T, Dense, Many, HIST_PACKED>(a, grid, counters, state, counts, stream);
-    else
-        count_placed<T, Dense, Many, HIST_GLOBAL>(a, grid, counters, state, counts, stream);
+bool count_dense(const HistArgs &a, uint32_t channels, const HistCounters &counters,
+                 hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    switch (counters.place) {
+    case HIST_SHARED:
+        return count_placed<T, Dense, Many, HIST_SHARED>(a, channels, counters, state, counts,
+                                                         stream);
+    case HIST_LARGE:
+        return count_placed<T, Dense, Many, HIST_LARGE>(a, channels, counters, state, counts,
+                                                        stream);
+    case HIST_PACKED:
+        return count_placed<T, Dense, Many, HIST_PACKED>(a, channels, counters, state, counts,
+                                                         stream);
+    default:
+        return count_placed<T, Dense, Many, HIST_GLOBAL>(a, channels, counters, state, counts,
+                                                         stream);
+    }
 }
 
 // True if it has written how many samples of the extracted bins the chunks have.
 template <typename T>
 bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
-    const uint32_t measured = a.measured;
-    HistCounters counters = hist_counters(measured * (a.bins + 1));
-    dim3 grid(1);
-    if (counters.place != HIST_SHARED && measured > 1) {
-        // A channel at a time.
+    uint32_t channels = 1;
+    HistCounters counters = hist_counters(a.measured * (a.bins + 1));
+    if (counters.place > HIST_LARGE && a.measured > 1) {
+        // A row of blocks for each channel.
+        channels = a.measured;
         a.measured = 1;
-        grid.y = measured;
         counters = hist_counters(a.bins + 1);
     }
     hist_join_rows(&a, 16 / sizeof(T));
-    const uint64_t home = hist_at_home(counters.bytes);
-    const bool common = counters.place == HIST_SHARED && grid.y == 1 && home == HIST_BLOCKS;
-    // What a block does for its counters should not be more than it does for its samples.
-    if (common)
-        grid.x = hist_cut_common(&a);
-    else
-        grid.x = hist_cut(&a, home * processors(), counters.bytes / 64);
-    counts = common ? counts : nullptr;
     if (!hist_dense(a))
-        count_dense<T, false, false>(a, grid, counters, state, counts, stream);
-    else if (a.measured > 1)
-        count_dense<T, true, true>(a, grid, counters, state, counts, stream);
-    else
-        count_dense<T, true, false>(a, grid, counters, state, counts, stream);
-    return common;
+        return count_dense<T, false, false>(a, channels, counters, state, counts, stream);
+    if (a.measured > 1)
+        return count_dense<T, true, true>(a, channels, counters, state, counts, stream);
+    return count_dense<T, true, false>(a, channels, counters, state, counts, stream);
 }
 
 // ---- counting rows ------------------------------------------------------------------------------
@@ -126,29 +124,34 @@ template <typename T, uint32_t Team, bool Shared>
 void count_rows_by(const HistArgs &a, const HistCounters &counters, const HistRecords &records,
                    cudaStream_t stream) {
     const uint64_t teams = HIST_THREADS / Team;
-    const uint64_t most = hist_at_home(counters.bytes * teams) * processors();
-    const uint64_t blocks = hist_up(a.rows * records.pieces, teams);
-    const unsigned grid = static_cast<unsigned>(blocks < most ? blocks : most);
     const auto launch = [&](auto kernel) {
-        hist_allow(kernel, counters.bytes * teams);
-        kernel<<<grid, HIST_THREADS, counters.bytes * teams, stream>>>(a, counters, records);
+        const size_t shared = counters.bytes * teams;
+        hist_allow(kernel, shared);
+        const uint64_t most = hist_at_home(kernel, shared);
+        const uint64_t blocks = hist_up(a.rows * records.pieces, teams);
+        kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
+                 stream>>>(a, counters, records);
     };
-    if (hist_dense(a))
-        launch(hist_count_rows<T, true, Team, Shared>);
+    if (!hist_dense(a))
+        launch(hist_count_rows<T, false, false, Team, Shared>);
+    else if (a.measured > 1)
+        launch(hist_count_rows<T, true, true, Team, Shared>);
     else
-        launch(hist_count_rows<T, false, Team, Shared>);
+        launch(hist_count_rows<T, true, false, Team, Shared>);
 }
 
 template <typename T>
 gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, cudaStream_t stream,
                      gf_error *error) {
-    const uint64_t warps_row = 256, whole = 2048; // vectors: for a warp; worth a block
-    const uint64_t most = HIST_BLOCKS * processors(), longest = UINT64_C(1) << 27;
+    const uint64_t whole = 2048; // vectors that are worth a block
+    const uint64_t most = HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount);
     hist_set_walk(&a, 16 / sizeof(T));
     HistCounters counters = hist_counters(a.measured * (a.bins + 1));
     HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
                            a.vectors};
-    if (counters.count <= 1024 && a.vectors <= warps_row) {
+    // A warp a row, where there are warps enough for it or rows are short.
+    if (counters.count <= 1024 && a.vectors <= HIST_CHUNK &&
+        (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2)) {
         counters.copies = 1;
         counters.bytes = static_cast<size_t>(counters.count) * 4;
         count_rows_by<T, 32, true>(a, counters, records, stream);
@@ -158,10 +161,10 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
         records.piece = hist_up(a.vectors, hist_up(most, a.rows));
     if (records.piece < whole)
         records.piece = a.vectors < whole ? a.vectors : whole;
-    if (records.piece > longest)
-        records.piece = longest;
+    if (records.piece > HIST_CHUNK)
+        records.piece = HIST_CHUNK;
     records.pieces = static_cast<uint32_t>(hist_up(a.vectors, records.piece));
-    if (counters.place != HIST_SHARED) {
+    if (counters.place > HIST_LARGE) {
         counters.place = HIST_GLOBAL;
         counters.copies = 1;
         counters.bytes = 0;
@@ -179,7 +182,7 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
         if (status)
             return status;
     }
-    if (counters.place == HIST_SHARED)
+    if (counters.place <= HIST_LARGE)
         count_rows_by<T, HIST_THREADS, true>(a, counters, records, stream);
     else
         count_rows_by<T, HIST_THREADS, false>(a, counters, records, stream);
@@ -195,11 +198,16 @@ void extract_few(HistArgs a, bool counted, uint32_t *counts, hist_u64 *payload,
     const unsigned grid = hist_cut_common(&a);
     if (!counted)
         hist_count_selected<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
-    if (a.extracts == 1)
-        hist_place<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(
+    if (a.extracts == 1) {
+        const auto kernel = hist_place<T, Dense>;
+        hist_allow(kernel, sizeof(HistTurn<T>));
+        kernel<<<grid, HIST_THREADS, sizeof(HistTurn<T>), stream>>>(
             a, hist_window<T>(a, a.extract_all ? 0 : a.listed[0]), counts, payload);
-    else
-        hist_split<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(a, counts, payload);
+    } else {
+        const auto kernel = hist_split<T, Dense>;
+        hist_allow(kernel, sizeof(HistSplitShared<T>));
+        kernel<<<grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream>>>(a, counts, payload);
+    }
 }
 
 template <typename T, bool Dense>
@@ -277,6 +285,16 @@ size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     return hist_most_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
+// What hist_bin_ranged needs.
+void set_scale(HistArgs *a) {
+    const double scale = a->bins / a->span, blur = (a->bins + 2 + fabs(a->lo * scale)) * 0x1p-21;
+    if (isfinite(a->span) && scale > 1e-290 && scale < 1e290)
+        a->scale = scale;
+    a->quick_scale = static_cast<float>(scale);
+    a->quick_lo = static_cast<float>(a->lo * scale);
+    a->blur = scale > 1e-30 && scale < 1e30 && blur < 0.25 ? static_cast<float>(blur) : 1;
+}
+
 gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
                  gf_error *error) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
@@ -296,9 +314,7 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.extract_all = plan->extract_all;
     a.lo = plan->lo;
     a.span = plan->hi - plan->lo;
-    const double scale = a.bins / a.span;
-    if (a.ranged && isfinite(a.span) && scale > 1e-290 && scale < 1e290)
-        a.scale = scale;
+    set_scale(&a);
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];

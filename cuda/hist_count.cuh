@@ -7,11 +7,13 @@
 // Where a block's counters are.
 enum HistPlace {
     HIST_SHARED, // shared memory, 32 bits each; lanes that meet in one add without waiting
+    HIST_LARGE,  // the same, but so many that only one block or two are at home on a processor
     HIST_PACKED, // shared memory, two in a word; as soon as one has 2^15 they go to the state
     HIST_GLOBAL  // the state itself
 };
 
 #define HIST_PACKED_FULL 0x8000u
+#define HIST_COMFORTABLE (66 * 1024) // with so much shared memory HIST_BLOCKS are at home
 
 struct HistCounters {
     HistPlace place;
@@ -21,13 +23,14 @@ struct HistCounters {
 };
 
 static inline HistCounters hist_counters(uint32_t count) {
-    const size_t comfortable = 66 * 1024; // with it all blocks of a processor are at home
     const size_t most = hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
     HistCounters counters = {HIST_SHARED, count, 32, 0};
     while (counters.copies > 1 && static_cast<size_t>(count) * counters.copies * 4 >
-                                      (comfortable < most ? comfortable : most))
+                                      (HIST_COMFORTABLE < most ? HIST_COMFORTABLE : most))
         counters.copies /= 2;
     counters.bytes = static_cast<size_t>(count) * counters.copies * 4;
+    if (counters.bytes > HIST_COMFORTABLE)
+        counters.place = HIST_LARGE;
     if (counters.bytes > most) {
         counters.place = HIST_PACKED;
         counters.bytes = (static_cast<size_t>(count) + 1) / 2 * 4;
@@ -39,76 +42,89 @@ static inline HistCounters hist_counters(uint32_t count) {
     return counters;
 }
 
-// How many blocks are at home on a processor.
-static inline uint64_t hist_at_home(size_t shared) {
-    const uint64_t room = hist_device(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-    const uint64_t blocks = room / (shared + 2048);
-    return blocks < 1 ? 1 : blocks < HIST_BLOCKS ? blocks : HIST_BLOCKS;
+// How many blocks of a kernel the device has at home.
+template <typename K> static inline uint64_t hist_at_home(K kernel, size_t shared) {
+    int blocks = 1;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, HIST_THREADS, shared);
+    return (blocks > 0 ? static_cast<uint64_t>(blocks) : 1) *
+           hist_device(cudaDevAttrMultiProcessorCount);
 }
 
-// Adds the samples of a vector. Where lanes that meet in a counter wait for each other, equal
-// neighbours are added at once.
-template <typename T, bool Many, HistPlace Place>
+// Adds the samples of a vector. In shared counters every sample by itself, as a processor adds 1 to
+// one for all lanes that ask for it at once. Elsewhere lanes that meet wait for each other: equal
+// neighbours are added together there.
+template <typename T, bool Many, HistPlace Place, bool Full>
 static __device__ __forceinline__ void
 hist_count_vector(const HistArgs &a, const HistCounters &counters, uint32_t lane_copy,
-                  uint32_t shift, uint4 v, uint32_t valid, uint32_t channel, uint32_t *shared,
+                  const uint4 &v, uint32_t valid, uint32_t channel, uint32_t *shared,
                   hist_u64 *state) {
-    const uint32_t all = Many ? counters.count : 0;
-    uint32_t base = Many ? channel * (a.bins + 1) : 0, last = 0, run = 0;
-    const auto add = [&](uint32_t counter, uint32_t many) {
-        if constexpr (Place == HIST_SHARED) {
-            atomicAdd(&shared[(counter << shift) + lane_copy], 1u);
-        } else if constexpr (Place == HIST_PACKED) {
-            const uint32_t half = (counter & 1) * 16;
-            const uint32_t had = atomicAdd(&shared[counter / 2], many << half) >> half & 0xffffu;
-            if (had < HIST_PACKED_FULL && had + many >= HIST_PACKED_FULL) {
-                atomicSub(&shared[counter / 2], HIST_PACKED_FULL << half);
-                atomicAdd(&state[counter], static_cast<hist_u64>(HIST_PACKED_FULL));
-            }
-        } else {
-            atomicAdd(&state[counter], static_cast<hist_u64>(many));
-        }
-    };
+    constexpr int size = hist_vector<T>::size;
+    uint32_t bins[size];
+    hist_bins<T>(a, v, bins);
+    if (Many) {
+        uint32_t base = channel * (a.bins + 1);
 #pragma unroll
-    for (int k = 0; k < hist_vector<T>::size; k++) {
-        if (static_cast<uint32_t>(k) < valid) {
-            T x;
-            hist_get(v, k, &x);
-            const uint32_t counter = base + hist_bin<T>(a, x);
-            if constexpr (Place == HIST_SHARED) {
-                add(counter, 1);
-            } else {
-                if (run > 0 && counter != last) {
-                    add(last, run);
-                    run = 0;
-                }
-                last = counter;
-                run++;
-            }
-        }
-        if (Many) {
+        for (int k = 0; k < size; k++) {
+            bins[k] += base;
             base += a.bins + 1;
-            base = base == all ? 0 : base;
+            base = base == counters.count ? 0 : base;
         }
     }
-    if (Place != HIST_SHARED && run > 0)
-        add(last, run);
+    if constexpr (Place == HIST_SHARED || Place == HIST_LARGE) {
+#pragma unroll
+        for (int k = 0; k < size; k++)
+            if (Full || static_cast<uint32_t>(k) < valid)
+                atomicAdd(&shared[bins[k] * counters.copies + lane_copy], 1u);
+        return;
+    }
+    uint32_t many[size], had[size], run = 0;
+#pragma unroll
+    for (int k = 0; k < size; k++) {
+        const uint32_t next = static_cast<uint32_t>(k) + 1;
+        run += Full || next <= valid;
+        const bool last = next == size || next == valid || bins[k] != bins[next % size];
+        many[k] = last ? run : 0;
+        run = last ? 0 : run;
+    }
+#pragma unroll
+    for (int k = 0; k < size; k++) {
+        had[k] = 0;
+        if (many[k] == 0)
+            continue;
+        if constexpr (Place == HIST_PACKED)
+            had[k] = atomicAdd(&shared[bins[k] / 2], many[k] << (bins[k] & 1) * 16);
+        else
+            atomicAdd(&state[bins[k]], static_cast<hist_u64>(many[k]));
+    }
+    if constexpr (Place == HIST_PACKED) {
+#pragma unroll
+        for (int k = 0; k < size; k++) {
+            const uint32_t half = (bins[k] & 1) * 16, before = had[k] >> half & 0xffffu;
+            if (before < HIST_PACKED_FULL && before + many[k] >= HIST_PACKED_FULL) {
+                atomicSub(&shared[bins[k] / 2], HIST_PACKED_FULL << half);
+                atomicAdd(&state[bins[k]], static_cast<hist_u64>(HIST_PACKED_FULL));
+            }
+        }
+    }
 }
 
 // A thread takes every HIST_THREADSth vector of its block's chunk. Row y of the grid counts the
-// channels from first + y * measured on. Reads each sample once, and without Dense its whole pixel;
+// channel first + y, if there are several rows. Reads each sample once, and without Dense its whole pixel;
 // adds to the state, and where bins are extracted and counts is given writes how many of their
 // samples the chunk has.
 //
-// Packed counters: between two barriers, a turn of HIST_BATCH vectors, a block adds at most
-// 512 * 4 * 8 = 2^14 to a counter that was below 2^15 before: 16 bits hold it.
+// Packed counters: between two barriers, a turn of 4 vectors, a block adds at most 512 * 4 * 8 =
+// 2^14 to a counter that was below 2^15 before: 16 bits hold it.
 template <typename T, bool Dense, bool Many, HistPlace Place>
-__global__ void __launch_bounds__(HIST_THREADS)
+__global__ void __launch_bounds__(HIST_THREADS, Place == HIST_SHARED   ? HIST_BLOCKS
+                                                : Place == HIST_GLOBAL ? 2
+                                                                       : 1)
     hist_count(HistArgs a, HistCounters counters, hist_u64 *state, uint32_t *counts) {
+    constexpr int batch = !Dense ? 1 : Place == HIST_LARGE || Place == HIST_PACKED ? 4 : HIST_BATCH;
+    constexpr bool alone = Place == HIST_SHARED || Place == HIST_LARGE;
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
-    static_assert(HIST_THREADS * HIST_BATCH * 8 + HIST_PACKED_FULL <= 0xffff, "16 bits");
-    a.first += blockIdx.y * a.measured;
+    static_assert(HIST_THREADS * batch * 8 + HIST_PACKED_FULL <= 0xffff, "16 bits");
     state += static_cast<uint64_t>(blockIdx.y) * counters.count;
     if constexpr (Place != HIST_GLOBAL)
         for (uint32_t i = threadIdx.x; i < counters.bytes / 4; i += HIST_THREADS)
@@ -118,18 +134,14 @@ __global__ void __launch_bounds__(HIST_THREADS)
     __syncthreads();
 
     const uint32_t lane_copy = threadIdx.x & (counters.copies - 1);
-    const uint32_t shift = static_cast<uint32_t>(31 - __clz(static_cast<int>(counters.copies)));
-    const uint64_t begin = blockIdx.x * a.chunk;
-    const uint64_t end = begin + a.chunk < a.end ? begin + a.chunk : a.end;
-    HistWalk walk = hist_walk<T, Dense>(a, begin + threadIdx.x);
-    constexpr int batch = Dense ? HIST_BATCH : 1;
-    for (uint64_t turn = begin; turn < end; turn += batch * HIST_THREADS) {
+    HistWalk walk = hist_walk<T, Dense>(a);
+    for (uint32_t turns = (hist_turns(walk) + batch - 1) / batch; turns > 0; turns--) {
         uint4 v[batch];
         uint32_t valid[batch], channel[batch];
 #pragma unroll
         for (int b = 0; b < batch; b++) {
             valid[b] = 0;
-            if (walk.i < end) {
+            if (walk.left > 0) {
                 v[b] = hist_load<T, Dense>(a, walk);
                 valid[b] = hist_valid<T>(a, walk);
             }
@@ -139,12 +151,11 @@ __global__ void __launch_bounds__(HIST_THREADS)
 #pragma unroll
         for (int b = 0; b < batch; b++) {
             if (valid[b] == hist_vector<T>::size)
-                hist_count_vector<T, Many, Place>(a, counters, lane_copy, shift, v[b],
-                                                  hist_vector<T>::size, channel[b], hist_shared,
-                                                  state);
+                hist_count_vector<T, Many, Place, true>(a, counters, lane_copy, v[b], valid[b],
+                                                        channel[b], hist_shared, state);
             else if (valid[b] > 0)
-                hist_count_vector<T, Many, Place>(a, counters, lane_copy, shift, v[b], valid[b],
-                                                  channel[b], hist_shared, state);
+                hist_count_vector<T, Many, Place, false>(a, counters, lane_copy, v[b], valid[b],
+                                                         channel[b], hist_shared, state);
         }
         if (Place == HIST_PACKED)
             __syncthreads();
@@ -159,15 +170,15 @@ __global__ void __launch_bounds__(HIST_THREADS)
             sum = hist_shared[i / 2] >> (i & 1) * 16 & 0xffffu;
         else
             for (uint32_t k = 0; k < counters.copies; k++) // each thread from another bank on
-                sum += hist_shared[(i << shift) + ((k + threadIdx.x) & (counters.copies - 1))];
+                sum += hist_shared[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
         if (sum == 0)
             continue;
         atomicAdd(&state[i], static_cast<hist_u64>(sum));
         const uint32_t bin = Many ? i % (a.bins + 1) : i;
-        if (Place == HIST_SHARED && counts && bin < a.bins)
+        if (alone && counts && bin < a.bins)
             hist_add_selected(a, selected, bin, sum);
     }
-    if (Place == HIST_SHARED)
+    if (alone)
         hist_store_selected(a, selected, counts);
 }
 

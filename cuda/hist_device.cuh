@@ -17,6 +17,9 @@
 #define HIST_WARPS (HIST_THREADS / 32)
 #define HIST_BLOCKS 3 // at home on a processor
 
+#define HIST_CHUNK (1 << 27) // vectors of a block at most: 32 bits count their samples
+#define HIST_FAR (1 << 30)   // so many vectors further no chunk reaches
+
 typedef unsigned long long hist_u64;
 
 struct HistArgs {
@@ -28,18 +31,20 @@ struct HistArgs {
     uint32_t channels, first, measured, bins;
     bool luma, ranged, extract_all;
     double lo, span;
-    double scale; // bins / span; 0 where it is no help
+    double scale;                      // bins / span; 0 where it is no help
+    float quick_scale, quick_lo, blur; // for binary32; blur is 1 where that is no help
     uint32_t extracts;
     uint32_t listed[GF_HIST_MAX_LISTED];
     // The walk.
-    uint64_t vectors;  // of a row
-    uint64_t end;      // of the band
-    uint64_t chunk;    // of a block
-    uint64_t step;     // HIST_THREADS vectors further: so many vectors, modulo a row ..
-    int64_t step_at;   // .. bytes ..
-    int64_t step_j;    // .. samples ..
-    uint32_t step_c;   // .. and channels, modulo all
-    int64_t wrap_at;   // the same from behind a row to the beginning of the next
+    uint64_t vectors;    // of a row
+    int32_t row_vectors; // the same, or HIST_FAR
+    uint64_t end;        // of the band
+    uint64_t chunk;      // of a block
+    int32_t step;        // HIST_THREADS vectors further: so many vectors, modulo a row ..
+    int64_t step_at;     // .. bytes ..
+    int64_t step_j;      // .. samples ..
+    uint32_t step_c;     // .. and channels, modulo all
+    int64_t wrap_at;     // the same from behind a row to the beginning of the next
     int64_t wrap_j;
     uint32_t wrap_c;
     uint32_t last;       // samples in the last vector of a row
@@ -92,6 +97,17 @@ template <typename T> static __device__ __forceinline__ T hist_element(const uin
     return x;
 }
 
+// Keeps the compiler from making of a choice of two registers an indexed read of local memory.
+static __device__ __forceinline__ void hist_keep(float *x) {
+    asm("" : "+f"(*x));
+}
+
+template <typename T> static __device__ __forceinline__ void hist_keep(T *x) {
+    uint32_t bits = *x;
+    asm("" : "+r"(bits));
+    *x = static_cast<T>(bits);
+}
+
 // The luma of pixel p among C words of pixels.
 template <typename T, int C>
 static __device__ __forceinline__ T hist_luma(const uint4 *words, int p) {
@@ -103,13 +119,17 @@ static __device__ __forceinline__ T hist_luma(const uint4 *words, int p) {
         return static_cast<T>(gf_luma_integer(r, g, b));
 }
 
-// Its measured channel.
+// Its measured channel. The row of the grid is counted in: hist_count gives each channel one.
 template <typename T, int C>
 static __device__ __forceinline__ T hist_pick(const HistArgs &a, const uint4 *words, int p) {
+    const uint32_t first = a.first + blockIdx.y;
     T x = hist_element<T>(words, C * p);
 #pragma unroll
-    for (int c = 1; c < C; c++)
-        x = a.first == static_cast<uint32_t>(c) ? hist_element<T>(words, C * p + c) : x;
+    for (int c = 1; c < C; c++) {
+        T other = hist_element<T>(words, C * p + c);
+        hist_keep(&other);
+        x = first == static_cast<uint32_t>(c) ? other : x;
+    }
     return x;
 }
 
@@ -151,33 +171,43 @@ static __device__ __forceinline__ uint4 hist_gather(const HistArgs &a, const uin
 
 struct HistWalk {
     const unsigned char *at;
-    uint64_t i;       // the vector's number in the band
-    uint64_t v;       // in its row
-    uint64_t j;       // its first sample's number in the band
+    int32_t left;     // vectors from this one to the end of the chunk; not above 0: there or behind
+    int32_t row;      // and to the end of its row, or HIST_FAR; 1: it is the last
+    uint64_t j;       // its first sample's number in the image
     uint32_t channel; // and channel, where all are measured
 };
 
+GF_BOTH int32_t hist_near(uint64_t vectors) {
+    return static_cast<int32_t>(vectors < HIST_FAR ? vectors : HIST_FAR);
+}
+
+// From the vector of this thread on in the chunk of this block.
 template <typename T, bool Dense>
-static __device__ __forceinline__ HistWalk hist_walk(const HistArgs &a, uint64_t i) {
+static __device__ __forceinline__ HistWalk hist_walk(const HistArgs &a) {
+    const uint64_t begin = blockIdx.x * a.chunk, i = begin + threadIdx.x;
+    const uint64_t n = begin + a.chunk < a.end ? a.chunk : a.end - begin;
     const uint64_t y = a.end >> 32 ? i / a.vectors
                                    : static_cast<uint32_t>(i) / static_cast<uint32_t>(a.vectors);
     const uint64_t v = i - y * a.vectors;
-    HistWalk walk = {a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels), i, v,
-                     y * a.samples + v * hist_vector<T>::size, 0};
+    HistWalk walk = {};
+    walk.at = a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels);
+    walk.left = static_cast<int32_t>(n) - static_cast<int32_t>(threadIdx.x);
+    walk.row = hist_near(a.vectors - v);
+    walk.j = a.before + y * a.samples + v * hist_vector<T>::size;
     walk.channel = static_cast<uint32_t>(v * hist_vector<T>::size % a.measured);
     return walk;
 }
 
-// HIST_THREADS vectors further.
+// HIST_THREADS vectors further. What of a walk a kernel does not use costs nothing.
 static __device__ __forceinline__ void hist_step(const HistArgs &a, HistWalk *walk) {
-    walk->i += HIST_THREADS;
-    walk->v += a.step;
+    walk->left -= HIST_THREADS;
+    walk->row -= a.step;
     walk->at += a.step_at;
     walk->j += a.step_j;
     walk->channel += a.step_c;
     walk->channel -= walk->channel >= a.measured ? a.measured : 0;
-    if (walk->v >= a.vectors) {
-        walk->v -= a.vectors;
+    if (walk->row <= 0) {
+        walk->row += a.row_vectors;
         walk->at += a.wrap_at;
         walk->j += a.wrap_j;
         walk->channel += a.wrap_c;
@@ -185,10 +215,16 @@ static __device__ __forceinline__ void hist_step(const HistArgs &a, HistWalk *wa
     }
 }
 
+// The turns of the block: the same for all its threads.
+static __device__ __forceinline__ uint32_t hist_turns(const HistWalk &walk) {
+    const int32_t n = walk.left + static_cast<int32_t>(threadIdx.x);
+    return static_cast<uint32_t>(n + HIST_THREADS - 1) / HIST_THREADS;
+}
+
 // How many samples a vector has.
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_valid(const HistArgs &a, const HistWalk &walk) {
-    return walk.v + 1 == a.vectors ? a.last : hist_vector<T>::size;
+    return walk.row == 1 ? a.last : hist_vector<T>::size;
 }
 
 template <typename T, bool Dense>
@@ -196,7 +232,7 @@ static __device__ __forceinline__ uint4 hist_load(const HistArgs &a, const HistW
     const uint4 *from = reinterpret_cast<const uint4 *>(walk.at);
     if constexpr (Dense)
         return __ldg(from);
-    const uint32_t n = walk.v + 1 == a.vectors ? a.last_words : a.channels;
+    const uint32_t n = walk.row == 1 ? a.last_words : a.channels;
     if (a.channels == 2)
         return hist_gather<T, 2>(a, from, n);
     if (a.channels == 3)
@@ -207,31 +243,39 @@ static __device__ __forceinline__ uint4 hist_load(const HistArgs &a, const HistW
 // ---- bins ---------------------------------------------------------------------------------------
 
 // As gf_hist_bin_real of (v - lo) / span, whose division takes longer than all the rest. The
-// products below and the chain of the definition each round at most twice, so that they differ by
+// product below and the chain of the definition each round at most twice, so that they differ by
 // less than 2^-50 of themselves; where the product is not that near to a whole number they have the
 // same one below them. Otherwise, and where scale is no help, the definition decides.
-static __device__ __forceinline__ uint32_t hist_bin_ranged(const HistArgs &a, double v) {
-    const double d = v - a.lo, bins = a.bins;
-    if (!(d == d))
-        return a.bins;
-    double scaled = d * a.scale;
-    scaled = scaled > -1.5 ? scaled : -1.5;
-    scaled = scaled < bins + 1.5 ? scaled : bins + 1.5;
-    const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit counts ones
-    const double shifted = __dadd_rd(scaled, magic);
-    const double rest = scaled - (shifted - magic);
-    if (a.scale > 0 && rest > 0x1p-20 && rest < 1 - 0x1p-20) {
-        const int bin = __double2loint(shifted);
-        return bin < 0 ? 0 : min(static_cast<uint32_t>(bin), a.bins - 1);
+static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, double span,
+                                                         double scale, uint32_t bins) {
+    const double d = v - lo, scaled = d * scale;
+    if (scale > 0 && scaled > 0 && scaled < bins) {
+        const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit counts ones
+        const double shifted = __dadd_rd(scaled, magic), rest = scaled - (shifted - magic);
+        if (rest > 0x1p-20 && rest < 1 - 0x1p-20)
+            return static_cast<uint32_t>(__double2loint(shifted));
     }
-    return gf_hist_bin_real(d / a.span, a.bins);
+    return gf_hist_bin_real(d / span, bins);
 }
 
-// The bin of a sample; a.bins for NaN.
+// The same in binary32 where that is enough: v * scale and lo * scale each err by 2^-23 of
+// themselves at most, and the second is no greater than the first and their difference together.
+// blur, made by the host, is more than four times that for every difference that is in a bin.
+static __device__ __forceinline__ uint32_t hist_bin_ranged(const HistArgs &a, float v) {
+    const float scaled = __fmaf_rn(v, a.quick_scale, -a.quick_lo), whole = floorf(scaled);
+    const float rest = scaled - whole, bins = static_cast<float>(a.bins);
+    if (rest > a.blur && rest < 1 - a.blur && scaled > 0 && scaled < bins)
+        return __float2uint_rz(whole);
+    if (a.blur < 0.5f && scaled <= -1)
+        return 0;
+    if (a.blur < 0.5f && scaled >= bins + 1)
+        return a.bins - 1;
+    return hist_bin_careful(static_cast<double>(v), a.lo, a.span, a.scale, a.bins);
+}
+
+// Without --range.
 template <typename T>
-static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
-    if (a.ranged)
-        return hist_bin_ranged(a, static_cast<double>(value));
+static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T value) {
     if constexpr (sizeof(T) == sizeof(float)) {
         // Rounded down, the product is between the whole number below the exact one and that, so
         // both have the same one below them. The conversion makes 0 of what is less.
@@ -239,6 +283,46 @@ static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) 
         return value == value ? min(bin, a.bins - 1) : a.bins;
     } else {
         return gf_hist_bin_integer(value, a.bins, sizeof(T) == 1 ? 255 : 65535);
+    }
+}
+
+// The bin of a sample; a.bins for NaN.
+template <typename T>
+static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
+    return a.ranged ? hist_bin_ranged(a, static_cast<float>(value)) : hist_bin_plain<T>(a, value);
+}
+
+// The bins of a vector's samples.
+template <typename T>
+static __device__ __forceinline__ void hist_bins(const HistArgs &a, const uint4 &v,
+                                                 uint32_t (&bins)[hist_vector<T>::size]) {
+    constexpr int size = hist_vector<T>::size, bits = sizeof(T) == 1 ? 8 : 16;
+    constexpr uint32_t max = sizeof(T) == 1 ? 255 : 65535;
+    if (a.ranged) {
+#pragma unroll
+        for (int k = 0; k < size; k++) {
+            T x;
+            hist_get(v, k, &x);
+            bins[k] = hist_bin_ranged(a, static_cast<float>(x));
+        }
+    } else if (sizeof(T) < sizeof(float) && a.bins <= max) {
+        // v * bins / max without a division: with p = v * bins + 1, (p + p / (max + 1)) / (max + 1)
+        // rounded down is the same for every quotient up to max: p = max * q + r + 1 with r < max
+        // is (max + 1) * q + (r + 1 - q), and p / (max + 1) is q, or q - 1 where r + 1 < q.
+#pragma unroll
+        for (int k = 0; k < size; k++) {
+            T x;
+            hist_get(v, k, &x);
+            const uint32_t p = static_cast<uint32_t>(x) * a.bins + 1;
+            bins[k] = min((p + (p >> bits)) >> bits, a.bins - 1);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < size; k++) {
+            T x;
+            hist_get(v, k, &x);
+            bins[k] = hist_bin_plain<T>(a, x);
+        }
     }
 }
 
@@ -256,7 +340,7 @@ static __device__ __forceinline__ uint32_t hist_rank(const HistArgs &a, uint32_t
 
 // A kernel may ask for more shared memory than it gets unasked.
 template <typename K> static inline void hist_allow(K kernel, size_t shared) {
-    if (shared > 48 * 1024)
+    if (shared > 32 * 1024) // it may have some of its own besides
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shared));
 }
@@ -283,11 +367,12 @@ static inline void hist_set_walk(HistArgs *a, uint32_t size) {
     a->samples = a->width * a->measured;
     a->vectors = hist_up(a->samples, size);
     a->end = a->vectors * a->rows;
-    const uint64_t step_rows = HIST_THREADS / a->vectors;
-    a->step = HIST_THREADS % a->vectors;
-    a->step_at = static_cast<int64_t>(step_rows * a->in_stride + a->step * words * 16);
-    a->step_j = static_cast<int64_t>(step_rows * a->samples + a->step * size);
-    a->step_c = static_cast<uint32_t>(a->step * size % a->measured);
+    a->row_vectors = hist_near(a->vectors);
+    const uint64_t step_rows = HIST_THREADS / a->vectors, step = HIST_THREADS % a->vectors;
+    a->step = static_cast<int32_t>(step);
+    a->step_at = static_cast<int64_t>(step_rows * a->in_stride + step * words * 16);
+    a->step_j = static_cast<int64_t>(step_rows * a->samples + step * size);
+    a->step_c = static_cast<uint32_t>(step * size % a->measured);
     a->wrap_at = static_cast<int64_t>(a->in_stride - a->vectors * words * 16);
     a->wrap_j = static_cast<int64_t>(a->samples - a->vectors * size);
     a->wrap_c = static_cast<uint32_t>((a->measured - a->vectors * size % a->measured) % a->measured);
@@ -311,16 +396,15 @@ static inline void hist_join_rows(HistArgs *a, uint32_t size) {
 // of blocks.
 static inline unsigned hist_cut(HistArgs *a, uint64_t most, uint64_t least) {
     const uint64_t turns = hist_up(a->end, HIST_THREADS);
-    const uint64_t longest = UINT64_C(1) << 27; // of up to 16 samples: counters have 32 bits
     uint64_t chunk = hist_up(turns, most) * HIST_THREADS;
     chunk = chunk > least ? chunk : hist_up(least, HIST_THREADS) * HIST_THREADS;
-    a->chunk = chunk < longest ? chunk : longest;
+    a->chunk = chunk < HIST_CHUNK ? chunk : HIST_CHUNK;
     return static_cast<unsigned>(hist_up(a->end, a->chunk));
 }
 
 // More blocks than a band of so many samples is ever cut into by hist_cut_common.
 static inline uint64_t hist_most_blocks(uint64_t samples) {
-    return HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount) + (samples >> 27) + 1;
+    return HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount) + samples / HIST_CHUNK + 1;
 }
 
 // The cut that counting and extracting have in common.

@@ -42,71 +42,138 @@ __device__ __forceinline__ uint32_t hist_hits<uint8_t>(const HistWindow<uint8_t>
                                                        const uint4 &v) {
     uint32_t hits = 0;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+    for (int i = 3; i >= 0; i--) {
         const uint32_t word = hist_word(v, i);
         const uint32_t in = hist_reach(word, window.add_lo, window.low_lo) &
                             ~hist_reach(word, window.add_above, window.low_above) & 0x80808080u;
-        hits |= ((in >> 7) * 0x10204080u >> 28) << 4 * i; // bits 0, 8, 16, 24 side by side
+        // The product has the bytes' last bits side by side in its first four.
+        hits = __funnelshift_l(in * 0x00204081u, hits, 4);
     }
     return hits;
 }
 
-// ---- placing ------------------------------------------------------------------------------------
+// ---- listing ------------------------------------------------------------------------------------
 
-// What a block puts in order in a turn.
+// What a block puts in order in a turn of two vectors a thread: first the first ones of all
+// threads, then the second ones.
 template <typename T> struct HistTurn {
-    uint4 raw[HIST_THREADS];      // the threads' vectors
-    uint64_t first[HIST_THREADS]; // and the number of the first sample of each
-    uint16_t list[HIST_THREADS * hist_vector<T>::size]; // samples that are extracted
-    uint32_t warps[HIST_WARPS];                         // how many of them each warp has
+    static constexpr int samples = 2 * HIST_THREADS * hist_vector<T>::size;
+    uint4 raw[2 * HIST_THREADS];    // the vectors
+    uint16_t gap[2 * HIST_THREADS]; // a sample's place among them less its number, modulo 2^16
+    uint16_t list[samples];         // the places of samples that are extracted, in order
+    uint32_t warps[HIST_WARPS];     // how many of them each warp has: 16 bits each for both vectors
+    uint64_t first;                 // the number of the first sample
 };
 
-// The sum over the threads of the warp before this one.
-static __device__ __forceinline__ uint32_t hist_before(uint32_t n) {
-    uint32_t sum = n;
+template <typename T> struct HistPair {
+    uint4 v[2];
+    uint64_t j[2];
+    uint32_t valid[2];
+};
+
+static __device__ __forceinline__ uint4 hist_load_now(const uint4 *from) {
+    uint4 v; // volatile: where it is written it is begun
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+}
+
+template <typename T, bool Dense>
+static __device__ __forceinline__ void hist_load_pair(const HistArgs &a, HistWalk *walk,
+                                                      HistPair<T> *pair) {
 #pragma unroll
-    for (int by = 1; by < 32; by *= 2) {
-        const uint32_t other = __shfl_up_sync(0xffffffffu, sum, by);
-        sum += threadIdx.x % 32 >= static_cast<uint32_t>(by) ? other : 0;
+    for (int i = 0; i < 2; i++) {
+        pair->valid[i] = 0;
+        pair->j[i] = walk->j;
+        if (walk->left > 0) {
+            if (Dense)
+                pair->v[i] = hist_load_now(reinterpret_cast<const uint4 *>(walk->at));
+            else
+                pair->v[i] = hist_load<T, Dense>(a, *walk);
+            pair->valid[i] = hist_valid<T>(a, *walk);
+        }
+        hist_step(a, walk);
     }
-    return sum - n;
 }
 
-// Lists the samples of the threads' hits in order; how many there are. Calls of it, and reads of
-// what it lists, need no barrier between them but the two inside.
-template <typename T>
-static __device__ __forceinline__ uint32_t hist_list(HistTurn<T> *turn, const uint4 &v, uint64_t j,
-                                                     uint32_t hits) {
-    const uint32_t n = static_cast<uint32_t>(__popc(hits)), warp = threadIdx.x / 32;
-    uint32_t place = hist_before(n);
-    if (threadIdx.x % 32 == 31)
-        turn->warps[warp] = place + n;
-    __syncthreads();
-    const uint32_t mine = threadIdx.x % 32 < HIST_WARPS ? turn->warps[threadIdx.x % 32] : 0;
-    const uint32_t before = hist_before(mine);
-    place += __shfl_sync(0xffffffffu, before, static_cast<int>(warp));
-    const uint32_t all = __shfl_sync(0xffffffffu, before, 31);
-    turn->raw[threadIdx.x] = v;
-    turn->first[threadIdx.x] = j;
-    uint32_t sample = threadIdx.x * hist_vector<T>::size;
+static __device__ __forceinline__ uint32_t hist_sum_warp(uint32_t n) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xffffffffu, n);
+#else
 #pragma unroll
-    for (int k = 0; k < hist_vector<T>::size; k++) {
-        if (hits >> k & 1)
-            turn->list[place++] = static_cast<uint16_t>(sample);
-        sample++;
+    for (int by = 16; by > 0; by /= 2)
+        n += __shfl_xor_sync(0xffffffffu, n, by);
+    return n;
+#endif
+}
+
+// The sum over the lanes up to this one.
+static __device__ __forceinline__ uint32_t hist_sum_up(uint32_t n) {
+#pragma unroll
+    for (int by = 1; by < 32; by *= 2)
+        asm volatile("{ .reg .pred p; .reg .u32 other;\n"
+                     "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
+                     "@p add.u32 %0, %0, other; }"
+                     : "+r"(n)
+                     : "r"(by));
+    return n;
+}
+
+// Writes the places of hits, which begin at `place`, up to `end`: the last first.
+static __device__ __forceinline__ void hist_list_hits(uint16_t *end, uint32_t hits,
+                                                      uint32_t place) {
+    while (hits) {
+        const uint32_t k = static_cast<uint32_t>(31 - __clz(static_cast<int>(hits)));
+        *--end = static_cast<uint16_t>(place + k);
+        hits ^= 1u << k;
     }
+}
+
+// Lists the hits of all threads in order; how many there are. Between its two barriers, when the
+// vectors lie in shared memory, `then` is called. A turn's reads of the list and the next call need
+// no barrier between them.
+template <typename T, typename F>
+static __device__ __forceinline__ uint32_t hist_list(HistTurn<T> *turn, const HistPair<T> &pair,
+                                                     uint32_t hits0, uint32_t hits1, F then) {
+    constexpr uint32_t size = hist_vector<T>::size;
+    const uint32_t n = static_cast<uint32_t>(__popc(hits0)) |
+                       static_cast<uint32_t>(__popc(hits1)) << 16;
+    const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (lane == 31)
+        turn->warps[warp] = upto;
     __syncthreads();
-    return all;
+    const uint32_t other = lane < HIST_WARPS ? turn->warps[lane] : 0;
+    const uint32_t all = hist_sum_warp(other);
+    const uint32_t end = hist_sum_warp(lane < warp ? other : 0) + upto; // of the thread's, in both
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t place = (i * HIST_THREADS + threadIdx.x) * size;
+        turn->raw[i * HIST_THREADS + threadIdx.x] = pair.v[i];
+        turn->gap[i * HIST_THREADS + threadIdx.x] =
+            static_cast<uint16_t>(place - static_cast<uint32_t>(pair.j[i]));
+    }
+    if (threadIdx.x == 0)
+        turn->first = pair.j[0];
+    then();
+    hist_list_hits(turn->list + (end & 0xffff), hits0, threadIdx.x * size);
+    hist_list_hits(turn->list + (all & 0xffff) + (end >> 16), hits1,
+                   (HIST_THREADS + threadIdx.x) * size);
+    __syncthreads();
+    return (all & 0xffff) + (all >> 16);
 }
 
 template <typename T>
-static __device__ __forceinline__ T hist_listed(const HistTurn<T> &turn, uint32_t sample) {
-    return reinterpret_cast<const T *>(turn.raw)[sample];
+static __device__ __forceinline__ T hist_listed(const HistTurn<T> &turn, uint32_t place) {
+    return reinterpret_cast<const T *>(turn.raw)[place];
 }
 
+// The sample's number. Within a turn 16 bits tell it, as numbers leave out no sample.
 template <typename T>
-static __device__ __forceinline__ uint64_t hist_number(const HistTurn<T> &turn, uint32_t sample) {
-    return turn.first[sample / hist_vector<T>::size] + sample % hist_vector<T>::size;
+static __device__ __forceinline__ uint64_t hist_number(const HistTurn<T> &turn, uint64_t first,
+                                                       uint32_t place) {
+    const uint32_t number = place - turn.gap[place / hist_vector<T>::size];
+    return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
 }
 
 // The counts of the blocks before this one, and of all, for one rank; every thread of a warp has
@@ -128,19 +195,19 @@ static __device__ __forceinline__ void hist_sum_counts(const uint32_t *counts, u
     *all = sum;
 }
 
-// A block goes through its chunk in turns of a vector a thread: hits are listed in shared memory
-// and then written side by side. Reads each sample once, without Dense its whole pixel; writes 8
-// bytes and the value of each sample of the bin.
+// A block goes through its chunk in turns of two vectors a thread: hits are listed in shared memory
+// and then written side by side, while the next vectors are on their way. Reads each sample once,
+// without Dense its whole pixel; writes 8 bytes and the value of each sample of the bin. Shared
+// memory: a HistTurn.
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     hist_place(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
-    __shared__ HistTurn<T> turn;
-    const uint64_t begin = blockIdx.x * a.chunk;
-    const uint64_t end = begin + a.chunk < a.end ? begin + a.chunk : a.end;
-    HistWalk walk = hist_walk<T, Dense>(a, begin + threadIdx.x);
-    uint4 next = make_uint4(0, 0, 0, 0);
-    if (walk.i < end)
-        next = hist_load<T, Dense>(a, walk);
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    HistTurn<T> *turn = reinterpret_cast<HistTurn<T> *>(hist_shared);
+    HistWalk walk = hist_walk<T, Dense>(a);
+    uint32_t turns = (hist_turns(walk) + 1) / 2;
+    HistPair<T> pair;
+    hist_load_pair<T, Dense>(a, &walk, &pair);
 
     hist_u64 before, all;
     hist_sum_counts(counts, 0, &before, &all);
@@ -151,19 +218,17 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     hist_u64 *positions = payload + 2 + before;
     T *values = reinterpret_cast<T *>(payload + 2 + all) + before;
 
-    for (uint64_t base = begin; base < end; base += HIST_THREADS) {
-        const uint4 v = next;
-        const uint64_t j = walk.j + a.before;
-        const uint32_t valid = walk.i < end ? hist_valid<T>(a, walk) : 0;
-        hist_step(a, &walk);
-        if (walk.i < end)
-            next = hist_load<T, Dense>(a, walk);
-        const uint32_t hits = hist_hits<T>(window, v) & ((1u << valid) - 1);
-        const uint32_t n = hist_list<T>(&turn, v, j, hits);
+    for (; turns > 0; turns--) {
+        const uint32_t hits0 = hist_hits<T>(window, pair.v[0]) & ((1u << pair.valid[0]) - 1);
+        const uint32_t hits1 = hist_hits<T>(window, pair.v[1]) & ((1u << pair.valid[1]) - 1);
+        const uint32_t n = hist_list<T>(turn, pair, hits0, hits1, [&] {
+            hist_load_pair<T, Dense>(a, &walk, &pair);
+        });
+        const uint64_t first = turn->first;
         for (uint32_t h = threadIdx.x; h < n; h += HIST_THREADS) {
-            const uint32_t sample = turn.list[h];
-            positions[h] = hist_number<T>(turn, sample);
-            values[h] = hist_listed<T>(turn, sample);
+            const uint32_t place = turn->list[h];
+            positions[h] = hist_number<T>(*turn, first, place);
+            values[h] = hist_listed<T>(*turn, place);
         }
         positions += n;
         values += n;

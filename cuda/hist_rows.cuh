@@ -15,14 +15,14 @@ struct HistRecords {
 // A team, a warp or a block, counts a row or a piece of one; teams take these in turn. Shared
 // memory: a team's counters, which a warp has once, a block in copies. Reads each sample once,
 // writes each record once.
-template <typename T, bool Dense, uint32_t Team, bool Shared>
-__global__ void __launch_bounds__(HIST_THREADS)
+template <typename T, bool Dense, bool Many, uint32_t Team, bool Shared>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     const uint32_t lane = threadIdx.x % Team, words = counters.count * counters.copies;
     uint32_t *mine = hist_shared + (Shared ? threadIdx.x / Team * words : 0);
     const uint32_t lane_copy = threadIdx.x & (counters.copies - 1);
-    const uint32_t shift = static_cast<uint32_t>(31 - __clz(static_cast<int>(counters.copies)));
+    constexpr HistPlace place = Shared ? HIST_SHARED : HIST_GLOBAL;
     const auto meet = [] {
         if (Team == 32)
             __syncwarp();
@@ -41,23 +41,28 @@ __global__ void __launch_bounds__(HIST_THREADS)
                 mine[i] = 0;
             meet();
         }
-        HistWalk walk = {};
-        for (walk.v = begin + lane; walk.v < end; walk.v += Team) {
-            walk.at = a.in + y * a.in_stride + walk.v * 16 * (Dense ? 1 : a.channels);
+        for (uint64_t at = begin + lane; at < end; at += Team) {
+            HistWalk walk = {};
+            walk.at = a.in + y * a.in_stride + at * 16 * (Dense ? 1 : a.channels);
+            walk.row = hist_near(a.vectors - at);
+            const uint4 v = hist_load<T, Dense>(a, walk);
+            const uint32_t valid = hist_valid<T>(a, walk);
             const uint32_t channel =
-                a.measured == 1
-                    ? 0
-                    : static_cast<uint32_t>(walk.v * hist_vector<T>::size % a.measured);
-            hist_count_vector<T, true, Shared ? HIST_SHARED : HIST_GLOBAL>(
-                a, counters, lane_copy, shift, hist_load<T, Dense>(a, walk), hist_valid<T>(a, walk),
-                channel, mine, record);
+                Many ? static_cast<uint32_t>(at % a.measured) * hist_vector<T>::size % a.measured
+                     : 0;
+            if (valid == hist_vector<T>::size)
+                hist_count_vector<T, Many, place, true>(a, counters, lane_copy, v, valid, channel,
+                                                        mine, record);
+            else
+                hist_count_vector<T, Many, place, false>(a, counters, lane_copy, v, valid, channel,
+                                                         mine, record);
         }
         if constexpr (Shared) {
             meet();
             for (uint32_t i = lane; i < counters.count; i += Team) {
                 uint32_t sum = 0;
                 for (uint32_t k = 0; k < counters.copies; k++)
-                    sum += mine[(i << shift) + ((k + threadIdx.x) & (counters.copies - 1))];
+                    sum += mine[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
                 if (records.pieces == 1)
                     record[i] = sum;
                 else if (sum)

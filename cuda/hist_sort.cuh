@@ -20,10 +20,7 @@ gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t st
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS)
     hist_keys(HistArgs a, uint32_t *keys, hist_u64 *places) {
-    const uint64_t begin = blockIdx.x * a.chunk;
-    const uint64_t end = begin + a.chunk < a.end ? begin + a.chunk : a.end;
-    for (HistWalk walk = hist_walk<T, Dense>(a, begin + threadIdx.x); walk.i < end;
-         hist_step(a, &walk)) {
+    for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
         const uint4 v = hist_load<T, Dense>(a, walk);
         const uint32_t valid = hist_valid<T>(a, walk);
 #pragma unroll
@@ -31,8 +28,9 @@ __global__ void __launch_bounds__(HIST_THREADS)
             if (static_cast<uint32_t>(k) < valid) {
                 T x;
                 hist_get(v, k, &x);
-                keys[walk.j + k] = hist_bin<T>(a, x); // of NaN a.bins, the last
-                places[walk.j + k] = walk.j + k;
+                const uint64_t place = walk.j - a.before + k;
+                keys[place] = hist_bin<T>(a, x); // of NaN a.bins, the last
+                places[place] = place;
             }
     }
 }

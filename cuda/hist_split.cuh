@@ -71,10 +71,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
     __syncthreads();
-    const uint64_t begin = blockIdx.x * a.chunk;
-    const uint64_t end = begin + a.chunk < a.end ? begin + a.chunk : a.end;
-    for (HistWalk walk = hist_walk<T, Dense>(a, begin + threadIdx.x); walk.i < end;
-         hist_step(a, &walk)) {
+    for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
         const uint4 v = hist_load<T, Dense>(a, walk);
         const uint32_t valid = hist_valid<T>(a, walk);
 #pragma unroll
@@ -128,14 +125,23 @@ static __device__ __forceinline__ hist_u64 hist_begin_split(const HistArgs &a, H
     return begin;
 }
 
+template <typename T> struct HistSplitShared {
+    HistTurn<T> turn;
+    HistRanks<T> ranks;
+    HistSplit split;
+};
+
 // As hist_place; what is listed is dealt out in rounds of a sample a thread. Lanes with the same
-// rank find each other, the warps' numbers are added up rank by rank.
+// rank find each other, the warps' numbers are added up rank by rank. Shared memory: a
+// HistSplitShared.
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
-    __shared__ HistTurn<T> turn;
-    __shared__ HistRanks<T> ranks;
-    __shared__ HistSplit split;
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
+    HistTurn<T> &turn = shared->turn;
+    HistRanks<T> &ranks = shared->ranks;
+    HistSplit &split = shared->split;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     hist_set_ranks(a, &ranks);
     const hist_u64 all = hist_begin_split(a, &split, counts, payload);
@@ -143,30 +149,30 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     T *values = reinterpret_cast<T *>(positions + all);
     __syncthreads();
 
-    const uint64_t begin = blockIdx.x * a.chunk;
-    const uint64_t end = begin + a.chunk < a.end ? begin + a.chunk : a.end;
-    HistWalk walk = hist_walk<T, Dense>(a, begin + threadIdx.x);
-    for (uint64_t base = begin; base < end; base += HIST_THREADS, hist_step(a, &walk)) {
-        uint4 v = make_uint4(0, 0, 0, 0);
-        uint32_t hits = 0;
-        if (walk.i < end) {
-            v = hist_load<T, Dense>(a, walk);
+    HistWalk walk = hist_walk<T, Dense>(a);
+    for (uint32_t turns = (hist_turns(walk) + 1) / 2; turns > 0; turns--) {
+        HistPair<T> pair;
+        hist_load_pair<T, Dense>(a, &walk, &pair);
+        uint32_t hits[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
 #pragma unroll
             for (int k = 0; k < hist_vector<T>::size; k++) {
                 T x;
-                hist_get(v, k, &x);
-                hits |= hist_rank_of(a, ranks, x) < a.extracts ? 1u << k : 0;
+                hist_get(pair.v[i], k, &x);
+                hits[i] |= hist_rank_of(a, ranks, x) < a.extracts ? 1u << k : 0;
             }
-            hits &= (1u << hist_valid<T>(a, walk)) - 1;
+            hits[i] &= (1u << pair.valid[i]) - 1;
         }
-        const uint32_t n = hist_list<T>(&turn, v, walk.j + a.before, hits);
+        const uint32_t n = hist_list<T>(&turn, pair, hits[0], hits[1], [] {});
+        const uint64_t first = turn.first;
         for (uint32_t round = 0; round < n; round += HIST_THREADS) {
             const bool listed = round + threadIdx.x < n;
-            uint32_t sample = 0, rank = GF_HIST_MAX_LISTED;
+            uint32_t place = 0, rank = GF_HIST_MAX_LISTED;
             T value = 0;
             if (listed) {
-                sample = turn.list[round + threadIdx.x];
-                value = hist_listed<T>(turn, sample);
+                place = turn.list[round + threadIdx.x];
+                value = hist_listed<T>(turn, place);
                 rank = hist_rank_of(a, ranks, value);
             }
             const uint32_t peers = __match_any_sync(0xffffffffu, rank);
@@ -185,9 +191,9 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
             }
             __syncthreads();
             if (listed) {
-                const hist_u64 place = split.begin[warp][rank] + before;
-                positions[place] = hist_number<T>(turn, sample);
-                values[place] = value;
+                const hist_u64 to = split.begin[warp][rank] + before;
+                positions[to] = hist_number<T>(turn, first, place);
+                values[to] = value;
             }
         }
     }

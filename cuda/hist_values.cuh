@@ -5,7 +5,7 @@
 
 #include "hist_device.cuh"
 
-#define HIST_BATCH 4 // vectors that a thread loads before it looks at the first
+#define HIST_BATCH 2 // vectors that a thread loads before it looks at the first
 
 // Counters of value v of channel c stand side by side, one for each lane that may meet another:
 // of 32 columns no two lanes of a warp share a bank, whatever the picture. Of 16, where 32 would
@@ -45,8 +45,9 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
         selected[threadIdx.x] = 0;
     __syncthreads();
 
-    uint32_t column = threadIdx.x % columns * 4;
-    asm("" : "+r"(column)); // else its bits are masked once more for every sample
+    uint32_t column; // the lane as a register of its own: else it is masked for every sample anew
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(column));
+    column = column % columns * 4;
     const auto add = [&](uint32_t value_row, uint32_t c) {
         atomicAdd(reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(hist_shared) + value_row +
                                                c * table),
@@ -63,16 +64,14 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
             add(row | column, static_cast<uint32_t>(k) % Tables);
     };
 
-    const uint64_t begin = blockIdx.x * a.chunk;
-    const uint64_t end = begin + a.chunk < a.end ? begin + a.chunk : a.end;
-    HistWalk walk = hist_walk<uint8_t, Dense>(a, begin + threadIdx.x);
-    while (walk.i < end) {
+    HistWalk walk = hist_walk<uint8_t, Dense>(a);
+    while (walk.left > 0) {
         uint4 v[HIST_BATCH];
         uint32_t valid[HIST_BATCH], channel[HIST_BATCH];
 #pragma unroll
         for (int b = 0; b < HIST_BATCH; b++) {
             valid[b] = 0;
-            if (walk.i < end) {
+            if (walk.left > 0) {
                 v[b] = hist_load<uint8_t, Dense>(a, walk);
                 valid[b] = hist_valid<uint8_t>(a, walk);
             }
@@ -81,18 +80,23 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
         }
 #pragma unroll
         for (int b = 0; b < HIST_BATCH; b++) {
-            const uint32_t c = channel[b];
-            const uint32_t at[3] = {column + c * table, column + (c == 2 ? 0 : c + 1) * table,
-                                    column + (c == 0 ? 2 : c - 1) * table};
+            const uint32_t c = Tables == 3 ? channel[b] : 0; // of others it is always the first
             if (valid[b] == 16) {
+                const uint32_t at[3] = {column + c * table, column + (c == 2 ? 0 : c + 1) * table,
+                                        column + (c == 0 ? 2 : c - 1) * table};
 #pragma unroll
                 for (int k = 0; k < 16; k++)
                     count(hist_word(v[b], k / 4), k, at);
             } else {
-#pragma unroll
-                for (int k = 0; k < 15; k++)
-                    if (static_cast<uint32_t>(k) < valid[b])
-                        count(hist_word(v[b], k / 4), k, at);
+                uint32_t at = c;
+                for (uint32_t k = 0; k < valid[b]; k++) {
+                    add((v[b].x << shift & mask) | column, at);
+                    at = at + 1 == Tables ? 0 : at + 1;
+                    v[b].x = __funnelshift_r(v[b].x, v[b].y, 8);
+                    v[b].y = __funnelshift_r(v[b].y, v[b].z, 8);
+                    v[b].z = __funnelshift_r(v[b].z, v[b].w, 8);
+                    v[b].w >>= 8;
+                }
             }
         }
     }
