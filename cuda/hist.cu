@@ -42,102 +42,124 @@ __global__ void __launch_bounds__(HIST_THREADS) draw_mask(HistArgs a, MaskArgs m
 
 // ---- counting -----------------------------------------------------------------------------------
 
+// Each is true if it has written how many samples of the extracted bins the chunks have.
+
 template <uint32_t Tables, bool Dense>
-void count_values_of(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
-    const size_t shared = Tables * 256 * hist_columns<Tables>::count * 4;
+bool count_values_of(HistArgs a, uint32_t channels, hist_u64 *state, uint32_t *counts,
+                     cudaStream_t stream) {
+    const auto kernel = hist_count_values<Tables, Dense>;
+    const size_t shared = HistTable<Tables>::all;
     hist_join_rows(&a, 16);
-    const unsigned grid = hist_cut_common(&a);
-    hist_allow(hist_count_values<Tables, Dense>, shared);
-    hist_count_values<Tables, Dense>
-        <<<grid, HIST_THREADS, shared, stream>>>(a, state, counts);
+    const dim3 grid(hist_cut_common(&a), 1, channels);
+    hist_allow(kernel, shared);
+    kernel<<<grid, HIST_THREADS, shared, stream>>>(a, state, channels == 1 ? counts : nullptr);
+    return channels == 1;
 }
 
-void count_values(const HistArgs &a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+// Whether a block has room for the tables of so many channels.
+bool tables_fit(uint32_t channels) {
+    const size_t tables = channels == 3 ? HistTable<3>::all : HistTable<4>::all;
+    return tables + 8 * 1024 <= hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+
+bool count_values(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    const uint32_t measured = a.measured;
+    if (measured >= 3 && !tables_fit(measured)) {
+        a.measured = 1; // blocks for each channel
+        return count_values_of<1, false>(a, measured, state, counts, stream);
+    }
     if (!hist_dense(a))
-        count_values_of<1, false>(a, state, counts, stream);
-    else if (a.channels == 1)
-        count_values_of<1, true>(a, state, counts, stream);
-    else if (a.channels == 2)
-        count_values_of<2, true>(a, state, counts, stream);
-    else if (a.channels == 3)
-        count_values_of<3, true>(a, state, counts, stream);
-    else
-        count_values_of<4, true>(a, state, counts, stream);
+        return count_values_of<1, false>(a, 1, state, counts, stream);
+    if (measured == 1)
+        return count_values_of<1, true>(a, 1, state, counts, stream);
+    if (measured == 2)
+        return count_values_of<2, true>(a, 1, state, counts, stream);
+    if (measured == 3)
+        return count_values_of<3, true>(a, 1, state, counts, stream);
+    return count_values_of<4, true>(a, 1, state, counts, stream);
 }
 
-template <typename T, bool Dense, bool Many, HistPlace Place>
-bool count_placed(HistArgs a, uint32_t channels, const HistCounters &counters, hist_u64 *state,
-                  uint32_t *counts, cudaStream_t stream) {
-    const auto kernel = hist_count<T, Dense, Many, Place>;
+template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
+bool count_bins_by(HistArgs a, uint32_t channels, const HistCounters &counters, hist_u64 *state,
+                   uint32_t *counts, cudaStream_t stream) {
+    const auto kernel = hist_count<T, Dense, Many, Large, Ranged>;
+    const uint32_t threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
+    hist_join_rows(&a, 16 / sizeof(T), threads);
     hist_allow(kernel, counters.bytes);
-    const bool common = Place == HIST_SHARED && channels == 1;
-    dim3 grid(1, channels);
-    // What a block does for its counters should not be more than it does for its samples.
-    grid.x = common ? hist_cut_common(&a)
-                    : hist_cut(&a, hist_at_home(kernel, counters.bytes), counters.bytes / 64);
-    kernel<<<grid, HIST_THREADS, counters.bytes, stream>>>(a, counters, state,
-                                                           common ? counts : nullptr);
+    dim3 grid(1, counters.parts, channels);
+    if (Large) // what a block does for its counters should not be more than for its samples
+        grid.x = hist_cut(&a,
+                          hist_up(hist_device(cudaDevAttrMultiProcessorCount),
+                                  counters.parts * channels),
+                          counters.bytes / 64);
+    else
+        grid.x = hist_cut_common(&a);
+    const bool common = !Large && channels == 1;
+    kernel<<<grid, threads, counters.bytes, stream>>>(a, counters, state,
+                                                      common ? counts : nullptr);
     return common;
 }
 
 template <typename T, bool Dense, bool Many>
-bool count_dense(const HistArgs &a, uint32_t channels, const HistCounters &counters,
-                 hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
-    switch (counters.place) {
-    case HIST_SHARED:
-        return count_placed<T, Dense, Many, HIST_SHARED>(a, channels, counters, state, counts,
-                                                         stream);
-    case HIST_LARGE:
-        return count_placed<T, Dense, Many, HIST_LARGE>(a, channels, counters, state, counts,
-                                                        stream);
-    case HIST_PACKED:
-        return count_placed<T, Dense, Many, HIST_PACKED>(a, channels, counters, state, counts,
-                                                         stream);
-    default:
-        return count_placed<T, Dense, Many, HIST_GLOBAL>(a, channels, counters, state, counts,
-                                                         stream);
-    }
+bool count_bins_of(const HistArgs &a, uint32_t channels, const HistCounters &counters,
+                   hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    const auto by = a.ranged ? (counters.large ? count_bins_by<T, Dense, Many, true, true>
+                                               : count_bins_by<T, Dense, Many, false, true>)
+                             : (counters.large ? count_bins_by<T, Dense, Many, true, false>
+                                               : count_bins_by<T, Dense, Many, false, false>);
+    return by(a, channels, counters, state, counts, stream);
 }
 
-// True if it has written how many samples of the extracted bins the chunks have.
 template <typename T>
 bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
     uint32_t channels = 1;
     HistCounters counters = hist_counters(a.measured * (a.bins + 1));
-    if (counters.place > HIST_LARGE && a.measured > 1) {
-        // A row of blocks for each channel.
-        channels = a.measured;
+    if (counters.large && a.measured > 1) {
+        channels = a.measured; // blocks for each channel
         a.measured = 1;
         counters = hist_counters(a.bins + 1);
     }
-    hist_join_rows(&a, 16 / sizeof(T));
     if (!hist_dense(a))
-        return count_dense<T, false, false>(a, channels, counters, state, counts, stream);
+        return count_bins_of<T, false, false>(a, channels, counters, state, counts, stream);
     if (a.measured > 1)
-        return count_dense<T, true, true>(a, channels, counters, state, counts, stream);
-    return count_dense<T, true, false>(a, channels, counters, state, counts, stream);
+        return count_bins_of<T, true, true>(a, channels, counters, state, counts, stream);
+    return count_bins_of<T, true, false>(a, channels, counters, state, counts, stream);
 }
 
 // ---- counting rows ------------------------------------------------------------------------------
 
-template <typename T, uint32_t Team, bool Shared>
+template <typename T, uint32_t Team, HistRowsBy By>
 void count_rows_by(const HistArgs &a, const HistCounters &counters, const HistRecords &records,
                    cudaStream_t stream) {
     const uint64_t teams = HIST_THREADS / Team;
     const auto launch = [&](auto kernel) {
-        const size_t shared = counters.bytes * teams;
+        const size_t shared = By == HIST_GLOBAL ? 0 : counters.bytes * teams;
         hist_allow(kernel, shared);
-        const uint64_t most = hist_at_home(kernel, shared);
+        int home = 1;
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
+        const uint64_t most = static_cast<uint64_t>(home > 0 ? home : 1) *
+                              hist_device(cudaDevAttrMultiProcessorCount);
         const uint64_t blocks = hist_up(a.rows * records.pieces, teams);
         kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
                  stream>>>(a, counters, records);
     };
     if (!hist_dense(a))
-        launch(hist_count_rows<T, false, false, Team, Shared>);
+        launch(hist_count_rows<T, false, false, Team, By>);
     else if (a.measured > 1)
-        launch(hist_count_rows<T, true, true, Team, Shared>);
+        launch(hist_count_rows<T, true, true, Team, By>);
     else
-        launch(hist_count_rows<T, true, false, Team, Shared>);
+        launch(hist_count_rows<T, true, false, Team, By>);
+}
+
+template <typename T, uint32_t Team>
+void count_rows_in(const HistArgs &a, bool values, const HistCounters &counters,
+                   const HistRecords &records, cudaStream_t stream) {
+    if constexpr (sizeof(T) == 1)
+        if (values) {
+            count_rows_by<T, Team, HIST_VALUES>(a, counters, records, stream);
+            return;
+        }
+    count_rows_by<T, Team, HIST_BINS>(a, counters, records, stream);
 }
 
 template <typename T>
@@ -145,8 +167,9 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
                      gf_error *error) {
     const uint64_t whole = 2048; // vectors that are worth a block
     const uint64_t most = HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount);
+    const bool values = sizeof(T) == 1 && a.bins <= 256;
     hist_set_walk(&a, 16 / sizeof(T));
-    HistCounters counters = hist_counters(a.measured * (a.bins + 1));
+    HistCounters counters = hist_counters(a.measured * (values ? 256 : a.bins + 1));
     HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
                            a.vectors};
     // A warp a row, where there are warps enough for it or rows are short.
@@ -154,7 +177,7 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
         (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2)) {
         counters.copies = 1;
         counters.bytes = static_cast<size_t>(counters.count) * 4;
-        count_rows_by<T, 32, true>(a, counters, records, stream);
+        count_rows_in<T, 32>(a, values, counters, records, stream);
         return GF_OK;
     }
     if (a.rows < most && a.vectors > whole)
@@ -164,17 +187,13 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
     if (records.piece > HIST_CHUNK)
         records.piece = HIST_CHUNK;
     records.pieces = static_cast<uint32_t>(hist_up(a.vectors, records.piece));
-    if (counters.place > HIST_LARGE) {
-        counters.place = HIST_GLOBAL;
-        counters.copies = 1;
-        counters.bytes = 0;
-    }
     // Fewer copies than there are samples to count, by far.
     while (counters.copies > 1 && counters.bytes > records.piece * 16) {
         counters.copies /= 2;
         counters.bytes /= 2;
     }
-    if (records.pieces > 1 || counters.place == HIST_GLOBAL) {
+    const bool global = counters.parts > 1;
+    if (records.pieces > 1 || global) {
         const gf_status status =
             gf_cuda_check(cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record,
                                             a.rows, stream),
@@ -182,10 +201,10 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
         if (status)
             return status;
     }
-    if (counters.place <= HIST_LARGE)
-        count_rows_by<T, HIST_THREADS, true>(a, counters, records, stream);
+    if (global)
+        count_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, stream);
     else
-        count_rows_by<T, HIST_THREADS, false>(a, counters, records, stream);
+        count_rows_in<T, HIST_THREADS>(a, values, counters, records, stream);
     return GF_OK;
 }
 
@@ -260,8 +279,7 @@ gf_status run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, 
     if (plan->per_row) {
         status = count_rows<T>(plan, band, a, stream, error);
     } else if constexpr (sizeof(T) == 1) {
-        count_values(a, state, counts, stream);
-        counted = true;
+        counted = count_values(a, state, counts, stream);
     } else {
         counted = count_bins<T>(a, state, counts, stream);
     }
@@ -315,6 +333,9 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.lo = plan->lo;
     a.span = plan->hi - plan->lo;
     set_scale(&a);
+    // Three channels of u8 have tables that take the room of a block.
+    const bool wide = head->in.type == GF_U8 && plan->measured == 3 && !plan->per_row;
+    a.blocks = wide && tables_fit(3) ? HistTable<3>::blocks : HIST_BLOCKS;
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];

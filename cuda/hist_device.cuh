@@ -40,7 +40,8 @@ struct HistArgs {
     int32_t row_vectors; // the same, or HIST_FAR
     uint64_t end;        // of the band
     uint64_t chunk;      // of a block
-    int32_t step;        // HIST_THREADS vectors further: so many vectors, modulo a row ..
+    uint64_t blocks;     // at home on a processor
+    int32_t step;        // a vector a thread further: so many vectors, modulo a row ..
     int64_t step_at;     // .. bytes ..
     int64_t step_j;      // .. samples ..
     uint32_t step_c;     // .. and channels, modulo all
@@ -119,10 +120,10 @@ static __device__ __forceinline__ T hist_luma(const uint4 *words, int p) {
         return static_cast<T>(gf_luma_integer(r, g, b));
 }
 
-// Its measured channel. The row of the grid is counted in: hist_count gives each channel one.
+// Its measured channel. Where hist_count gives each channel blocks of its own, z.
 template <typename T, int C>
 static __device__ __forceinline__ T hist_pick(const HistArgs &a, const uint4 *words, int p) {
-    const uint32_t first = a.first + blockIdx.y;
+    const uint32_t first = a.first + blockIdx.z;
     T x = hist_element<T>(words, C * p);
 #pragma unroll
     for (int c = 1; c < C; c++) {
@@ -198,9 +199,10 @@ static __device__ __forceinline__ HistWalk hist_walk(const HistArgs &a) {
     return walk;
 }
 
-// HIST_THREADS vectors further. What of a walk a kernel does not use costs nothing.
+// A vector a thread further. What of a walk a kernel does not use costs nothing.
+template <int Threads = HIST_THREADS>
 static __device__ __forceinline__ void hist_step(const HistArgs &a, HistWalk *walk) {
-    walk->left -= HIST_THREADS;
+    walk->left -= Threads;
     walk->row -= a.step;
     walk->at += a.step_at;
     walk->j += a.step_j;
@@ -216,9 +218,10 @@ static __device__ __forceinline__ void hist_step(const HistArgs &a, HistWalk *wa
 }
 
 // The turns of the block: the same for all its threads.
+template <int Threads = HIST_THREADS>
 static __device__ __forceinline__ uint32_t hist_turns(const HistWalk &walk) {
     const int32_t n = walk.left + static_cast<int32_t>(threadIdx.x);
-    return static_cast<uint32_t>(n + HIST_THREADS - 1) / HIST_THREADS;
+    return static_cast<uint32_t>(n + Threads - 1) / Threads;
 }
 
 // How many samples a vector has.
@@ -258,21 +261,6 @@ static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, do
     return gf_hist_bin_real(d / span, bins);
 }
 
-// The same in binary32 where that is enough: v * scale and lo * scale each err by 2^-23 of
-// themselves at most, and the second is no greater than the first and their difference together.
-// blur, made by the host, is more than four times that for every difference that is in a bin.
-static __device__ __forceinline__ uint32_t hist_bin_ranged(const HistArgs &a, float v) {
-    const float scaled = __fmaf_rn(v, a.quick_scale, -a.quick_lo), whole = floorf(scaled);
-    const float rest = scaled - whole, bins = static_cast<float>(a.bins);
-    if (rest > a.blur && rest < 1 - a.blur && scaled > 0 && scaled < bins)
-        return __float2uint_rz(whole);
-    if (a.blur < 0.5f && scaled <= -1)
-        return 0;
-    if (a.blur < 0.5f && scaled >= bins + 1)
-        return a.bins - 1;
-    return hist_bin_careful(static_cast<double>(v), a.lo, a.span, a.scale, a.bins);
-}
-
 // Without --range.
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T value) {
@@ -289,22 +277,51 @@ static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T v
 // The bin of a sample; a.bins for NaN.
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
-    return a.ranged ? hist_bin_ranged(a, static_cast<float>(value)) : hist_bin_plain<T>(a, value);
+    return a.ranged
+               ? hist_bin_careful(static_cast<double>(value), a.lo, a.span, a.scale, a.bins)
+               : hist_bin_plain<T>(a, value);
 }
 
-// The bins of a vector's samples.
+// With --range, in binary32 where that is enough: v * scale and lo * scale each err by 2^-23 of
+// themselves at most, and the second is no greater than the first and their difference together.
+// blur, made by the host, is more than four times that for every difference that is in a bin.
 template <typename T>
+static __device__ __forceinline__ void hist_bins_ranged(const HistArgs &a, const uint4 &v,
+                                                        uint32_t (&bins)[hist_vector<T>::size]) {
+    const float below = -1.5f, above = static_cast<float>(a.bins) + 1.5f, sure = 0.5f - a.blur;
+    const float magic = 12582912.0f; // 1.5 * 2^23: its last bit counts ones
+    uint32_t doubts = 0;
+#pragma unroll
+    for (int k = 0; k < hist_vector<T>::size; k++) {
+        T x;
+        hist_get(v, k, &x);
+        float scaled = __fmaf_rn(static_cast<float>(x), a.quick_scale, -a.quick_lo);
+        scaled = scaled > below ? scaled : below;
+        scaled = scaled < above ? scaled : above;
+        const float shifted = __fadd_rd(scaled, magic), rest = scaled - (shifted - magic);
+        const int bin = __float_as_int(shifted) - __float_as_int(magic);
+        bins[k] = static_cast<uint32_t>(min(max(bin, 0), static_cast<int>(a.bins) - 1));
+        doubts |= fabsf(rest - 0.5f) < sure && x == x ? 0 : 1u << k;
+    }
+    if (doubts == 0)
+        return;
+#pragma unroll
+    for (int k = 0; k < hist_vector<T>::size; k++) {
+        T x;
+        hist_get(v, k, &x);
+        if (doubts >> k & 1)
+            bins[k] = hist_bin_careful(static_cast<double>(x), a.lo, a.span, a.scale, a.bins);
+    }
+}
+
+// The bins of a vector's samples. Without Ranged, plans with --range are not asked for.
+template <typename T, bool Ranged = true>
 static __device__ __forceinline__ void hist_bins(const HistArgs &a, const uint4 &v,
                                                  uint32_t (&bins)[hist_vector<T>::size]) {
     constexpr int size = hist_vector<T>::size, bits = sizeof(T) == 1 ? 8 : 16;
     constexpr uint32_t max = sizeof(T) == 1 ? 255 : 65535;
-    if (a.ranged) {
-#pragma unroll
-        for (int k = 0; k < size; k++) {
-            T x;
-            hist_get(v, k, &x);
-            bins[k] = hist_bin_ranged(a, static_cast<float>(x));
-        }
+    if (Ranged && a.ranged) {
+        hist_bins_ranged<T>(a, v, bins);
     } else if (sizeof(T) < sizeof(float) && a.bins <= max) {
         // v * bins / max without a division: with p = v * bins + 1, (p + p / (max + 1)) / (max + 1)
         // rounded down is the same for every quotient up to max: p = max * q + r + 1 with r < max
@@ -361,14 +378,14 @@ static inline bool hist_dense(const HistArgs &a) {
 }
 
 // Sets how rows are cut into vectors of `size` samples of `bytes` each.
-static inline void hist_set_walk(HistArgs *a, uint32_t size) {
+static inline void hist_set_walk(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
     const uint64_t row_bytes = a->width * a->channels * (16 / size);
     const uint64_t words = hist_dense(*a) ? 1 : a->channels;
     a->samples = a->width * a->measured;
     a->vectors = hist_up(a->samples, size);
     a->end = a->vectors * a->rows;
     a->row_vectors = hist_near(a->vectors);
-    const uint64_t step_rows = HIST_THREADS / a->vectors, step = HIST_THREADS % a->vectors;
+    const uint64_t step_rows = threads / a->vectors, step = threads % a->vectors;
     a->step = static_cast<int32_t>(step);
     a->step_at = static_cast<int64_t>(step_rows * a->in_stride + step * words * 16);
     a->step_j = static_cast<int64_t>(step_rows * a->samples + step * size);
@@ -382,14 +399,14 @@ static inline void hist_set_walk(HistArgs *a, uint32_t size) {
 }
 
 // Rows without padding are one long row.
-static inline void hist_join_rows(HistArgs *a, uint32_t size) {
+static inline void hist_join_rows(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
     const uint64_t row_bytes = a->width * a->channels * (16 / size);
     if (row_bytes == a->in_stride) {
         a->width *= a->rows;
         a->in_stride *= a->rows;
         a->rows = 1;
     }
-    hist_set_walk(a, size);
+    hist_set_walk(a, size, threads);
 }
 
 // Gives each of at most `most` blocks a chunk of whole turns, at least `least` vectors; the number
@@ -409,7 +426,7 @@ static inline uint64_t hist_most_blocks(uint64_t samples) {
 
 // The cut that counting and extracting have in common.
 static inline unsigned hist_cut_common(HistArgs *a) {
-    return hist_cut(a, HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount), 1);
+    return hist_cut(a, a->blocks * hist_device(cudaDevAttrMultiProcessorCount), 1);
 }
 
 #endif

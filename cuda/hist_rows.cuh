@@ -12,23 +12,106 @@ struct HistRecords {
     uint64_t piece;  // vectors of a piece
 };
 
+// What is counted, and where.
+enum HistRowsBy {
+    HIST_VALUES, // the values of u8, in shared memory; up to 256 bins, which are looked up at last
+    HIST_BINS,   // bins, in shared memory
+    HIST_GLOBAL  // bins, in the record itself
+};
+
+// Adds the samples of a vector to the record: equal neighbours at once.
+template <typename T, bool Many>
+static __device__ __forceinline__ void hist_count_global(const HistArgs &a, const uint4 &v,
+                                                         uint32_t valid, uint32_t channel,
+                                                         hist_u64 *record) {
+    constexpr int size = hist_vector<T>::size;
+    uint32_t keys[size], run = 0;
+    hist_keys_of<T, Many, true>(a, v, channel, keys);
+#pragma unroll
+    for (int k = 0; k < size; k++) {
+        const uint32_t next = static_cast<uint32_t>(k) + 1;
+        if (next > valid)
+            continue;
+        run++;
+        if (next == size || next == valid || keys[k] != keys[next % size]) {
+            atomicAdd(&record[keys[k]], static_cast<hist_u64>(run));
+            run = 0;
+        }
+    }
+}
+
+// The vectors of a piece, a team's lane each. With values, key 256 * channel + value.
+template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
+static __device__ __forceinline__ void
+hist_count_piece(const HistArgs &a, const HistCounters &counters, const unsigned char *row,
+                 uint64_t begin, uint64_t end, uint32_t *mine, hist_u64 *record) {
+    const uint32_t lane = threadIdx.x % Team, lane_copy = threadIdx.x & (counters.copies - 1);
+    for (uint64_t base = begin; base < end; base += Team) {
+        const uint64_t at = base + lane;
+        HistWalk walk = {};
+        walk.at = row + at * 16 * (Dense ? 1 : a.channels);
+        walk.row = hist_near(a.vectors - at);
+        uint4 v = make_uint4(0, 0, 0, 0);
+        uint32_t valid = 0;
+        if (at < end) {
+            v = hist_load<T, Dense>(a, walk);
+            valid = hist_valid<T>(a, walk);
+        }
+        const uint32_t channel =
+            Many ? static_cast<uint32_t>(at % a.measured) * hist_vector<T>::size % a.measured : 0;
+        if constexpr (By == HIST_VALUES) {
+            uint32_t c = channel;
+#pragma unroll
+            for (int k = 0; k < 16; k++) {
+                const uint32_t value = hist_word(v, k / 4) >> k % 4 * 8 & 255;
+                if (static_cast<uint32_t>(k) < valid)
+                    atomicAdd(&mine[(c * 256 + value) * counters.copies + lane_copy], 1u);
+                if (Many)
+                    c = c + 1 == a.measured ? 0 : c + 1;
+            }
+        } else if constexpr (By == HIST_BINS) {
+            hist_count_vector<T, Many, false, true>(a, counters, 0, lane_copy, v, valid, channel, mine);
+        } else {
+            hist_count_global<T, Many>(a, v, valid, channel, record);
+        }
+    }
+}
+
 // A team, a warp or a block, counts a row or a piece of one; teams take these in turn. Shared
 // memory: a team's counters, which a warp has once, a block in copies. Reads each sample once,
 // writes each record once.
-template <typename T, bool Dense, bool Many, uint32_t Team, bool Shared>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
+template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
+__global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_BLOCKS : 2)
     hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
+    __shared__ uint16_t firsts[258]; // the first value whose bin is not below
     const uint32_t lane = threadIdx.x % Team, words = counters.count * counters.copies;
-    uint32_t *mine = hist_shared + (Shared ? threadIdx.x / Team * words : 0);
-    const uint32_t lane_copy = threadIdx.x & (counters.copies - 1);
-    constexpr HistPlace place = Shared ? HIST_SHARED : HIST_GLOBAL;
+    uint32_t *mine = hist_shared + (By == HIST_GLOBAL ? 0 : threadIdx.x / Team * words);
     const auto meet = [] {
         if (Team == 32)
             __syncwarp();
         else
             __syncthreads();
     };
+    // Counter i, in all copies.
+    const auto sum_of = [&](uint32_t i) {
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < counters.copies; k++)
+            sum += mine[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
+        return sum;
+    };
+    if (By == HIST_VALUES) {
+        for (uint32_t v = threadIdx.x; v <= 256; v += HIST_THREADS) {
+            const uint32_t from =
+                v == 0 ? 0 : hist_bin<uint8_t>(a, static_cast<uint8_t>(v - 1)) + 1;
+            const uint32_t to =
+                v == 256 ? a.bins + 1 : hist_bin<uint8_t>(a, static_cast<uint8_t>(v));
+            for (uint32_t bin = from; bin <= to; bin++)
+                firsts[bin] = static_cast<uint16_t>(v);
+        }
+        __syncthreads();
+    }
+    const uint32_t entries = a.measured * (a.bins + 1);
     const uint64_t teams = static_cast<uint64_t>(gridDim.x) * (HIST_THREADS / Team);
     for (uint64_t item = static_cast<uint64_t>(blockIdx.x) * (HIST_THREADS / Team) +
                          threadIdx.x / Team;
@@ -36,33 +119,24 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
         const uint64_t y = item / records.pieces, begin = item % records.pieces * records.piece;
         const uint64_t end = begin + records.piece < a.vectors ? begin + records.piece : a.vectors;
         hist_u64 *record = reinterpret_cast<hist_u64 *>(records.data + y * records.stride);
-        if constexpr (Shared) {
+        if constexpr (By != HIST_GLOBAL) {
             for (uint32_t i = lane; i < words; i += Team)
                 mine[i] = 0;
             meet();
         }
-        for (uint64_t at = begin + lane; at < end; at += Team) {
-            HistWalk walk = {};
-            walk.at = a.in + y * a.in_stride + at * 16 * (Dense ? 1 : a.channels);
-            walk.row = hist_near(a.vectors - at);
-            const uint4 v = hist_load<T, Dense>(a, walk);
-            const uint32_t valid = hist_valid<T>(a, walk);
-            const uint32_t channel =
-                Many ? static_cast<uint32_t>(at % a.measured) * hist_vector<T>::size % a.measured
-                     : 0;
-            if (valid == hist_vector<T>::size)
-                hist_count_vector<T, Many, place, true>(a, counters, lane_copy, v, valid, channel,
-                                                        mine, record);
-            else
-                hist_count_vector<T, Many, place, false>(a, counters, lane_copy, v, valid, channel,
-                                                         mine, record);
-        }
-        if constexpr (Shared) {
+        hist_count_piece<T, Dense, Many, Team, By>(a, counters, a.in + y * a.in_stride, begin, end,
+                                                   mine, record);
+        if constexpr (By != HIST_GLOBAL) {
             meet();
-            for (uint32_t i = lane; i < counters.count; i += Team) {
+            for (uint32_t i = lane; i < entries; i += Team) {
                 uint32_t sum = 0;
-                for (uint32_t k = 0; k < counters.copies; k++)
-                    sum += mine[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
+                if constexpr (By == HIST_VALUES) {
+                    const uint32_t c = Many ? i / (a.bins + 1) : 0, bin = i - c * (a.bins + 1);
+                    for (uint32_t v = firsts[bin]; v < firsts[bin + 1]; v++)
+                        sum += sum_of(c * 256 + v);
+                } else {
+                    sum = sum_of(i);
+                }
                 if (records.pieces == 1)
                     record[i] = sum;
                 else if (sum)
