@@ -88,10 +88,9 @@ bool count_bins_by(HistArgs a, uint32_t channels, const HistCounters &counters, 
     hist_allow(kernel, counters.bytes);
     dim3 grid(1, counters.parts, channels);
     if (Large) // what a block does for its counters should not be more than for its samples
-        grid.x = hist_cut(&a,
-                          hist_up(hist_device(cudaDevAttrMultiProcessorCount),
-                                  counters.parts * channels),
-                          counters.bytes / 64);
+        grid.x = hist_cut(
+            &a, hist_up(hist_device(cudaDevAttrMultiProcessorCount), counters.parts * channels),
+            counters.bytes / 64);
     else
         grid.x = hist_cut_common(&a);
     const bool common = !Large && channels == 1;
@@ -133,7 +132,8 @@ void count_rows_by(const HistArgs &a, const HistCounters &counters, const HistRe
                    cudaStream_t stream) {
     const uint64_t teams = HIST_THREADS / Team;
     const auto launch = [&](auto kernel) {
-        const size_t shared = By == HIST_GLOBAL ? 0 : counters.bytes * teams;
+        const size_t shared =
+            By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
         hist_allow(kernel, shared);
         int home = 1;
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
@@ -167,17 +167,23 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
                      gf_error *error) {
     const uint64_t whole = 2048; // vectors that are worth a block
     const uint64_t most = HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount);
-    const bool values = sizeof(T) == 1 && a.bins <= 256;
     hist_set_walk(&a, 16 / sizeof(T));
-    HistCounters counters = hist_counters(a.measured * (values ? 256 : a.bins + 1));
+    const uint32_t entries = a.measured * (a.bins + 1);
+    // Rows that are long enough for a table of values.
+    const bool values = sizeof(T) == 1 && a.bins <= 256 && a.vectors > 64;
+    HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
     HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
-                           a.vectors};
-    // A warp a row, where there are warps enough for it or rows are short.
-    if (counters.count <= 1024 && a.vectors <= HIST_CHUNK &&
-        (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2)) {
-        counters.copies = 1;
-        counters.bytes = static_cast<size_t>(counters.count) * 4;
-        count_rows_in<T, 32>(a, values, counters, records, stream);
+                           a.vectors, values ? entries : 0};
+    // A few lanes a short row; a warp a row, where there are warps enough for it.
+    const uint32_t words = counters.count + records.extra, room = 56 * 1024 / 4;
+    const bool few = a.vectors <= 24 && words < room / (HIST_THREADS / 8);
+    if (few || (words < room / HIST_WARPS && a.vectors <= HIST_CHUNK &&
+                (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2))) {
+        hist_set_copies(&counters, 1);
+        if (few)
+            count_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
+        else
+            count_rows_in<T, 32>(a, values, counters, records, stream);
         return GF_OK;
     }
     if (a.rows < most && a.vectors > whole)
@@ -187,17 +193,15 @@ gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, 
     if (records.piece > HIST_CHUNK)
         records.piece = HIST_CHUNK;
     records.pieces = static_cast<uint32_t>(hist_up(a.vectors, records.piece));
-    // Fewer copies than there are samples to count, by far.
-    while (counters.copies > 1 && counters.bytes > records.piece * 16) {
-        counters.copies /= 2;
-        counters.bytes /= 2;
-    }
+    // Fewer copies than there are samples to count, by far, and room for the rest.
+    while (counters.copies > 1 &&
+           (counters.bytes > records.piece * 16 || counters.bytes > HIST_COMFORTABLE / 2))
+        hist_set_copies(&counters, counters.copies / 2);
     const bool global = counters.parts > 1;
     if (records.pieces > 1 || global) {
-        const gf_status status =
-            gf_cuda_check(cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record,
-                                            a.rows, stream),
-                          "cudaMemset2DAsync", error);
+        const gf_status status = gf_cuda_check(
+            cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record, a.rows, stream),
+            "cudaMemset2DAsync", error);
         if (status)
             return status;
     }
@@ -237,9 +241,9 @@ gf_status extract_sorted(HistArgs a, void *memory, hist_u64 *payload, cudaStream
     const uint64_t n = a.rows * a.samples;
     const HistSortScratch scratch = hist_sort_scratch(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
-    hist_keys<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(
-        a, reinterpret_cast<uint32_t *>(base + scratch.keys),
-        reinterpret_cast<hist_u64 *>(base + scratch.places));
+    hist_keys<T, Dense>
+        <<<grid, HIST_THREADS, 0, stream>>>(a, reinterpret_cast<uint32_t *>(base + scratch.keys),
+                                            reinterpret_cast<hist_u64 *>(base + scratch.places));
     const gf_status status = hist_sort(memory, n, a.extracts, stream, error);
     if (status)
         return status;
@@ -288,8 +292,8 @@ gf_status run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, 
         draw_mask<T><<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
     }
     if (!status && a.extracts)
-        status = extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload), stream,
-                            error);
+        status =
+            extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload), stream, error);
     return status;
 }
 

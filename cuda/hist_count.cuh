@@ -9,22 +9,29 @@
 
 // Counters of a block, in shared memory, 32 bits each.
 struct HistCounters {
-    uint32_t count;  // of how many bins, channels one after the other: measured * (bins + 1) ..
-    uint32_t copies; // .. and how often; a power of two up to a warp. Lane l adds to copy l % copies
-    uint32_t parts;  // blocks that share these out, where one has no room: count each
-    size_t bytes;    // of shared memory
-    bool large;      // more than is comfortable: one block, of more threads
+    uint32_t count; // of how many bins, channels one after the other: measured * (bins + 1), and
+                    // one more for what is none of these ..
+    uint32_t
+        copies;     // .. and how often; a power of two up to a warp. Lane l adds to copy l % copies
+    uint32_t parts; // blocks that share these out, where one has no room: count each
+    size_t bytes;   // of shared memory
+    bool large;     // more than is comfortable: one block, of more threads
 };
+
+static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
+    counters->copies = copies;
+    counters->bytes = (static_cast<size_t>(counters->count) + 1) * copies * 4;
+}
 
 static inline HistCounters hist_counters(uint32_t count) {
     const size_t most = hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
     const size_t limit = HIST_COMFORTABLE < most ? HIST_COMFORTABLE : most;
     HistCounters counters = {count, 32, 1, 0, false};
-    while (counters.copies > 1 && static_cast<size_t>(count) * counters.copies * 4 > limit)
-        counters.copies /= 2;
-    counters.parts = static_cast<uint32_t>(hist_up(static_cast<size_t>(count) * 4, most));
+    counters.parts = static_cast<uint32_t>(hist_up(static_cast<size_t>(count) * 4 + 4, most));
     counters.count = static_cast<uint32_t>(hist_up(count, counters.parts));
-    counters.bytes = static_cast<size_t>(counters.count) * counters.copies * 4;
+    hist_set_copies(&counters, 32);
+    while (counters.copies > 1 && counters.bytes > limit)
+        hist_set_copies(&counters, counters.copies / 2);
     counters.large = counters.bytes > limit;
     return counters;
 }
@@ -47,27 +54,31 @@ static __device__ __forceinline__ void hist_keys_of(const HistArgs &a, const uin
     }
 }
 
-// Adds the samples of a vector to counters from..from + count - 1. All lanes of a warp call it. An
-// addition of 1 to shared memory is done at once for all lanes that ask for the same.
+// Adds the samples of a vector to counters from..from + count - 1; what is not to be counted goes
+// to the one after them, which takes less time than not to add. An addition of 1 to shared memory
+// is done at once for all lanes that ask for the same.
 template <typename T, bool Many, bool Parts, bool Ranged>
-static __device__ __forceinline__ void
-hist_count_vector(const HistArgs &a, const HistCounters &counters, uint32_t from,
-                  uint32_t lane_copy, const uint4 &v, uint32_t valid, uint32_t channel,
-                  uint32_t *shared) {
+static __device__ __forceinline__ void hist_count_vector(const HistArgs &a,
+                                                         const HistCounters &counters,
+                                                         uint32_t from, uint32_t lane_copy,
+                                                         const uint4 &v, uint32_t valid,
+                                                         uint32_t channel, uint32_t *shared) {
     constexpr int size = hist_vector<T>::size;
     uint32_t keys[size];
     hist_keys_of<T, Many, Ranged>(a, v, channel, keys);
-    if (__all_sync(0xffffffffu, valid == size)) {
+    if (Parts) {
 #pragma unroll
         for (int k = 0; k < size; k++)
-            if (!Parts || keys[k] - from < counters.count)
-                atomicAdd(&shared[(keys[k] - from) * counters.copies + lane_copy], 1u);
-    } else {
-#pragma unroll
-        for (int k = 0; k < size; k++)
-            if (static_cast<uint32_t>(k) < valid && (!Parts || keys[k] - from < counters.count))
-                atomicAdd(&shared[(keys[k] - from) * counters.copies + lane_copy], 1u);
+            keys[k] = min(keys[k] - from, counters.count);
     }
+    if (valid < size) {
+#pragma unroll
+        for (int k = 0; k < size; k++)
+            keys[k] = static_cast<uint32_t>(k) < valid ? keys[k] : counters.count;
+    }
+#pragma unroll
+    for (int k = 0; k < size; k++)
+        atomicAdd(&shared[keys[k] * counters.copies + lane_copy], 1u);
 }
 
 // A thread takes each so manieth vector of its block's chunk. Blocks y share out the bins, where
@@ -82,7 +93,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     constexpr int batch = !Dense ? 1 : Ranged ? 2 : 4;
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
-    for (uint32_t i = threadIdx.x; i < counters.count * counters.copies; i += threads)
+    for (uint32_t i = threadIdx.x; i < counters.bytes / 4; i += threads)
         hist_shared[i] = 0;
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
@@ -107,7 +118,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
 #pragma unroll
         for (int b = 0; b < batch; b++)
             hist_count_vector<T, Many, Large, Ranged>(a, counters, from, lane_copy, v[b], valid[b],
-                                              channel[b], hist_shared);
+                                                      channel[b], hist_shared);
     }
 
     __syncthreads();

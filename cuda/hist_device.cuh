@@ -187,8 +187,8 @@ template <typename T, bool Dense>
 static __device__ __forceinline__ HistWalk hist_walk(const HistArgs &a) {
     const uint64_t begin = blockIdx.x * a.chunk, i = begin + threadIdx.x;
     const uint64_t n = begin + a.chunk < a.end ? a.chunk : a.end - begin;
-    const uint64_t y = a.end >> 32 ? i / a.vectors
-                                   : static_cast<uint32_t>(i) / static_cast<uint32_t>(a.vectors);
+    const uint64_t y =
+        a.end >> 32 ? i / a.vectors : static_cast<uint32_t>(i) / static_cast<uint32_t>(a.vectors);
     const uint64_t v = i - y * a.vectors;
     HistWalk walk = {};
     walk.at = a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels);
@@ -277,9 +277,8 @@ static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T v
 // The bin of a sample; a.bins for NaN.
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
-    return a.ranged
-               ? hist_bin_careful(static_cast<double>(value), a.lo, a.span, a.scale, a.bins)
-               : hist_bin_plain<T>(a, value);
+    return a.ranged ? hist_bin_careful(static_cast<double>(value), a.lo, a.span, a.scale, a.bins)
+                    : hist_bin_plain<T>(a, value);
 }
 
 // With --range, in binary32 where that is enough: v * scale and lo * scale each err by 2^-23 of
@@ -392,10 +391,10 @@ static inline void hist_set_walk(HistArgs *a, uint32_t size, uint32_t threads = 
     a->step_c = static_cast<uint32_t>(step * size % a->measured);
     a->wrap_at = static_cast<int64_t>(a->in_stride - a->vectors * words * 16);
     a->wrap_j = static_cast<int64_t>(a->samples - a->vectors * size);
-    a->wrap_c = static_cast<uint32_t>((a->measured - a->vectors * size % a->measured) % a->measured);
+    a->wrap_c =
+        static_cast<uint32_t>((a->measured - a->vectors * size % a->measured) % a->measured);
     a->last = static_cast<uint32_t>(a->samples - (a->vectors - 1) * size);
-    a->last_words =
-        static_cast<uint32_t>(hist_up(row_bytes - (a->vectors - 1) * words * 16, 16));
+    a->last_words = static_cast<uint32_t>(hist_up(row_bytes - (a->vectors - 1) * words * 16, 16));
 }
 
 // Rows without padding are one long row.

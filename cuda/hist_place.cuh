@@ -84,6 +84,7 @@ static __device__ __forceinline__ void hist_load_pair(const HistArgs &a, HistWal
                                                       HistPair<T> *pair) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
+        pair->v[i] = make_uint4(0, 0, 0, 0);
         pair->valid[i] = 0;
         pair->j[i] = walk->j;
         if (walk->left > 0) {
@@ -112,11 +113,12 @@ static __device__ __forceinline__ uint32_t hist_sum_warp(uint32_t n) {
 static __device__ __forceinline__ uint32_t hist_sum_up(uint32_t n) {
 #pragma unroll
     for (int by = 1; by < 32; by *= 2)
-        asm volatile("{ .reg .pred p; .reg .u32 other;\n"
-                     "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
-                     "@p add.u32 %0, %0, other; }"
-                     : "+r"(n)
-                     : "r"(by));
+        asm volatile(
+            "{ .reg .pred p; .reg .u32 other;\n"
+            "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
+            "@p add.u32 %0, %0, other; }"
+            : "+r"(n)
+            : "r"(by));
     return n;
 }
 
@@ -137,8 +139,8 @@ template <typename T, typename F>
 static __device__ __forceinline__ uint32_t hist_list(HistTurn<T> *turn, const HistPair<T> &pair,
                                                      uint32_t hits0, uint32_t hits1, F then) {
     constexpr uint32_t size = hist_vector<T>::size;
-    const uint32_t n = static_cast<uint32_t>(__popc(hits0)) |
-                       static_cast<uint32_t>(__popc(hits1)) << 16;
+    const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
+                                                                  << 16;
     const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (lane == 31)
         turn->warps[warp] = upto;
@@ -221,9 +223,8 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     for (; turns > 0; turns--) {
         const uint32_t hits0 = hist_hits<T>(window, pair.v[0]) & ((1u << pair.valid[0]) - 1);
         const uint32_t hits1 = hist_hits<T>(window, pair.v[1]) & ((1u << pair.valid[1]) - 1);
-        const uint32_t n = hist_list<T>(turn, pair, hits0, hits1, [&] {
-            hist_load_pair<T, Dense>(a, &walk, &pair);
-        });
+        const uint32_t n = hist_list<T>(turn, pair, hits0, hits1,
+                                        [&] { hist_load_pair<T, Dense>(a, &walk, &pair); });
         const uint64_t first = turn->first;
         for (uint32_t h = threadIdx.x; h < n; h += HIST_THREADS) {
             const uint32_t place = turn->list[h];

@@ -10,6 +10,7 @@ struct HistRecords {
     uint32_t pieces; // of a row, a team each; with several, or without counters in shared memory,
                      // the record was zero and is added to
     uint64_t piece;  // vectors of a piece
+    uint32_t extra;  // words behind a team's counters, for the bins that its values are in
 };
 
 // What is counted, and where.
@@ -40,14 +41,17 @@ static __device__ __forceinline__ void hist_count_global(const HistArgs &a, cons
     }
 }
 
-// The vectors of a piece, a team's lane each. With values, key 256 * channel + value.
+// The vectors of a piece, a lane of the team each, in as many turns as the longest piece takes.
+// With values, counter 256 * channel + value.
 template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
-static __device__ __forceinline__ void
-hist_count_piece(const HistArgs &a, const HistCounters &counters, const unsigned char *row,
-                 uint64_t begin, uint64_t end, uint32_t *mine, hist_u64 *record) {
+static __device__ __forceinline__ void hist_count_piece(const HistArgs &a,
+                                                        const HistCounters &counters,
+                                                        const unsigned char *row, uint64_t begin,
+                                                        uint64_t end, uint64_t piece,
+                                                        uint32_t *mine, hist_u64 *record) {
     const uint32_t lane = threadIdx.x % Team, lane_copy = threadIdx.x & (counters.copies - 1);
-    for (uint64_t base = begin; base < end; base += Team) {
-        const uint64_t at = base + lane;
+    for (uint64_t turn = 0; turn < piece; turn += Team) {
+        const uint64_t at = begin + turn + lane;
         HistWalk walk = {};
         walk.at = row + at * 16 * (Dense ? 1 : a.channels);
         walk.row = hist_near(a.vectors - at);
@@ -60,35 +64,40 @@ hist_count_piece(const HistArgs &a, const HistCounters &counters, const unsigned
         const uint32_t channel =
             Many ? static_cast<uint32_t>(at % a.measured) * hist_vector<T>::size % a.measured : 0;
         if constexpr (By == HIST_VALUES) {
-            uint32_t c = channel;
+            uint32_t c = channel * 256;
 #pragma unroll
             for (int k = 0; k < 16; k++) {
-                const uint32_t value = hist_word(v, k / 4) >> k % 4 * 8 & 255;
-                if (static_cast<uint32_t>(k) < valid)
-                    atomicAdd(&mine[(c * 256 + value) * counters.copies + lane_copy], 1u);
+                uint32_t key = c + (hist_word(v, k / 4) >> k % 4 * 8 & 255);
+                if (valid < 16)
+                    key = static_cast<uint32_t>(k) < valid ? key : counters.count;
+                atomicAdd(&mine[key * counters.copies + lane_copy], 1u);
                 if (Many)
-                    c = c + 1 == a.measured ? 0 : c + 1;
+                    c = c + 256 == counters.count ? 0 : c + 256;
             }
         } else if constexpr (By == HIST_BINS) {
-            hist_count_vector<T, Many, false, true>(a, counters, 0, lane_copy, v, valid, channel, mine);
+            hist_count_vector<T, Many, false, true>(a, counters, 0, lane_copy, v, valid, channel,
+                                                    mine);
         } else {
             hist_count_global<T, Many>(a, v, valid, channel, record);
         }
     }
 }
 
-// A team, a warp or a block, counts a row or a piece of one; teams take these in turn. Shared
-// memory: a team's counters, which a warp has once, a block in copies. Reads each sample once,
+// A team of 8 lanes, a warp or a block counts a row or a piece of one; teams take these in turn.
+// Shared memory: a team's counters, which only a block has in copies. Reads each sample once,
 // writes each record once.
 template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
 __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_BLOCKS : 2)
     hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
-    __shared__ uint16_t firsts[258]; // the first value whose bin is not below
-    const uint32_t lane = threadIdx.x % Team, words = counters.count * counters.copies;
-    uint32_t *mine = hist_shared + (By == HIST_GLOBAL ? 0 : threadIdx.x / Team * words);
+    __shared__ uint8_t bin_of[256];
+    constexpr uint32_t teams = HIST_THREADS / Team;
+    const uint32_t lane = threadIdx.x % Team, team = threadIdx.x / Team;
+    const uint32_t words = static_cast<uint32_t>(counters.bytes / 4);
+    const uint32_t entries = a.measured * (a.bins + 1);
+    uint32_t *mine = hist_shared + (By == HIST_GLOBAL ? 0 : team * (words + records.extra));
     const auto meet = [] {
-        if (Team == 32)
+        if (Team <= 32)
             __syncwarp();
         else
             __syncthreads();
@@ -101,49 +110,49 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_BLOCKS 
         return sum;
     };
     if (By == HIST_VALUES) {
-        for (uint32_t v = threadIdx.x; v <= 256; v += HIST_THREADS) {
-            const uint32_t from =
-                v == 0 ? 0 : hist_bin<uint8_t>(a, static_cast<uint8_t>(v - 1)) + 1;
-            const uint32_t to =
-                v == 256 ? a.bins + 1 : hist_bin<uint8_t>(a, static_cast<uint8_t>(v));
-            for (uint32_t bin = from; bin <= to; bin++)
-                firsts[bin] = static_cast<uint16_t>(v);
-        }
+        for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
+            bin_of[v] = static_cast<uint8_t>(hist_bin<uint8_t>(a, static_cast<uint8_t>(v)));
         __syncthreads();
     }
-    const uint32_t entries = a.measured * (a.bins + 1);
-    const uint64_t teams = static_cast<uint64_t>(gridDim.x) * (HIST_THREADS / Team);
-    for (uint64_t item = static_cast<uint64_t>(blockIdx.x) * (HIST_THREADS / Team) +
-                         threadIdx.x / Team;
-         item < a.rows * records.pieces; item += teams) {
+    const uint64_t items = a.rows * records.pieces;
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * teams; base < items;
+         base += static_cast<uint64_t>(gridDim.x) * teams) {
+        const bool real = base + team < items; // all lanes of a warp go along
+        const uint64_t item = real ? base + team : 0;
         const uint64_t y = item / records.pieces, begin = item % records.pieces * records.piece;
-        const uint64_t end = begin + records.piece < a.vectors ? begin + records.piece : a.vectors;
+        uint64_t end = begin + records.piece < a.vectors ? begin + records.piece : a.vectors;
+        end = real ? end : begin;
         hist_u64 *record = reinterpret_cast<hist_u64 *>(records.data + y * records.stride);
         if constexpr (By != HIST_GLOBAL) {
-            for (uint32_t i = lane; i < words; i += Team)
+            for (uint32_t i = lane; i < words + records.extra; i += Team)
                 mine[i] = 0;
             meet();
         }
         hist_count_piece<T, Dense, Many, Team, By>(a, counters, a.in + y * a.in_stride, begin, end,
-                                                   mine, record);
-        if constexpr (By != HIST_GLOBAL) {
-            meet();
-            for (uint32_t i = lane; i < entries; i += Team) {
-                uint32_t sum = 0;
-                if constexpr (By == HIST_VALUES) {
-                    const uint32_t c = Many ? i / (a.bins + 1) : 0, bin = i - c * (a.bins + 1);
-                    for (uint32_t v = firsts[bin]; v < firsts[bin + 1]; v++)
-                        sum += sum_of(c * 256 + v);
-                } else {
-                    sum = sum_of(i);
-                }
-                if (records.pieces == 1)
-                    record[i] = sum;
-                else if (sum)
-                    atomicAdd(&record[i], static_cast<hist_u64>(sum));
+                                                   records.piece, mine, record);
+        if constexpr (By == HIST_GLOBAL)
+            continue;
+        meet();
+        const uint32_t *sums = mine + words;
+        if constexpr (By == HIST_VALUES) {
+            // Lanes take values that are far apart: these are in other bins, mostly.
+            const uint32_t apart = (counters.count + Team - 1) / Team;
+            for (uint32_t k = 0; k < apart; k++) {
+                const uint32_t i = lane * apart + (k + lane * apart / 32) % apart;
+                const uint32_t sum = i < counters.count ? sum_of(i) : 0;
+                if (sum)
+                    atomicAdd(&mine[words + i / 256 * (a.bins + 1) + bin_of[i % 256]], sum);
             }
             meet();
         }
+        for (uint32_t i = lane; i < entries && real; i += Team) {
+            const uint32_t sum = By == HIST_VALUES ? sums[i] : sum_of(i);
+            if (records.pieces == 1)
+                record[i] = sum;
+            else if (sum)
+                atomicAdd(&record[i], static_cast<hist_u64>(sum));
+        }
+        meet();
     }
 }
 

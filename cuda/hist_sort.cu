@@ -39,9 +39,8 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
     scratch.sorted_keys = scratch.places + aligned(n * sizeof(hist_u64));
     scratch.sorted_places = scratch.sorted_keys + aligned(n * sizeof(uint32_t));
     scratch.sort = scratch.sorted_places + aligned(n * sizeof(hist_u64));
-    const cudaError_t result =
-        sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
-             n < MOST_SORTED ? n : MOST_SORTED, extracts, nullptr);
+    const cudaError_t result = sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr,
+                                    nullptr, n < MOST_SORTED ? n : MOST_SORTED, extracts, nullptr);
     // More than there is: the allocation then fails and says so.
     scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
     return scratch;

@@ -20,8 +20,8 @@ template <> struct HistRanks<uint8_t> { uint8_t table[256]; };
 static __device__ __forceinline__ void hist_set_ranks(const HistArgs &a,
                                                       HistRanks<uint8_t> *ranks) {
     for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
-        ranks->table[v] = static_cast<uint8_t>(
-            hist_rank(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
+        ranks->table[v] =
+            static_cast<uint8_t>(hist_rank(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
 }
 
 template <typename T>
@@ -39,7 +39,16 @@ static __device__ __forceinline__ void hist_set_ranks(const HistArgs &a, HistRan
 }
 
 // a.extracts or more if none.
-static __device__ __forceinline__ uint32_t hist_rank_of(const HistArgs &a,
+template <typename T>
+static __device__ __forceinline__ uint32_t hist_rank_in(const HistArgs &a,
+                                                        const HistRanks<T> &ranks, uint32_t bin) {
+    const uint32_t known = min(bin, a.bins - 1), bits = ranks.bits[known / 32]; // of NaN too large
+    const uint32_t rank =
+        ranks.before[known / 32] + static_cast<uint32_t>(__popc(bits & ((1u << known % 32) - 1)));
+    return bin < a.bins && (bits >> known % 32 & 1) ? rank : a.extracts;
+}
+
+static __device__ __forceinline__ uint32_t hist_rank_of(const HistArgs &,
                                                         const HistRanks<uint8_t> &ranks,
                                                         uint8_t value) {
     return ranks.table[value];
@@ -48,14 +57,32 @@ static __device__ __forceinline__ uint32_t hist_rank_of(const HistArgs &a,
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_rank_of(const HistArgs &a,
                                                         const HistRanks<T> &ranks, T value) {
-    const uint32_t bin = hist_bin<T>(a, value);
-    if (bin >= a.bins)
-        return a.extracts; // NaN
-    const uint32_t bits = ranks.bits[bin / 32];
-    if (!(bits >> bin % 32 & 1))
-        return a.extracts;
-    return ranks.before[bin / 32] +
-           static_cast<uint32_t>(__popc(bits & ((1u << bin % 32) - 1)));
+    return hist_rank_in(a, ranks, hist_bin<T>(a, value));
+}
+
+// Bit k is set if sample k is in an extracted bin.
+static __device__ __forceinline__ uint32_t hist_any(const HistArgs &a,
+                                                    const HistRanks<uint8_t> &ranks,
+                                                    const uint4 &v) {
+    uint32_t hits = 0;
+#pragma unroll
+    for (int k = 0; k < 16; k++)
+        hits |= ranks.table[hist_word(v, k / 4) >> k % 4 * 8 & 255] < a.extracts ? 1u << k : 0;
+    return hits;
+}
+
+template <typename T>
+static __device__ __forceinline__ uint32_t hist_any(const HistArgs &a, const HistRanks<T> &ranks,
+                                                    const uint4 &v) {
+    uint32_t bins[hist_vector<T>::size], hits = 0;
+    hist_bins<T>(a, v, bins);
+#pragma unroll
+    for (int k = 0; k < hist_vector<T>::size; k++) {
+        const uint32_t known = min(bins[k], a.bins - 1);
+        const bool in = ranks.bits[known / 32] >> known % 32 & 1;
+        hits |= in && bins[k] < a.bins ? 1u << k : 0;
+    }
+    return hits;
 }
 
 // ---- counting -----------------------------------------------------------------------------------
@@ -71,16 +98,20 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
     __syncthreads();
-    for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
-        const uint4 v = hist_load<T, Dense>(a, walk);
-        const uint32_t valid = hist_valid<T>(a, walk);
+    HistWalk walk = hist_walk<T, Dense>(a);
+    while (walk.left > 0) {
+        HistPair<T> pair;
+        hist_load_pair<T, Dense>(a, &walk, &pair);
 #pragma unroll
-        for (int k = 0; k < hist_vector<T>::size; k++) {
-            T x;
-            hist_get(v, k, &x);
-            const uint32_t rank = hist_rank_of(a, ranks, x);
-            if (static_cast<uint32_t>(k) < valid && rank < a.extracts)
-                atomicAdd(&selected[rank], 1u);
+        for (int i = 0; i < 2; i++) {
+            uint32_t hits = hist_any(a, ranks, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+#pragma unroll
+            for (int k = 0; k < hist_vector<T>::size; k++) {
+                T x;
+                hist_get(pair.v[i], k, &x);
+                if (hits >> k & 1)
+                    atomicAdd(&selected[hist_rank_of(a, ranks, x)], 1u);
+            }
         }
     }
     __syncthreads();
@@ -93,9 +124,9 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
 // Where the samples of each bin go, as places among all of them.
 struct HistSplit {
     hist_u64 all[GF_HIST_MAX_LISTED];
-    hist_u64 next[GF_HIST_MAX_LISTED];                // of the block
-    hist_u64 begin[HIST_WARPS][GF_HIST_MAX_LISTED];   // of a warp in this round
-    uint16_t many[HIST_WARPS][GF_HIST_MAX_LISTED];    // samples of a warp in this round
+    hist_u64 next[GF_HIST_MAX_LISTED];              // of the block
+    hist_u64 begin[HIST_WARPS][GF_HIST_MAX_LISTED]; // of a warp in this round
+    uint16_t many[HIST_WARPS][GF_HIST_MAX_LISTED];  // samples of a warp in this round
 };
 
 // The places where the block's samples of each bin begin; the head of the payload.
@@ -153,17 +184,10 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
     for (uint32_t turns = (hist_turns(walk) + 1) / 2; turns > 0; turns--) {
         HistPair<T> pair;
         hist_load_pair<T, Dense>(a, &walk, &pair);
-        uint32_t hits[2] = {0, 0};
+        uint32_t hits[2];
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-#pragma unroll
-            for (int k = 0; k < hist_vector<T>::size; k++) {
-                T x;
-                hist_get(pair.v[i], k, &x);
-                hits[i] |= hist_rank_of(a, ranks, x) < a.extracts ? 1u << k : 0;
-            }
-            hits[i] &= (1u << pair.valid[i]) - 1;
-        }
+        for (int i = 0; i < 2; i++)
+            hits[i] = hist_any(a, ranks, pair.v[i]) & ((1u << pair.valid[i]) - 1);
         const uint32_t n = hist_list<T>(&turn, pair, hits[0], hits[1], [] {});
         const uint64_t first = turn.first;
         for (uint32_t round = 0; round < n; round += HIST_THREADS) {

@@ -102,9 +102,9 @@ __global__ void __launch_bounds__(HIST_THREADS, HistTable<Tables>::blocks)
                 const uint32_t row = (by < 0 ? word >> -by : word << by) & 255u << 7;
                 uint32_t to = row | column;
                 if (Tables == 3)
-                    to = row + at[k % 3];
+                    to = row | at[k % 3];
                 else if (Table::pairs)
-                    to = (row | (column ^ (k % 2 ? 64 : 0))) + k % Tables / 2 * Table::bytes;
+                    to = (row | (k % 2 ? column ^ 64 : column)) + k % Tables / 2 * Table::bytes;
                 atomicAdd(reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(hist_shared) + to),
                           1u);
             }
