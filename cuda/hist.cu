@@ -1,44 +1,12 @@
 // hist on the GPU: which kernels run, on what.
+#include "hist_mask.cuh"
 #include "hist_rows.cuh"
 #include "hist_sort.cuh"
 #include "hist_split.cuh"
 
 #include <math.h>
-#include <string.h>
 
 namespace {
-
-// ---- mask ---------------------------------------------------------------------------------------
-
-struct MaskArgs {
-    unsigned char *out; // of the first row
-    size_t out_stride;
-    uint32_t out_channels;
-};
-
-// A thread a pixel. Reads and writes each pixel once.
-template <typename T>
-__global__ void __launch_bounds__(HIST_THREADS) draw_mask(HistArgs a, MaskArgs mask) {
-    const uint64_t pixels = a.width * a.rows;
-    const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < pixels;
-         i += step) {
-        const uint64_t y = i / a.width, x = i % a.width;
-        const T *row = hist_row<T>(a, y);
-        bool selected = false;
-        for (uint32_t s = 0; s < a.measured && !selected; s++)
-            selected = hist_rank(a, hist_bin<T>(a, hist_sample<T>(a, row, x, s))) < a.extracts;
-        T *to = reinterpret_cast<T *>(mask.out + y * mask.out_stride) + x * mask.out_channels;
-        for (uint32_t c = 0; c < mask.out_channels; c++) {
-            T value = 0;
-            if (selected && c < a.channels)
-                value = row[x * a.channels + c];
-            else if (selected)
-                value = static_cast<T>(sizeof(T) == 1 ? 255 : 65535); // alpha that is new
-            to[c] = value;
-        }
-    }
-}
 
 // ---- counting -----------------------------------------------------------------------------------
 
@@ -125,93 +93,6 @@ bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stre
     return count_bins_of<T, true, false>(a, channels, counters, state, counts, stream);
 }
 
-// ---- counting rows ------------------------------------------------------------------------------
-
-template <typename T, uint32_t Team, HistRowsBy By>
-void count_rows_by(const HistArgs &a, const HistCounters &counters, const HistRecords &records,
-                   cudaStream_t stream) {
-    const uint64_t teams = HIST_THREADS / Team;
-    const auto launch = [&](auto kernel) {
-        const size_t shared =
-            By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
-        hist_allow(kernel, shared);
-        int home = 1;
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
-        const uint64_t most = static_cast<uint64_t>(home > 0 ? home : 1) *
-                              hist_device(cudaDevAttrMultiProcessorCount);
-        const uint64_t blocks = hist_up(a.rows * records.pieces, teams);
-        kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
-                 stream>>>(a, counters, records);
-    };
-    if (!hist_dense(a))
-        launch(hist_count_rows<T, false, false, Team, By>);
-    else if (a.measured > 1)
-        launch(hist_count_rows<T, true, true, Team, By>);
-    else
-        launch(hist_count_rows<T, true, false, Team, By>);
-}
-
-template <typename T, uint32_t Team>
-void count_rows_in(const HistArgs &a, bool values, const HistCounters &counters,
-                   const HistRecords &records, cudaStream_t stream) {
-    if constexpr (sizeof(T) == 1)
-        if (values) {
-            count_rows_by<T, Team, HIST_VALUES>(a, counters, records, stream);
-            return;
-        }
-    count_rows_by<T, Team, HIST_BINS>(a, counters, records, stream);
-}
-
-template <typename T>
-gf_status count_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a, cudaStream_t stream,
-                     gf_error *error) {
-    const uint64_t whole = 2048; // vectors that are worth a block
-    const uint64_t most = HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount);
-    hist_set_walk(&a, 16 / sizeof(T));
-    const uint32_t entries = a.measured * (a.bins + 1);
-    // Rows that are long enough for a table of values.
-    const bool values = sizeof(T) == 1 && a.bins <= 256 && a.vectors > 64;
-    HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
-    HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
-                           a.vectors, values ? entries : 0};
-    // A few lanes a short row; a warp a row, where there are warps enough for it.
-    const uint32_t words = counters.count + records.extra, room = 56 * 1024 / 4;
-    const bool few = a.vectors <= 24 && words < room / (HIST_THREADS / 8);
-    if (few || (words < room / HIST_WARPS && a.vectors <= HIST_CHUNK &&
-                (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2))) {
-        hist_set_copies(&counters, 1);
-        if (few)
-            count_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
-        else
-            count_rows_in<T, 32>(a, values, counters, records, stream);
-        return GF_OK;
-    }
-    if (a.rows < most && a.vectors > whole)
-        records.piece = hist_up(a.vectors, hist_up(most, a.rows));
-    if (records.piece < whole)
-        records.piece = a.vectors < whole ? a.vectors : whole;
-    if (records.piece > HIST_CHUNK)
-        records.piece = HIST_CHUNK;
-    records.pieces = static_cast<uint32_t>(hist_up(a.vectors, records.piece));
-    // Fewer copies than there are samples to count, by far, and room for the rest.
-    while (counters.copies > 1 &&
-           (counters.bytes > records.piece * 16 || counters.bytes > HIST_COMFORTABLE / 2))
-        hist_set_copies(&counters, counters.copies / 2);
-    const bool global = counters.parts > 1;
-    if (records.pieces > 1 || global) {
-        const gf_status status = gf_cuda_check(
-            cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record, a.rows, stream),
-            "cudaMemset2DAsync", error);
-        if (status)
-            return status;
-    }
-    if (global)
-        count_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, stream);
-    else
-        count_rows_in<T, HIST_THREADS>(a, values, counters, records, stream);
-    return GF_OK;
-}
-
 // ---- extraction ---------------------------------------------------------------------------------
 
 template <typename T, bool Dense>
@@ -281,14 +162,14 @@ gf_status run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, 
     bool counted = false;
     gf_status status = GF_OK;
     if (plan->per_row) {
-        status = count_rows<T>(plan, band, a, stream, error);
+        status = hist_rows<T>(plan, band, a, stream, error);
     } else if constexpr (sizeof(T) == 1) {
         counted = count_values(a, state, counts, stream);
     } else {
         counted = count_bins<T>(a, state, counts, stream);
     }
     if (plan->mask) {
-        const MaskArgs mask = {band->out.data, band->out.stride, plan->head.out.channels};
+        const HistMask mask = {band->out.data, band->out.stride, plan->head.out.channels};
         draw_mask<T><<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
     }
     if (!status && a.extracts)

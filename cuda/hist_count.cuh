@@ -87,7 +87,7 @@ static __device__ __forceinline__ void hist_count_vector(const HistArgs &a,
 // are extracted and counts is given writes how many of their samples the chunk has.
 template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
 __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
-                                  Large ? 1 : HIST_BLOCKS)
+                                  Large ? 1 : HIST_FIT(HIST_BLOCKS))
     hist_count(HistArgs a, HistCounters counters, hist_u64 *state, uint32_t *counts) {
     constexpr int threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
     constexpr int batch = !Dense ? 1 : Ranged ? 2 : 4;

@@ -87,7 +87,7 @@ static __device__ __forceinline__ void hist_count_piece(const HistArgs &a,
 // Shared memory: a team's counters, which only a block has in copies. Reads each sample once,
 // writes each record once.
 template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
-__global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_BLOCKS : 2)
+__global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIST_BLOCKS) : 2)
     hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint8_t bin_of[256];
@@ -154,6 +154,93 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_BLOCKS 
         }
         meet();
     }
+}
+
+// ---- host ---------------------------------------------------------------------------------------
+
+template <typename T, uint32_t Team, HistRowsBy By>
+static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
+                         const HistRecords &records, cudaStream_t stream) {
+    const uint64_t teams = HIST_THREADS / Team;
+    const auto launch = [&](auto kernel) {
+        const size_t shared =
+            By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
+        hist_allow(kernel, shared);
+        int home = 1;
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
+        const uint64_t most = static_cast<uint64_t>(home > 0 ? home : 1) *
+                              hist_device(cudaDevAttrMultiProcessorCount);
+        const uint64_t blocks = hist_up(a.rows * records.pieces, teams);
+        kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
+                 stream>>>(a, counters, records);
+    };
+    if (!hist_dense(a))
+        launch(hist_count_rows<T, false, false, Team, By>);
+    else if (a.measured > 1)
+        launch(hist_count_rows<T, true, true, Team, By>);
+    else
+        launch(hist_count_rows<T, true, false, Team, By>);
+}
+
+template <typename T, uint32_t Team>
+static void hist_rows_in(const HistArgs &a, bool values, const HistCounters &counters,
+                         const HistRecords &records, cudaStream_t stream) {
+    if constexpr (sizeof(T) == 1)
+        if (values) {
+            hist_rows_by<T, Team, HIST_VALUES>(a, counters, records, stream);
+            return;
+        }
+    hist_rows_by<T, Team, HIST_BINS>(a, counters, records, stream);
+}
+
+template <typename T>
+static gf_status hist_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a,
+                           cudaStream_t stream, gf_error *error) {
+    const uint64_t whole = 2048; // vectors that are worth a block
+    const uint64_t most = HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount);
+    hist_set_walk(&a, 16 / sizeof(T));
+    const uint32_t entries = a.measured * (a.bins + 1);
+    // Rows that are long enough for a table of values.
+    const bool values = sizeof(T) == 1 && a.bins <= 256 && a.vectors > 64;
+    HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
+    HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
+                           a.vectors, values ? entries : 0};
+    // A few lanes a short row; a warp a row, where there are warps enough for it.
+    const uint32_t words = counters.count + records.extra, room = 56 * 1024 / 4;
+    const bool few = a.vectors <= 24 && words < room / (HIST_THREADS / 8);
+    if (few || (words < room / HIST_WARPS && a.vectors <= HIST_CHUNK &&
+                (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2))) {
+        hist_set_copies(&counters, 1);
+        if (few)
+            hist_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
+        else
+            hist_rows_in<T, 32>(a, values, counters, records, stream);
+        return GF_OK;
+    }
+    if (a.rows < most && a.vectors > whole)
+        records.piece = hist_up(a.vectors, hist_up(most, a.rows));
+    if (records.piece < whole)
+        records.piece = a.vectors < whole ? a.vectors : whole;
+    if (records.piece > HIST_CHUNK)
+        records.piece = HIST_CHUNK;
+    records.pieces = static_cast<uint32_t>(hist_up(a.vectors, records.piece));
+    // Fewer copies than there are samples to count, by far, and room for the rest.
+    while (counters.copies > 1 &&
+           (counters.bytes > records.piece * 16 || counters.bytes > HIST_COMFORTABLE / 2))
+        hist_set_copies(&counters, counters.copies / 2);
+    const bool global = counters.parts > 1;
+    if (records.pieces > 1 || global) {
+        const gf_status status = gf_cuda_check(
+            cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record, a.rows, stream),
+            "cudaMemset2DAsync", error);
+        if (status)
+            return status;
+    }
+    if (global)
+        hist_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, stream);
+    else
+        hist_rows_in<T, HIST_THREADS>(a, values, counters, records, stream);
+    return GF_OK;
 }
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef GF_HIST_SORT_CUH
 #define GF_HIST_SORT_CUH
 
-#include "hist_device.cuh"
+#include "hist_walk.cuh"
 
 // Scratch for n samples, and where in it these lie.
 struct HistSortScratch {

@@ -90,7 +90,7 @@ static __device__ __forceinline__ uint32_t hist_any(const HistArgs &a, const His
 // Only how many samples of each extracted bin the blocks' chunks have: where counting did not leave
 // it behind. Reads each sample once.
 template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     hist_count_selected(HistArgs a, uint32_t *counts) {
     __shared__ HistRanks<T> ranks;
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
@@ -166,7 +166,7 @@ template <typename T> struct HistSplitShared {
 // rank find each other, the warps' numbers are added up rank by rank. Shared memory: a
 // HistSplitShared.
 template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_BLOCKS)
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);

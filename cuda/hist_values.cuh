@@ -3,7 +3,7 @@
 #ifndef GF_HIST_VALUES_CUH
 #define GF_HIST_VALUES_CUH
 
-#include "hist_device.cuh"
+#include "hist_walk.cuh"
 
 // Where counters are. Of one channel, and of three, each value has one for each of `columns` lanes,
 // side by side; with 32 no two lanes of a warp share a bank, whatever the picture. Two and four
@@ -48,16 +48,20 @@ static __device__ __forceinline__ uint4 hist_cut_off(uint4 v, uint32_t valid) {
 // Reads each byte once, without Dense whole pixels; shared memory: a HistTable. Adds to the state,
 // and where counts is given writes how many samples of the extracted bins the chunk has.
 template <uint32_t Tables, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HistTable<Tables>::blocks)
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::blocks))
     hist_count_values(HistArgs a, hist_u64 *state, uint32_t *counts) {
     typedef HistTable<Tables> Table;
     constexpr int batch = Table::batch;
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t sums[Tables * 256], selected[GF_HIST_MAX_LISTED];
+    __shared__ uint16_t bin_of[256];
     for (uint32_t i = threadIdx.x; i < Table::all / 16; i += HIST_THREADS)
         reinterpret_cast<uint4 *>(hist_shared)[i] = make_uint4(0, 0, 0, 0);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
+    if (threadIdx.x < 256)
+        bin_of[threadIdx.x] =
+            static_cast<uint16_t>(hist_bin<uint8_t>(a, static_cast<uint8_t>(threadIdx.x)));
     __syncthreads();
 
     uint32_t column; // the lane as a register of its own: else it is masked for every sample anew
@@ -131,12 +135,11 @@ __global__ void __launch_bounds__(HIST_THREADS, HistTable<Tables>::blocks)
     __syncthreads();
     // The values of a bin lie side by side: the thread of the first one has them all.
     for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS) {
-        const uint32_t bin = hist_bin<uint8_t>(a, static_cast<uint8_t>(i));
-        if (i % 256 > 0 && hist_bin<uint8_t>(a, static_cast<uint8_t>(i - 1)) == bin)
+        const uint32_t bin = bin_of[i % 256];
+        if (i % 256 > 0 && bin_of[i % 256 - 1] == bin)
             continue;
         uint32_t sum = sums[i];
-        for (uint32_t k = i + 1;
-             k % 256 > 0 && hist_bin<uint8_t>(a, static_cast<uint8_t>(k)) == bin; k++)
+        for (uint32_t k = i + 1; k % 256 > 0 && bin_of[k % 256] == bin; k++)
             sum += sums[k];
         if (sum == 0)
             continue;
