@@ -5,10 +5,10 @@
 
 #include "hist_walk.cuh"
 
-// Where counters are. Of one channel, and of three, each value has one for each of `columns` lanes,
-// side by side; with 32 no two lanes of a warp share a bank, whatever the picture. Two and four
-// channels are taken in pairs: a value has 16 counters for each channel of a pair, and while lanes
-// 0 to 15 count one channel lanes 16 to 31 count the other.
+// Where counters are. Of one channel, and of three, each value has one for each lane, side by side:
+// no two lanes of a warp share a bank, whatever the picture. Two and four channels are taken in
+// pairs: a value has 16 counters for each channel of a pair, and while lanes 0 to 15 count one
+// channel lanes 16 to 31 count the other.
 template <uint32_t Tables> struct HistTable {
     static constexpr bool pairs = Tables % 2 == 0;
     static constexpr uint32_t bytes = 256 * 32 * 4; // of a channel or a pair
@@ -59,6 +59,8 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
         reinterpret_cast<uint4 *>(hist_shared)[i] = make_uint4(0, 0, 0, 0);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
+    for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS)
+        sums[i] = 0;
     if (threadIdx.x < 256)
         bin_of[threadIdx.x] =
             static_cast<uint16_t>(hist_bin<uint8_t>(a, static_cast<uint8_t>(threadIdx.x)));
@@ -122,31 +124,29 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
                       lacking[c]);
 
     __syncthreads();
+    const auto finish = [&](uint32_t c, uint32_t bin, uint32_t sum) {
+        atomicAdd(&state[(blockIdx.z + c) * (a.bins + 1) + bin], static_cast<hist_u64>(sum));
+        if (counts)
+            hist_add_selected(a, selected, bin, sum);
+    };
+    // Up to 256 bins are added up before they go to the state.
     for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS) {
         constexpr uint32_t columns = Table::pairs ? 16 : 32;
-        const uint32_t c = i / 256, row = i % 256 * 32;
+        const uint32_t c = i / 256, row = i % 256 * 32, bin = bin_of[i % 256];
         const uint32_t *from = hist_shared + row + (Table::pairs ? c / 2 : c) * (Table::bytes / 4) +
                                (Table::pairs ? c % 2 * 16 : 0);
         uint32_t sum = 0;
         for (uint32_t k = 0; k < columns; k++) // each thread from another bank on
             sum += from[(k + threadIdx.x) % columns];
-        sums[i] = sum;
+        if (sum > 0 && a.bins <= 256)
+            atomicAdd(&sums[c * 256 + bin], sum);
+        else if (sum > 0)
+            finish(c, bin, sum);
     }
     __syncthreads();
-    // The values of a bin lie side by side: the thread of the first one has them all.
-    for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS) {
-        const uint32_t bin = bin_of[i % 256];
-        if (i % 256 > 0 && bin_of[i % 256 - 1] == bin)
-            continue;
-        uint32_t sum = sums[i];
-        for (uint32_t k = i + 1; k % 256 > 0 && bin_of[k % 256] == bin; k++)
-            sum += sums[k];
-        if (sum == 0)
-            continue;
-        atomicAdd(&state[(blockIdx.z + i / 256) * (a.bins + 1) + bin], static_cast<hist_u64>(sum));
-        if (counts)
-            hist_add_selected(a, selected, bin, sum);
-    }
+    for (uint32_t i = threadIdx.x; i < Tables * 256 && a.bins <= 256; i += HIST_THREADS)
+        if (sums[i] > 0)
+            finish(i / 256, i % 256, sums[i]);
     hist_store_selected(a, selected, counts);
 }
 
