@@ -135,6 +135,7 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
     }
+    plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
     head->halo = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + (plan->smooth ? 1 : 0);

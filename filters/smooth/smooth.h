@@ -3,6 +3,7 @@
 #define GF_SMOOTH_H
 
 #include "filter.h"
+#include "smooth/smooth_integer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +28,7 @@ typedef struct gf_smooth_plan {
     float inner_factor; /* 1 unless keep_brightness */
     float end_factor;   /* the same at the two ends of a signal; unused where they are one sample */
     uint64_t tile;      /* samples a tile; 0: the whole signal is one */
+    gf_smooth_integer integer; /* how u8 samples inside a signal may be had faster */
 } gf_smooth_plan;
 
 /* Bounds [*begin, *end) of the tile that holds position i of a signal of `length` samples. */

@@ -1,0 +1,49 @@
+// Which kernel smooths u8 rows by integers.
+#include "smooth_integer.cuh"
+
+#include "smooth_kernels.cuh"
+
+template <int C, int WORDS, bool REACH3, gf_integer_way WAY>
+static bool launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                   cudaStream_t stream) {
+    typedef gf_integer_work<C, WORDS, REACH3, WAY> Work;
+    const gf_walk walk = gf_walk_of(plan, in, out);
+    const gf_integer_args args = gf_integer_args_of(&plan->integer, WORDS);
+    if constexpr (C != 3)
+        if (gf_direct_launch<Work>(walk, out->rows, args, stream))
+            return true;
+    return gf_staged_launch<Work>(walk, out->rows, args, stream);
+}
+
+template <int C>
+static bool by_channels(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                        cudaStream_t stream) {
+    const uint32_t reach = plan->integer.reach;
+    gf_integer_args args = {};
+    if (plan->integer.form == GF_SMOOTH_SUMS)
+        return reach <= 4   ? launch<C, 1, false, GF_BY_SUMS>(plan, in, out, stream)
+               : reach <= 8 ? launch<C, 2, false, GF_BY_SUMS>(plan, in, out, stream)
+                            : launch<C, 3, false, GF_BY_SUMS>(plan, in, out, stream);
+    if (reach <= 4 && gf_fixed_of(&plan->integer, &args))
+        return reach <= 3 ? launch<C, 1, true, GF_BY_FIXED>(plan, in, out, stream)
+                          : launch<C, 1, false, GF_BY_FIXED>(plan, in, out, stream);
+    return reach <= 4   ? launch<C, 1, false, GF_BY_TAPS>(plan, in, out, stream)
+           : reach <= 8 ? launch<C, 2, false, GF_BY_TAPS>(plan, in, out, stream)
+                        : launch<C, 3, false, GF_BY_TAPS>(plan, in, out, stream);
+}
+
+bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                            cudaStream_t stream) {
+    if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY || plan->tile != 0)
+        return false;
+    switch (plan->head.in.channels) {
+    case 1:
+        return by_channels<1>(plan, in, out, stream);
+    case 2:
+        return by_channels<2>(plan, in, out, stream);
+    case 3:
+        return by_channels<3>(plan, in, out, stream);
+    default:
+        return by_channels<4>(plan, in, out, stream);
+    }
+}
