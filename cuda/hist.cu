@@ -1,180 +1,201 @@
 // hist on the GPU: which kernels run, on what.
-#include "hist_count.cuh"
-#include "hist_extract.cuh"
+#include "hist_mask.cuh"
+#include "hist_rows.cuh"
+#include "hist_sort.cuh"
+#include "hist_split.cuh"
 
-#include <limits.h>
-#include <stdint.h>
-
-#include <cub/version.cuh>
+#include <math.h>
 
 namespace {
 
-// ---- mask ---------------------------------------------------------------------------------------
+// ---- counting -----------------------------------------------------------------------------------
 
-struct MaskArgs {
-    unsigned char *out; // of the first row
-    size_t out_stride;
-    uint32_t out_channels;
-};
+// Each is true if it has written how many samples of the extracted bins the chunks have.
 
-// A thread a pixel. Reads and writes each pixel once.
-template <typename T>
-__global__ void __launch_bounds__(HIST_THREADS) draw_mask(HistArgs a, MaskArgs mask) {
-    const uint64_t pixels = a.width * a.rows;
-    const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < pixels;
-         i += step) {
-        const uint64_t y = i / a.width, x = i % a.width;
-        const T *row = hist_row<T>(a, y);
-        bool selected = false;
-        for (uint32_t s = 0; s < a.measured && !selected; s++)
-            selected = hist_rank(a, hist_bin<T>(a, hist_sample<T>(a, row, x, s))) < a.extracts;
-        T *to = reinterpret_cast<T *>(mask.out + y * mask.out_stride) + x * mask.out_channels;
-        for (uint32_t c = 0; c < mask.out_channels; c++) {
-            T value = 0;
-            if (selected && c < a.channels)
-                value = row[x * a.channels + c];
-            else if (selected)
-                value = static_cast<T>(sizeof(T) == 1 ? 255 : 65535); // alpha that is new
-            to[c] = value;
-        }
-    }
+template <uint32_t Tables, bool Dense>
+bool count_values_of(HistArgs a, uint32_t channels, hist_u64 *state, uint32_t *counts,
+                     cudaStream_t stream) {
+    const auto kernel = hist_count_values<Tables, Dense>;
+    const size_t shared = HistTable<Tables>::all;
+    hist_join_rows(&a, 16);
+    const dim3 grid(hist_cut_common(&a), 1, channels);
+    hist_allow(kernel, shared);
+    kernel<<<grid, HIST_THREADS, shared, stream>>>(a, state, channels == 1 ? counts : nullptr);
+    return channels == 1;
 }
 
-// ---- launching ----------------------------------------------------------------------------------
-
-template <typename T, HistPlace Place>
-void count_placed(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a,
-                  const HistCounters &counters, cudaStream_t stream) {
-    const size_t shared = hist_shared_bytes(counters);
-    if (plan->per_row) {
-        hist_count_rows<T, Place><<<gf_grid(a.rows, 1), HIST_THREADS, shared, stream>>>(
-            a, counters, band->out.data + gf_record_offset(&plan->head), band->out.stride);
-        return;
-    }
-    const uint64_t pieces = (a.width + HIST_PIECE_PIXELS - 1) / HIST_PIECE_PIXELS * a.rows;
-    hist_count<T, Place><<<gf_grid(pieces, 1), HIST_THREADS, shared, stream>>>(
-        a, counters, static_cast<unsigned long long *>(band->state));
+// Whether a block has room for the tables of so many channels.
+bool tables_fit(uint32_t channels) {
+    const size_t tables = channels == 3 ? HistTable<3>::all : HistTable<4>::all;
+    return tables + 8 * 1024 <= hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
 
-template <typename T>
-void count(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, cudaStream_t stream) {
-    const HistCounters counters = hist_counters(plan);
-    if (counters.place == HIST_COPIES)
-        count_placed<T, HIST_COPIES>(plan, band, a, counters, stream);
-    else if (counters.place == HIST_SHARED)
-        count_placed<T, HIST_SHARED>(plan, band, a, counters, stream);
+bool count_values(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    const uint32_t measured = a.measured;
+    if (measured >= 3 && !tables_fit(measured)) {
+        a.measured = 1; // blocks for each channel
+        return count_values_of<1, false>(a, measured, state, counts, stream);
+    }
+    if (!hist_dense(a))
+        return count_values_of<1, false>(a, 1, state, counts, stream);
+    if (measured == 1)
+        return count_values_of<1, true>(a, 1, state, counts, stream);
+    if (measured == 2)
+        return count_values_of<2, true>(a, 1, state, counts, stream);
+    if (measured == 3)
+        return count_values_of<3, true>(a, 1, state, counts, stream);
+    return count_values_of<4, true>(a, 1, state, counts, stream);
+}
+
+template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
+bool count_bins_by(HistArgs a, uint32_t channels, const HistCounters &counters, hist_u64 *state,
+                   uint32_t *counts, cudaStream_t stream) {
+    const auto kernel = hist_count<T, Dense, Many, Large, Ranged>;
+    const uint32_t threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
+    hist_join_rows(&a, 16 / sizeof(T), threads);
+    hist_allow(kernel, counters.bytes);
+    dim3 grid(1, counters.parts, channels);
+    if (Large) // what a block does for its counters should not be more than for its samples
+        grid.x = hist_cut(
+            &a, hist_up(hist_device(cudaDevAttrMultiProcessorCount), counters.parts * channels),
+            counters.bytes / 64);
     else
-        count_placed<T, HIST_GLOBAL>(plan, band, a, counters, stream);
+        grid.x = hist_cut_common(&a);
+    const bool common = !Large && channels == 1;
+    kernel<<<grid, threads, counters.bytes, stream>>>(a, counters, state,
+                                                      common ? counts : nullptr);
+    return common;
+}
+
+template <typename T, bool Dense, bool Many>
+bool count_bins_of(const HistArgs &a, uint32_t channels, const HistCounters &counters,
+                   hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    const auto by = a.ranged ? (counters.large ? count_bins_by<T, Dense, Many, true, true>
+                                               : count_bins_by<T, Dense, Many, false, true>)
+                             : (counters.large ? count_bins_by<T, Dense, Many, true, false>
+                                               : count_bins_by<T, Dense, Many, false, false>);
+    return by(a, channels, counters, state, counts, stream);
+}
+
+template <typename T>
+bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+    uint32_t channels = 1;
+    HistCounters counters = hist_counters(a.measured * (a.bins + 1));
+    if (counters.large && a.measured > 1) {
+        channels = a.measured; // blocks for each channel
+        a.measured = 1;
+        counters = hist_counters(a.bins + 1);
+    }
+    if (!hist_dense(a))
+        return count_bins_of<T, false, false>(a, channels, counters, state, counts, stream);
+    if (a.measured > 1)
+        return count_bins_of<T, true, true>(a, channels, counters, state, counts, stream);
+    return count_bins_of<T, true, false>(a, channels, counters, state, counts, stream);
 }
 
 // ---- extraction ---------------------------------------------------------------------------------
 
-// Scratch of n samples: for one bin the tiles' counts; for several keys and places, unsorted and
-// sorted, and what the sort asks for.
-struct Scratch {
-    size_t keys, places, sorted_keys, sorted_places, sort, sort_bytes, bytes;
-};
-
-int key_bits(uint32_t extracts) {
-    int bits = 1;
-    while (extracts >> bits)
-        bits++;
-    return bits;
-}
-
-// How CUB counts: before CUDA 12 in 32 bits.
-#if CUB_VERSION >= 200000
-typedef int64_t Count;
-#define MOST_SORTED INT64_MAX
-#else
-typedef int Count;
-#define MOST_SORTED INT_MAX
-#endif
-
-cudaError_t sort(void *scratch, size_t *bytes, const uint32_t *keys, uint32_t *sorted_keys,
-                 const hist_u64 *places, hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
+template <typename T, bool Dense>
+void extract_few(HistArgs a, bool counted, uint32_t *counts, hist_u64 *payload,
                  cudaStream_t stream) {
-    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, places,
-                                           sorted_places, static_cast<Count>(n), 0,
-                                           key_bits(extracts), stream);
-}
-
-size_t aligned(size_t bytes) {
-    return (bytes + 255) & ~static_cast<size_t>(255);
-}
-
-Scratch layout(const gf_hist_plan *plan, uint64_t n) {
-    Scratch scratch = {};
-    if (plan->extracts == 1) {
-        scratch.bytes = (n + HIST_TILE - 1) / HIST_TILE * sizeof(hist_u64);
-    } else if (plan->extracts > 1) {
-        scratch.places = aligned(n * sizeof(uint32_t));
-        scratch.sorted_keys = scratch.places + aligned(n * sizeof(hist_u64));
-        scratch.sorted_places = scratch.sorted_keys + aligned(n * sizeof(uint32_t));
-        scratch.sort = scratch.sorted_places + aligned(n * sizeof(hist_u64));
-        const cudaError_t result =
-            sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
-                 n < MOST_SORTED ? n : MOST_SORTED, plan->extracts, nullptr);
-        // More than there is: the allocation then fails and says so.
-        scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
+    hist_join_rows(&a, 16 / sizeof(T));
+    const unsigned grid = hist_cut_common(&a);
+    if (!counted)
+        hist_count_selected<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
+    if (a.extracts == 1) {
+        const auto kernel = hist_place<T, Dense>;
+        hist_allow(kernel, sizeof(HistTurn<T>));
+        kernel<<<grid, HIST_THREADS, sizeof(HistTurn<T>), stream>>>(
+            a, hist_window<T>(a, a.extract_all ? 0 : a.listed[0]), counts, payload);
+    } else {
+        const auto kernel = hist_split<T, Dense>;
+        hist_allow(kernel, sizeof(HistSplitShared<T>));
+        kernel<<<grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream>>>(a, counts, payload);
     }
-    return scratch;
 }
 
-template <typename T>
-gf_status extract(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, void *memory,
-                  cudaStream_t stream, gf_error *error) {
-    const uint64_t n = a.rows * a.width * a.measured;
-    hist_u64 *payload = static_cast<hist_u64 *>(band->payload);
-    if (plan->extracts == 1) {
-        const uint64_t tiles = (n + HIST_TILE - 1) / HIST_TILE;
-        hist_u64 *counts = static_cast<hist_u64 *>(memory);
-        const unsigned grid = gf_grid(tiles, 1);
-        hist_tile_counts<T><<<grid, HIST_THREADS, 0, stream>>>(a, n, tiles, counts);
-        hist_scan_tiles<<<1, HIST_THREADS, 0, stream>>>(counts, tiles, payload);
-        hist_place<T><<<grid, HIST_THREADS, 0, stream>>>(a, n, tiles, counts, payload);
-        return GF_OK;
-    }
-    if (n > MOST_SORTED)
-        return gf_fail(
-            error, GF_FAILED,
-            "cuda: built with a CUDA before 12, which cannot sort a band of 2^31 samples; "
-            "use --backend cpu");
+template <typename T, bool Dense>
+gf_status extract_sorted(HistArgs a, void *memory, hist_u64 *payload, cudaStream_t stream,
+                         gf_error *error) {
+    hist_join_rows(&a, 16 / sizeof(T));
+    const unsigned grid = hist_cut_common(&a);
+    const uint64_t n = a.rows * a.samples;
+    const HistSortScratch scratch = hist_sort_scratch(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
-    Scratch scratch = layout(plan, n);
-    uint32_t *keys = reinterpret_cast<uint32_t *>(base);
-    uint32_t *sorted_keys = reinterpret_cast<uint32_t *>(base + scratch.sorted_keys);
-    hist_u64 *places = reinterpret_cast<hist_u64 *>(base + scratch.places);
-    hist_u64 *sorted_places = reinterpret_cast<hist_u64 *>(base + scratch.sorted_places);
-    hist_keys<T><<<gf_grid(n, HIST_TILE), HIST_THREADS, 0, stream>>>(a, n, keys, places);
-    gf_status status =
-        gf_cuda_check(sort(base + scratch.sort, &scratch.sort_bytes, keys, sorted_keys, places,
-                           sorted_places, n, plan->extracts, stream),
-                      "sorting", error);
+    hist_keys<T, Dense>
+        <<<grid, HIST_THREADS, 0, stream>>>(a, reinterpret_cast<uint32_t *>(base + scratch.keys),
+                                            reinterpret_cast<hist_u64 *>(base + scratch.places));
+    const gf_status status = hist_sort(memory, n, a.extracts, stream, error);
     if (status)
         return status;
-    hist_offsets<<<gf_grid(n + 1, HIST_THREADS), HIST_THREADS, 0, stream>>>(
-        sorted_keys, n, plan->extracts, payload);
-    hist_gather<T>
-        <<<gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, sorted_places, payload);
+    hist_offsets<<<static_cast<unsigned>(hist_up(a.extracts + 1, HIST_THREADS)), HIST_THREADS, 0,
+                   stream>>>(reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n,
+                             a.extracts, payload);
+    hist_collect<T><<<gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream>>>(
+        a, reinterpret_cast<const hist_u64 *>(base + scratch.sorted_places), payload);
     return GF_OK;
 }
 
 template <typename T>
+gf_status extract(const HistArgs &a, bool counted, void *scratch, hist_u64 *payload,
+                  cudaStream_t stream, gf_error *error) {
+    if (a.extracts > GF_HIST_MAX_LISTED)
+        return hist_dense(a) ? extract_sorted<T, true>(a, scratch, payload, stream, error)
+                             : extract_sorted<T, false>(a, scratch, payload, stream, error);
+    uint32_t *counts = static_cast<uint32_t *>(scratch);
+    if (hist_dense(a))
+        extract_few<T, true>(a, counted, counts, payload, stream);
+    else
+        extract_few<T, false>(a, counted, counts, payload, stream);
+    return GF_OK;
+}
+
+// ---- all of it ----------------------------------------------------------------------------------
+
+template <typename T>
 gf_status run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, void *scratch,
               cudaStream_t stream, gf_error *error) {
-    count<T>(plan, band, a, stream);
+    hist_u64 *state = static_cast<hist_u64 *>(band->state);
+    uint32_t *counts = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED
+                           ? static_cast<uint32_t *>(scratch)
+                           : nullptr;
+    bool counted = false;
+    gf_status status = GF_OK;
+    if (plan->per_row) {
+        status = hist_rows<T>(plan, band, a, stream, error);
+    } else if constexpr (sizeof(T) == 1) {
+        counted = count_values(a, state, counts, stream);
+    } else {
+        counted = count_bins<T>(a, state, counts, stream);
+    }
     if (plan->mask) {
-        const MaskArgs mask = {band->out.data, band->out.stride, plan->head.out.channels};
+        const HistMask mask = {band->out.data, band->out.stride, plan->head.out.channels};
         draw_mask<T><<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
     }
-    return plan->extracts ? extract<T>(plan, band, a, scratch, stream, error) : GF_OK;
+    if (!status && a.extracts)
+        status =
+            extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload), stream, error);
+    return status;
 }
 
 size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
-    return layout(plan, in_rows * head->in.width * plan->measured).bytes;
+    const uint64_t n = in_rows * head->in.width * plan->measured;
+    if (plan->extracts == 0)
+        return 0;
+    if (plan->extracts > GF_HIST_MAX_LISTED)
+        return hist_sort_scratch(n, plan->extracts).bytes;
+    return hist_most_blocks(n) * plan->extracts * sizeof(uint32_t);
+}
+
+// What hist_bin_ranged needs.
+void set_scale(HistArgs *a) {
+    const double scale = a->bins / a->span, blur = (a->bins + 2 + fabs(a->lo * scale)) * 0x1p-21;
+    if (isfinite(a->span) && scale > 1e-290 && scale < 1e290)
+        a->scale = scale;
+    a->quick_scale = static_cast<float>(scale);
+    a->quick_lo = static_cast<float>(a->lo * scale);
+    a->blur = scale > 1e-30 && scale < 1e30 && blur < 0.25 ? static_cast<float>(blur) : 1;
 }
 
 gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
@@ -186,7 +207,7 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.in_stride = band->in.stride;
     a.width = head->in.width;
     a.rows = band->out.rows;
-    a.y0 = band->out.y0;
+    a.before = band->out.y0 * a.width * plan->measured;
     a.channels = head->in.channels;
     a.first = plan->first;
     a.measured = plan->measured;
@@ -196,6 +217,10 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.extract_all = plan->extract_all;
     a.lo = plan->lo;
     a.span = plan->hi - plan->lo;
+    set_scale(&a);
+    // Three channels of u8 have tables that take the room of a block.
+    const bool wide = head->in.type == GF_U8 && plan->measured == 3 && !plan->per_row;
+    a.blocks = wide && tables_fit(3) ? HistTable<3>::blocks : HIST_BLOCKS;
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];

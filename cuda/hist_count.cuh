@@ -1,160 +1,142 @@
-// Counting: counters in shared memory, in as many copies as fit, so that the lanes of a warp do not
-// meet in one even where all samples fall into one bin.
+// Counting u16 and f32: a sample's bin is computed, and one added to its counter.
 #ifndef GF_HIST_COUNT_CUH
 #define GF_HIST_COUNT_CUH
 
-#include "hist_device.cuh"
+#include "hist_values.cuh"
 
-#define HIST_SHARED_BYTES (48 * 1024) // what a block has on every device without asking
-#define HIST_PIECE_PIXELS 4096        // that a block counts in one turn
-// Shared counters have 32 bits: a block empties them before it has counted 2^32 samples.
-#define HIST_ROUND_PIXELS (UINT64_C(1) << 29)
+#define HIST_COMFORTABLE (66 * 1024) // with so much shared memory HIST_BLOCKS are at home
+#define HIST_LARGE_THREADS 1024
 
-// Where a block's counters are.
-enum HistPlace {
-    HIST_COPIES, // shared memory, several copies: lane l adds to copy l % copies
-    HIST_SHARED, // shared memory, once: lanes that meet add once for all
-    HIST_GLOBAL  // the destination itself, in the same way
-};
-
+// Counters of a block, in shared memory, 32 bits each.
 struct HistCounters {
-    HistPlace place;
-    uint32_t count;  // counters: measured * (bins + 1)
-    uint32_t copies; // a power of two up to a warp
+    uint32_t count; // of how many bins, channels one after the other: measured * (bins + 1), and
+                    // one more for what is none of these ..
+    uint32_t
+        copies;     // .. and how often; a power of two up to a warp. Lane l adds to copy l % copies
+    uint32_t parts; // blocks that share these out, where one has no room: count each
+    size_t bytes;   // of shared memory
+    bool large;     // more than is comfortable: one block, of more threads
 };
 
-static inline HistCounters hist_counters(const gf_hist_plan *plan) {
-    HistCounters counters = {HIST_COPIES, static_cast<uint32_t>(gf_hist_counters(plan)), 32};
-    while (counters.copies > 1 &&
-           static_cast<size_t>(counters.count) * counters.copies * 4 > HIST_SHARED_BYTES)
-        counters.copies /= 2;
-    // With few copies lanes would queue up after all.
-    if (counters.copies < 8) {
-        counters.copies = 1;
-        counters.place =
-            static_cast<size_t>(counters.count) * 4 > HIST_SHARED_BYTES ? HIST_GLOBAL : HIST_SHARED;
-    }
+static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
+    counters->copies = copies;
+    counters->bytes = (static_cast<size_t>(counters->count) + 1) * copies * 4;
+}
+
+static inline HistCounters hist_counters(uint32_t count) {
+    const size_t most = hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+    const size_t limit = HIST_COMFORTABLE < most ? HIST_COMFORTABLE : most;
+    HistCounters counters = {count, 32, 1, 0, false};
+    counters.parts = static_cast<uint32_t>(hist_up(static_cast<size_t>(count) * 4 + 4, most));
+    counters.count = static_cast<uint32_t>(hist_up(count, counters.parts));
+    hist_set_copies(&counters, 32);
+    while (counters.copies > 1 && counters.bytes > limit)
+        hist_set_copies(&counters, counters.copies / 2);
+    counters.large = counters.bytes > limit;
     return counters;
 }
 
-static inline size_t hist_shared_bytes(const HistCounters &counters) {
-    return counters.place == HIST_GLOBAL
-               ? 0
-               : static_cast<size_t>(counters.count) * counters.copies * 4;
-}
-
-// Adds one to a counter for every lane that counts; all lanes of a warp call it together.
-template <HistPlace Place>
-static __device__ __forceinline__ void hist_add(const HistCounters &counters, uint32_t *shared,
-                                                unsigned long long *global, bool counts,
-                                                uint32_t counter) {
-    if constexpr (Place == HIST_COPIES) {
-        if (counts)
-            atomicAdd(&shared[counter * counters.copies + (threadIdx.x & (counters.copies - 1))],
-                      1u);
+// The counters of a vector's samples.
+template <typename T, bool Many, bool Ranged>
+static __device__ __forceinline__ void hist_keys_of(const HistArgs &a, const uint4 &v,
+                                                    uint32_t channel,
+                                                    uint32_t (&keys)[hist_vector<T>::size]) {
+    hist_bins<T, Ranged>(a, v, keys);
+    if (!Many)
         return;
-    }
-    const uint32_t key = counts ? counter : 0xffffffffu;
-    const unsigned peers = __match_any_sync(0xffffffffu, key);
-    const unsigned lane = threadIdx.x % 32;
-    if (!counts || lane != static_cast<unsigned>(__ffs(static_cast<int>(peers)) - 1))
-        return;
-    const unsigned many = static_cast<unsigned>(__popc(peers));
-    if (Place == HIST_SHARED)
-        atomicAdd(&shared[counter], many);
-    else
-        atomicAdd(&global[counter], static_cast<unsigned long long>(many));
-}
-
-// Pixels [x, x + n) of a row. Every thread makes the same number of turns.
-template <typename T, HistPlace Place>
-static __device__ __forceinline__ void hist_count_pixels(const HistArgs &a,
-                                                         const HistCounters &counters, const T *row,
-                                                         uint64_t x, uint64_t n, uint32_t *shared,
-                                                         unsigned long long *global) {
-    for (uint64_t i = 0; i < n; i += HIST_THREADS) {
-        const bool counts = i + threadIdx.x < n;
-        for (uint32_t s = 0; s < a.measured; s++) {
-            uint32_t counter = 0;
-            if (counts)
-                counter = s * (a.bins + 1) +
-                          hist_bin<T>(a, hist_sample<T>(a, row, x + i + threadIdx.x, s));
-            hist_add<Place>(counters, shared, global, counts, counter);
-        }
+    uint32_t base = channel * (a.bins + 1);
+    const uint32_t all = a.measured * (a.bins + 1);
+#pragma unroll
+    for (int k = 0; k < hist_vector<T>::size; k++) {
+        keys[k] += base;
+        base += a.bins + 1;
+        base = base == all ? 0 : base;
     }
 }
 
-static __device__ __forceinline__ void hist_clear(const HistCounters &counters, uint32_t *shared) {
-    for (uint32_t i = threadIdx.x; i < counters.count * counters.copies; i += HIST_THREADS)
-        shared[i] = 0;
+// Adds the samples of a vector to counters from..from + count - 1; what is not to be counted goes
+// to the one after them, which takes less time than not to add. An addition of 1 to shared memory
+// is done at once for all lanes that ask for the same.
+template <typename T, bool Many, bool Parts, bool Ranged>
+static __device__ __forceinline__ void hist_count_vector(const HistArgs &a,
+                                                         const HistCounters &counters,
+                                                         uint32_t from, uint32_t lane_copy,
+                                                         const uint4 &v, uint32_t valid,
+                                                         uint32_t channel, uint32_t *shared) {
+    constexpr int size = hist_vector<T>::size;
+    uint32_t keys[size];
+    hist_keys_of<T, Many, Ranged>(a, v, channel, keys);
+    if (Parts) {
+#pragma unroll
+        for (int k = 0; k < size; k++)
+            keys[k] = min(keys[k] - from, counters.count);
+    }
+    if (valid < size) {
+#pragma unroll
+        for (int k = 0; k < size; k++)
+            keys[k] = static_cast<uint32_t>(k) < valid ? keys[k] : counters.count;
+    }
+#pragma unroll
+    for (int k = 0; k < size; k++)
+        atomicAdd(&shared[keys[k] * counters.copies + lane_copy], 1u);
 }
 
-// The sum of a counter's copies. Threads begin at different copies: different banks.
-static __device__ __forceinline__ unsigned long long hist_total(const HistCounters &counters,
-                                                                const uint32_t *shared,
-                                                                uint32_t i) {
-    unsigned long long sum = 0;
-    for (uint32_t k = 0; k < counters.copies; k++)
-        sum += shared[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
-    return sum;
-}
+// A thread takes each so manieth vector of its block's chunk. Blocks y share out the bins, where
+// these are too many, and blocks z the channels. Reads each sample, and without Dense its whole
+// pixel, once in each y and z, which go through memory together; adds to the state, and where bins
+// are extracted and counts is given writes how many of their samples the chunk has.
+template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
+__global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
+                                  Large ? 1 : HIST_FIT(HIST_BLOCKS))
+    hist_count(HistArgs a, HistCounters counters, hist_u64 *state, uint32_t *counts) {
+    constexpr int threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
+    constexpr int batch = !Dense ? 1 : Ranged ? 2 : 4;
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
+    for (uint32_t i = threadIdx.x; i < counters.bytes / 4; i += threads)
+        hist_shared[i] = 0;
+    if (threadIdx.x < GF_HIST_MAX_LISTED)
+        selected[threadIdx.x] = 0;
+    __syncthreads();
 
-// The whole band into the state. Blocks take pieces of rows in turn; each sample is read once; in
-// the end, or after a round, every block adds its counters to the state.
-template <typename T, HistPlace Place>
-__global__ void __launch_bounds__(HIST_THREADS)
-    hist_count(HistArgs a, HistCounters counters, unsigned long long *state) {
-    extern __shared__ uint32_t hist_shared[];
-    const uint64_t pieces = (a.width + HIST_PIECE_PIXELS - 1) / HIST_PIECE_PIXELS;
-    const uint64_t round = HIST_ROUND_PIXELS / HIST_PIECE_PIXELS * gridDim.x;
-    for (uint64_t first = 0; first < pieces * a.rows; first += round) {
-        if constexpr (Place != HIST_GLOBAL) {
-            hist_clear(counters, hist_shared);
-            __syncthreads();
-        }
-        const uint64_t end = first + round < pieces * a.rows ? first + round : pieces * a.rows;
-        for (uint64_t piece = first + blockIdx.x; piece < end; piece += gridDim.x) {
-            const uint64_t x = piece % pieces * HIST_PIECE_PIXELS;
-            const uint64_t n = a.width - x < HIST_PIECE_PIXELS ? a.width - x : HIST_PIECE_PIXELS;
-            hist_count_pixels<T, Place>(a, counters, hist_row<T>(a, piece / pieces), x, n,
-                                        hist_shared, state);
-        }
-        if constexpr (Place != HIST_GLOBAL) {
-            __syncthreads();
-            for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS) {
-                const unsigned long long sum = hist_total(counters, hist_shared, i);
-                if (sum)
-                    atomicAdd(&state[i], sum);
+    const uint32_t lane_copy = threadIdx.x & (counters.copies - 1);
+    const uint32_t from = Large ? blockIdx.y * counters.count : 0;
+    HistWalk walk = hist_walk<T, Dense>(a);
+    for (uint32_t turns = (hist_turns<threads>(walk) + batch - 1) / batch; turns > 0; turns--) {
+        uint4 v[batch];
+        uint32_t valid[batch], channel[batch];
+#pragma unroll
+        for (int b = 0; b < batch; b++) {
+            valid[b] = 0;
+            if (walk.left > 0) {
+                v[b] = hist_load<T, Dense>(a, walk);
+                valid[b] = hist_valid<T>(a, walk);
             }
-            __syncthreads();
+            channel[b] = walk.channel;
+            hist_step<threads>(a, &walk);
         }
+#pragma unroll
+        for (int b = 0; b < batch; b++)
+            hist_count_vector<T, Many, Large, Ranged>(a, counters, from, lane_copy, v[b], valid[b],
+                                                      channel[b], hist_shared);
     }
-}
 
-// Each row into its record. Blocks take rows in turn.
-template <typename T, HistPlace Place>
-__global__ void __launch_bounds__(HIST_THREADS)
-    hist_count_rows(HistArgs a, HistCounters counters, unsigned char *records, size_t out_stride) {
-    extern __shared__ uint32_t hist_shared[];
-    for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
-        unsigned long long *record =
-            reinterpret_cast<unsigned long long *>(records + y * out_stride);
-        for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS)
-            record[i] = 0;
-        for (uint64_t x = 0; x < a.width; x += HIST_ROUND_PIXELS) {
-            if constexpr (Place != HIST_GLOBAL)
-                hist_clear(counters, hist_shared);
-            __syncthreads();
-            const uint64_t n = a.width - x < HIST_ROUND_PIXELS ? a.width - x : HIST_ROUND_PIXELS;
-            hist_count_pixels<T, Place>(a, counters, hist_row<T>(a, y), x, n, hist_shared, record);
-            __syncthreads();
-            if constexpr (Place != HIST_GLOBAL) {
-                for (uint32_t i = threadIdx.x; i < counters.count; i += HIST_THREADS)
-                    record[i] += hist_total(counters, hist_shared, i);
-                __syncthreads();
-            }
-        }
+    __syncthreads();
+    const uint32_t all = a.measured * (a.bins + 1);
+    state += static_cast<uint64_t>(blockIdx.z) * (a.bins + 1);
+    for (uint32_t i = threadIdx.x; i < counters.count && from + i < all; i += threads) {
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < counters.copies; k++) // each thread from another bank on
+            sum += hist_shared[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
+        if (sum == 0)
+            continue;
+        atomicAdd(&state[from + i], static_cast<hist_u64>(sum));
+        const uint32_t bin = Many ? i % (a.bins + 1) : i;
+        if (!Large && counts && bin < a.bins)
+            hist_add_selected(a, selected, bin, sum);
     }
+    if (!Large)
+        hist_store_selected(a, selected, counts);
 }
 
 #endif

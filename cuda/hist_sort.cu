@@ -1,0 +1,64 @@
+// The radix sort that several bins are extracted with.
+#include "hist_sort.cuh"
+
+#include <limits.h>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/version.cuh>
+
+namespace {
+
+// How CUB counts: before CUDA 12 in 32 bits.
+#if CUB_VERSION >= 200000
+typedef int64_t Count;
+#define MOST_SORTED INT64_MAX
+#else
+typedef int Count;
+#define MOST_SORTED INT_MAX
+#endif
+
+cudaError_t sort(void *scratch, size_t *bytes, const uint32_t *keys, uint32_t *sorted_keys,
+                 const hist_u64 *places, hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
+                 cudaStream_t stream) {
+    int bits = 1;
+    while (extracts >> bits)
+        bits++;
+    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, places,
+                                           sorted_places, static_cast<Count>(n), 0, bits, stream);
+}
+
+size_t aligned(size_t bytes) {
+    return (bytes + 255) & ~static_cast<size_t>(255);
+}
+
+} // namespace
+
+HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
+    HistSortScratch scratch = {};
+    scratch.places = aligned(n * sizeof(uint32_t));
+    scratch.sorted_keys = scratch.places + aligned(n * sizeof(hist_u64));
+    scratch.sorted_places = scratch.sorted_keys + aligned(n * sizeof(uint32_t));
+    scratch.sort = scratch.sorted_places + aligned(n * sizeof(hist_u64));
+    const cudaError_t result = sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr,
+                                    nullptr, n < MOST_SORTED ? n : MOST_SORTED, extracts, nullptr);
+    // More than there is: the allocation then fails and says so.
+    scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
+    return scratch;
+}
+
+gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
+                    gf_error *error) {
+    if (n > MOST_SORTED)
+        return gf_fail(
+            error, GF_FAILED,
+            "cuda: built with a CUDA before 12, which cannot sort a band of 2^31 samples; "
+            "use --backend cpu");
+    unsigned char *base = static_cast<unsigned char *>(memory);
+    HistSortScratch scratch = hist_sort_scratch(n, extracts);
+    return gf_cuda_check(
+        sort(base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
+             reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
+             reinterpret_cast<hist_u64 *>(base + scratch.places),
+             reinterpret_cast<hist_u64 *>(base + scratch.sorted_places), n, extracts, stream),
+        "sorting", error);
+}
