@@ -7,12 +7,14 @@
  * last, partial vector through a buffer on the stack. */
 
 #define DEFINE_LOAD(name, type, vec_load_type)                                                     \
-    static void name(float *dst, const void *src, size_t n, float gain) {                          \
+    static void name(float *dst, const void *src, size_t n, float gain, size_t ahead) {            \
         const type *p = src;                                                                       \
         const vec g = vec_set(gain);                                                               \
         size_t i = 0;                                                                              \
-        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                               \
+        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS) {                                             \
+            __builtin_prefetch((const char *)(p + i) + ahead);                                     \
             vec_store(dst + i, vec_load_type(p + i) * g);                                          \
+        }                                                                                          \
         if (i < n) {                                                                               \
             type tail[VEC_FLOATS] = {0};                                                           \
             memcpy(tail, p + i, (n - i) * sizeof(type));                                           \
@@ -26,8 +28,10 @@ DEFINE_LOAD(load_f32, float, vec_load)
 
 /* `taps` is a constant in the common instances, so that their sums are straight-line code. */
 static inline __attribute__((always_inline)) void blur_taps(float *dst, const float *src,
-                                                            size_t step, unsigned taps, size_t n) {
-    const vec divisor = vec_set((float)taps);
+                                                            size_t step, unsigned taps, bool odd,
+                                                            size_t n) {
+    const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
+#define QUOTIENT(s) (odd ? vec_over_odd(s, divisor, inverse) : (s) / divisor)
     size_t i = 0;
     for (; i + 4 * VEC_FLOATS <= n; i += 4 * VEC_FLOATS) {
         const float *p = src + i;
@@ -40,73 +44,106 @@ static inline __attribute__((always_inline)) void blur_taps(float *dst, const fl
             s2 += vec_load(p + 2 * VEC_FLOATS);
             s3 += vec_load(p + 3 * VEC_FLOATS);
         }
-        vec_store(dst + i, s0 / divisor);
-        vec_store(dst + i + VEC_FLOATS, s1 / divisor);
-        vec_store(dst + i + 2 * VEC_FLOATS, s2 / divisor);
-        vec_store(dst + i + 3 * VEC_FLOATS, s3 / divisor);
+        vec_store(dst + i, QUOTIENT(s0));
+        vec_store(dst + i + VEC_FLOATS, QUOTIENT(s1));
+        vec_store(dst + i + 2 * VEC_FLOATS, QUOTIENT(s2));
+        vec_store(dst + i + 3 * VEC_FLOATS, QUOTIENT(s3));
     }
     for (; i < n; i += VEC_FLOATS) {
         vec s = vec_load(src + i);
         for (unsigned k = 1; k < taps; k++)
             s += vec_load(src + i + k * step);
-        vec_store(dst + i, s / divisor);
+        vec_store(dst + i, QUOTIENT(s));
     }
+#undef QUOTIENT
 }
 
 static void blur(float *dst, const float *src, size_t step, unsigned taps, size_t n) {
     switch (taps) {
     case 3:
-        blur_taps(dst, src, step, 3, n);
+        blur_taps(dst, src, step, 3, true, n);
         break;
     case 5:
-        blur_taps(dst, src, step, 5, n);
+        blur_taps(dst, src, step, 5, true, n);
         break;
     case 7:
-        blur_taps(dst, src, step, 7, n);
+        blur_taps(dst, src, step, 7, true, n);
         break;
     default:
-        blur_taps(dst, src, step, taps, n);
+        if (taps % 2)
+            blur_taps(dst, src, step, taps, true, n);
+        else
+            blur_taps(dst, src, step, taps, false, n);
         break;
     }
 }
-
-static void smooth(float *dst, const float *prev, const float *mid, const float *next, size_t n,
-                   float weight, float factor) {
-    const vec w = vec_set(weight), f = vec_set(factor);
-    for (size_t i = 0; i < n; i += VEC_FLOATS) {
-        vec t = vec_load(mid + i);
-        if (prev)
-            t = (t + vec_load(prev + i)) * w;
-        if (next)
-            t = (t + vec_load(next + i)) * w;
-        vec_store(dst + i, t * f);
-    }
-}
-
-#define DEFINE_STORE(name, type, vec_store_type)                                                   \
-    static void name(void *dst, const float *src, size_t n) {                                      \
-        type *p = dst;                                                                             \
-        size_t i = 0;                                                                              \
-        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                               \
-            vec_store_type(p + i, vec_load(src + i));                                              \
-        if (i < n) {                                                                               \
-            type tail[VEC_FLOATS];                                                                 \
-            vec_store_type(tail, vec_load(src + i));                                               \
-            memcpy(p + i, tail, (n - i) * sizeof(type));                                           \
-        }                                                                                          \
-    }
 
 static inline void store_canonical(float *p, vec x) {
     vec_store(p, vec_canonical(x));
 }
 
-DEFINE_STORE(store_u8, uint8_t, vec_store_u8)
-DEFINE_STORE(store_u16, uint16_t, vec_store_u16)
-DEFINE_STORE(store_f32, float, store_canonical)
+static inline __attribute__((always_inline)) vec smoothed(const float *prev, const float *mid,
+                                                          const float *next, size_t i, vec w,
+                                                          vec factor) {
+    vec t = vec_load(mid + i);
+    if (prev)
+        t = (t + vec_load(prev + i)) * w;
+    if (next)
+        t = (t + vec_load(next + i)) * w;
+    return t * factor;
+}
+
+/* Inlined again for the common case, in which both neighbours are there. */
+#define DEFINE_FINISH(name, type, vec_store_type)                                                  \
+    static inline __attribute__((always_inline)) void name##_where(                                \
+        type *dst, const float *prev, const float *mid, const float *next, size_t n, vec w,        \
+        vec factor) {                                                                              \
+        size_t i = 0;                                                                              \
+        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                               \
+            vec_store_type(dst + i, smoothed(prev, mid, next, i, w, factor));                      \
+        if (i < n) {                                                                               \
+            type tail[VEC_FLOATS];                                                                 \
+            vec_store_type(tail, smoothed(prev, mid, next, i, w, factor));                         \
+            memcpy(dst + i, tail, (n - i) * sizeof(type));                                         \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(void *dst, const float *prev, const float *mid, const float *next, size_t n,  \
+                     float w, float factor) {                                                      \
+        if (prev && next)                                                                          \
+            name##_where(dst, prev, mid, next, n, vec_set(w), vec_set(factor));                    \
+        else if (prev)                                                                             \
+            name##_where(dst, prev, mid, NULL, n, vec_set(w), vec_set(factor));                    \
+        else if (next)                                                                             \
+            name##_where(dst, NULL, mid, next, n, vec_set(w), vec_set(factor));                    \
+        else                                                                                       \
+            name##_where(dst, NULL, mid, NULL, n, vec_set(w), vec_set(factor));                    \
+    }
+
+DEFINE_FINISH(finish_u8, uint8_t, vec_store_u8)
+DEFINE_FINISH(finish_u16, uint16_t, vec_store_u16)
+DEFINE_FINISH(finish_f32, float, store_canonical)
+
+/* Read and written as 64-bit words; the compiler makes vectors of them. */
+static void blend(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
+                  const unsigned char mask[64]) {
+    uint64_t keep[8], old[8], new[8];
+    memcpy(keep, mask, sizeof keep);
+    size_t i = 0;
+    for (; n - i >= 64; i += 64) {
+        memcpy(old, dst + i, sizeof old);
+        memcpy(new, src + i, sizeof new);
+        for (size_t j = 0; j < 8; j++)
+            old[j] = (old[j] & ~keep[j]) | (new[j] & keep[j]);
+        memcpy(dst + i, old, sizeof old);
+    }
+    for (size_t j = 0; i + j < n; j++)
+        if (mask[j])
+            dst[i + j] = src[i + j];
+}
 
 const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
     .load = {load_u8, load_u16, load_f32},
     .blur = blur,
-    .smooth = smooth,
-    .store = {store_u8, store_u16, store_f32},
+    .finish = {finish_u8, finish_u16, finish_f32},
+    .blend = blend,
 };

@@ -2,23 +2,26 @@
 #ifndef GF_SMOOTH_SIMD_H
 #define GF_SMOOTH_SIMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Floats that a loop may read or write past the n it is asked for, in scratch (never in images). */
 #define GF_SMOOTH_PAD 64
 
 typedef struct gf_smooth_simd {
-    /* dst[i] = src[i] * gain, i < n; by gf_type. src is read exactly, dst may be padded. */
-    void (*load[3])(float *dst, const void *src, size_t n, float gain);
+    /* dst[i] = src[i] * gain, i < n; by gf_type. src is read exactly, dst may be padded. `ahead`
+     * bytes behind src lies what will be loaded next. */
+    void (*load[3])(float *dst, const void *src, size_t n, float gain, size_t ahead);
     /* dst[i] = (src[i] + src[i + step] + ... + src[i + (taps-1) * step]) / taps, left to right. */
     void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n);
-    /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; dst[i] = t * factor. prev and next
-     * may be NULL: their line is left out. */
-    void (*smooth)(float *dst, const float *prev, const float *mid, const float *next, size_t n,
-                   float w, float factor);
-    /* dst[i] = src[i] clamped and rounded, or with NaN made canonical; by gf_type. dst is written
-     * exactly. */
-    void (*store[3])(void *dst, const float *src, size_t n);
+    /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; t = t * factor; dst[i] = t, clamped
+     * and rounded, or with NaN made canonical; by gf_type. prev and next may be NULL: their line is
+     * left out. dst is written exactly. */
+    void (*finish[3])(void *dst, const float *prev, const float *mid, const float *next, size_t n,
+                      float w, float factor);
+    /* dst[i] = src[i] for n bytes, where mask[i % 64] is 0xff. */
+    void (*blend)(unsigned char *dst, const unsigned char *src, size_t n,
+                  const unsigned char mask[64]);
 } gf_smooth_simd;
 
 extern const gf_smooth_simd gf_smooth_simd_portable;

@@ -6,6 +6,7 @@
 #ifndef GF_VEC_H
 #define GF_VEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,7 +44,22 @@ static inline vec_i32 vec_is_number(vec x) {
     return x == x; /* NOLINT(misc-redundant-expression) */
 }
 
+/* Cuts off what is behind the point. |x| < 2^31. */
+static inline vec_i32 vec_truncate(vec x) {
+    return __builtin_convertvector(x, vec_i32);
+}
+
 #if VEC_FLOATS == 16
+
+/* Bit l: is lane l, all ones or none, all ones? */
+static inline unsigned vec_bits(vec_i32 x) {
+    return _mm512_movepi32_mask((__m512i)x);
+}
+
+/* Whole numbers >= 0, up to 255. */
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtusepi32_epi8((__m512i)x));
+}
 
 static inline vec vec_load_u8(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
@@ -68,6 +84,16 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 }
 
 #elif VEC_FLOATS == 8
+
+static inline unsigned vec_bits(vec_i32 x) {
+    return (unsigned)_mm256_movemask_ps((vec)x);
+}
+
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    const __m256i i = (__m256i)x;
+    const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(w, w));
+}
 
 static inline vec vec_load_u8(const uint8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
@@ -97,6 +123,16 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_FLOATS)));
 typedef uint16_t vec_u16 __attribute__((vector_size(2 * VEC_FLOATS)));
+
+static inline unsigned vec_bits(vec_i32 x) {
+    return (unsigned)((x[0] & 1) | (x[1] & 2) | (x[2] & 4) | (x[3] & 8));
+}
+
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    x |= (x > 255); /* the lowest byte is what is stored */
+    const vec_u8 i = __builtin_convertvector(x, vec_u8);
+    memcpy(p, &i, sizeof i);
+}
 
 static inline vec vec_load_u8(const uint8_t *p) {
     vec_u8 x;
@@ -130,6 +166,31 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 }
 
 #endif
+
+/* x / n for an odd whole number n < 2^23, inverse = fl(1 / n), to the bit, for every x.
+ *
+ * q = fl(x * inverse) is within an ulp of x / n, r = x - q * n is exact, and fl(q + r * inverse) is
+ * the correctly rounded quotient (Markstein), also among the subnormals: x / n is never in the
+ * middle between two of them. Infinities and zeros (whose sign would get lost) are put back.
+ * tests/test_smooth_simd.c tries every x. */
+static inline vec vec_over_odd(vec x, vec n, vec inverse) {
+#if VEC_FLOATS == 16
+    const vec q = x * inverse;
+    const vec r = _mm512_fnmadd_ps(q, n, x);
+    /* Where x is a zero or an infinity: x itself. */
+    return _mm512_fixupimm_ps(_mm512_fmadd_ps(r, inverse, q), x, _mm512_set1_epi32(0x110100), 0);
+#elif VEC_FLOATS == 8
+    const vec q = x * inverse;
+    const vec r = _mm256_fnmadd_ps(q, n, x);
+    const vec exact = _mm256_fmadd_ps(r, inverse, q);
+    /* -0 lost its sign; an infinity made r NaN. */
+    const vec_i32 sign = (vec_i32)x & (int32_t)0x80000000;
+    return _mm256_blendv_ps(q, (vec)((vec_i32)exact | sign), (vec)vec_is_number(exact));
+#else
+    (void)inverse;
+    return x / n;
+#endif
+}
 
 /* NaN becomes 0x7fc00000. */
 static inline vec vec_canonical(vec x) {

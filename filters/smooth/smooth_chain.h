@@ -1,0 +1,35 @@
+/* The chain of smooth in vectors of binary32, on the CPU: any plan, strip by strip.
+ *
+ * Rows and columns are the same work seen from two sides. A strip is a run of positions along the
+ * signal, `lanes` floats each: for rows a position is a pixel and the lanes are its channels; for
+ * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1
+ * lies `lanes` floats after position p, so one loop over positions x lanes serves both axes and
+ * every channel count. Alpha is computed along; who calls puts it back. */
+#ifndef GF_SMOOTH_CHAIN_H
+#define GF_SMOOTH_CHAIN_H
+
+#include "smooth/smooth.h"
+#include "smooth/smooth_simd.h"
+
+/* Scratch of one thread. */
+typedef struct gf_smooth_chain {
+    const gf_smooth_plan *plan;
+    const gf_smooth_simd *simd;
+    struct gf_smooth_buffers {
+        float *loaded, *blurred; /* the enhanced positions of a strip, and their means */
+    } row, column;
+    float *along; /* xy: a piece of a row after the pass along it */
+} gf_smooth_chain;
+
+size_t gf_smooth_chain_floats(const gf_smooth_plan *plan);
+/* On scratch of that many floats, which begins a cache line. */
+gf_smooth_chain gf_smooth_chain_on(const gf_smooth_plan *plan, gf_isa isa, float *scratch);
+
+/* Outputs [s, e) of a row, tiles and all; dst: where the one at s goes, as a sample of `type`. */
+void gf_smooth_chain_row(const gf_smooth_chain *chain, const unsigned char *row, uint64_t s,
+                         uint64_t e, unsigned char *dst, gf_type type);
+/* Rows [s, e) of out, pixels [x0, x0 + pixels) of them, by axis y or xy. */
+void gf_smooth_chain_columns(const gf_smooth_chain *chain, const gf_rows *in, const gf_rows *out,
+                             uint64_t x0, uint64_t pixels, uint64_t s, uint64_t e);
+
+#endif

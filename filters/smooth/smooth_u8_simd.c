@@ -1,0 +1,237 @@
+/* The integer loops of smooth for one SIMD level. */
+#include "smooth/smooth_u8_simd.h"
+
+#include "engine/vec.h"
+
+/* Outputs i + j are in doubt, for each bit j. */
+static void note(gf_smooth_doubts *doubts, size_t i, uint64_t which) {
+    for (; which; which &= which - 1)
+        doubts->at[doubts->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
+}
+
+/* ---- seven taps in 16 bits ------------------------------------------------------------------- */
+
+#if VEC_FLOATS >= 8
+
+#if VEC_FLOATS == 16
+typedef __m512i ints;
+#define OP(name) _mm512_##name
+#define ZERO _mm512_setzero_si512()
+static inline ints load(const uint8_t *p) {
+    return _mm512_loadu_si512(p);
+}
+static inline void store(uint8_t *p, ints x) {
+    _mm512_storeu_si512(p, x);
+}
+static inline bool any_less(ints x, ints limit) {
+    return _mm512_cmplt_epi16_mask(x, limit) != 0;
+}
+static inline uint64_t all_less(ints lo, ints hi, ints limit) {
+    const ints l = _mm512_movm_epi16(_mm512_cmplt_epi16_mask(lo, limit));
+    const ints h = _mm512_movm_epi16(_mm512_cmplt_epi16_mask(hi, limit));
+    return _mm512_movepi8_mask(_mm512_packs_epi16(l, h));
+}
+#else
+typedef __m256i ints;
+#define OP(name) _mm256_##name
+#define ZERO _mm256_setzero_si256()
+static inline ints load(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+static inline void store(uint8_t *p, ints x) {
+    _mm256_storeu_si256((__m256i *)p, x);
+}
+static inline bool any_less(ints x, ints limit) {
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi16(limit, x)) != 0;
+}
+static inline uint64_t all_less(ints lo, ints hi, ints limit) {
+    const ints l = _mm256_cmpgt_epi16(limit, lo), h = _mm256_cmpgt_epi16(limit, hi);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_packs_epi16(l, h));
+}
+#endif
+
+#define BYTES (4 * VEC_FLOATS)
+
+static inline ints set16(unsigned x) {
+    return OP(set1_epi16)((short)x);
+}
+
+/* Products of two vectors of samples with two taps, added, in the 16-bit lanes of one half: in an
+ * order that packus undoes. */
+#define PAIR(half, a, b, taps) OP(maddubs_epi16)(OP(unpack##half##_epi8)(a, b), taps)
+#define SUM(half)                                                                                  \
+    OP(add_epi16)                                                                                  \
+    (OP(add_epi16)(PAIR(half, a, b, taps[0]), PAIR(half, c, d, taps[1])),                          \
+     OP(add_epi16)(PAIR(half, e, f, taps[2]), PAIR(half, g, ZERO, taps[3])))
+
+/* Whole vectors. */
+static void exact_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                          const gf_smooth_exact *by, size_t ahead, gf_smooth_doubts *doubts) {
+    ints taps[4];
+    for (int k = 0; k < 4; k++)
+        taps[k] = set16(by->tap[2 * k] | (unsigned)by->tap[2 * k + 1] << 8);
+    const ints factor = set16(by->factor), tie = set16(by->tie);
+    const ints below = OP(set1_epi16)(by->tie_below);
+    const ints half = set16(1 << 10); /* mulhrs by 2^10: (x + 16) >> 5 */
+    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += BYTES) {
+        const uint8_t *p = first + i;
+        __builtin_prefetch(p + ahead);
+        const ints a = load(p), b = load(p + step), c = load(p + 2 * step);
+        const ints d = load(p + 3 * step), e = load(p + 4 * step), f = load(p + 5 * step);
+        const ints g = load(p + 6 * step);
+        const ints lo = SUM(lo), hi = SUM(hi);
+        store(dst + i, OP(packus_epi16)(OP(mulhrs_epi16)(OP(mulhi_epu16)(lo, factor), half),
+                                        OP(mulhrs_epi16)(OP(mulhi_epu16)(hi, factor), half)));
+        const ints s = OP(mullo_epi16)(lo, tie), t = OP(mullo_epi16)(hi, tie);
+        if (__builtin_expect(any_less(OP(min_epi16)(s, t), below), 0))
+            note(doubts, i, all_less(s, t, below));
+    }
+}
+
+static void exact(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                  const gf_smooth_exact *by, size_t ahead, gf_smooth_doubts *doubts) {
+    const size_t whole = n - n % BYTES;
+    exact_vectors(dst, first, step, whole, by, ahead, doubts);
+    if (n == whole)
+        return;
+    /* The rest through the stack. */
+    uint8_t in[7][BYTES] = {{0}}, out[BYTES];
+    for (int k = 0; k < 7; k++)
+        memcpy(in[k], first + whole + k * step, n - whole);
+    const size_t count = doubts->count;
+    exact_vectors(out, in[0], BYTES, BYTES, by, 0, doubts);
+    memcpy(dst + whole, out, n - whole);
+    size_t kept = count;
+    for (size_t i = count; i < doubts->count; i++)
+        if (doubts->at[i] < n - whole)
+            doubts->at[kept++] = (uint16_t)(doubts->at[i] + whole);
+    doubts->count = kept;
+}
+
+#else
+
+/* For the compiler to make vectors of. */
+static void exact(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step, size_t n,
+                  const gf_smooth_exact *by, size_t ahead, gf_smooth_doubts *restrict doubts) {
+    (void)ahead;
+    uint16_t w[7], sums[64];
+    for (int k = 0; k < 7; k++)
+        w[k] = by->tap[k];
+    const uint16_t factor = by->factor, tie = by->tie;
+    const int16_t below = by->tie_below;
+    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += 64) {
+        const size_t count = n - i < 64 ? n - i : 64;
+        int16_t least = INT16_MAX;
+        for (size_t j = 0; j < count; j++) {
+            const uint8_t *p = first + i + j;
+            const uint16_t sum =
+                (uint16_t)(p[0] * w[0] + p[step] * w[1] + p[2 * step] * w[2] + p[3 * step] * w[3] +
+                           p[4 * step] * w[4] + p[5 * step] * w[5] + p[6 * step] * w[6]);
+            const uint16_t value = (uint16_t)(((sum * (uint32_t)factor >> 16) + 16) >> 5);
+            const int16_t hash = (int16_t)(uint16_t)(sum * (uint32_t)tie);
+            sums[j] = sum;
+            least = hash < least ? hash : least;
+            dst[i + j] = (uint8_t)(value < 255 ? value : 255);
+        }
+        for (size_t j = 0; least < below && j < count; j++)
+            if ((int16_t)(uint16_t)(sums[j] * (uint32_t)tie) < below)
+                note(doubts, i + j, 1);
+    }
+}
+
+#endif
+
+/* ---- sums of equal taps ---------------------------------------------------------------------- */
+
+/* 16-bit lanes in scratch: loops run in whole vectors, past n into padding. */
+typedef uint16_t words __attribute__((vector_size(4 * VEC_FLOATS)));
+#define WORDS (2 * VEC_FLOATS)
+
+static inline words load_words(const uint16_t *p) {
+    words x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static inline void store_words(uint16_t *p, words x) {
+    memcpy(p, &x, sizeof x);
+}
+
+/* sums[i] += sums[i + by], ascending: what is ahead is still what it was. */
+static void add_ahead(uint16_t *sums, size_t by, size_t n) {
+    for (size_t i = 0; i < n; i += WORDS)
+        store_words(sums + i, load_words(sums + i) + load_words(sums + i + by));
+}
+
+static void add_samples(uint16_t *restrict sums, const uint8_t *restrict samples, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sums[i] = (uint16_t)(sums[i] + samples[i]);
+}
+
+/* Sums of h samples become those of 2h or 2h + 1: the binary digits of `taps`, from the second. */
+static void along(uint16_t *restrict sums, const uint8_t *restrict first, size_t step,
+                  unsigned taps, size_t n) {
+    const size_t all = n + (taps - 1) * step;
+    for (size_t i = 0; i < all; i++)
+        sums[i] = first[i];
+    unsigned digit = 1, have = 1;
+    while (2 * digit <= taps)
+        digit *= 2;
+    while ((digit /= 2)) {
+        add_ahead(sums, have * step, n + (taps - 2 * have) * step);
+        have *= 2;
+        if (taps & digit) {
+            add_samples(sums, first + have * step, n + (taps - have - 1) * step);
+            have++;
+        }
+    }
+}
+
+static void slide(uint16_t *restrict to, const uint16_t *restrict from, const uint8_t *restrict in,
+                  const uint8_t *restrict out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint16_t)(from[i] + in[i] - out[i]);
+}
+
+/* ---- sums to samples ------------------------------------------------------------------------- */
+
+/* Values in units of 2^-16, moved up by a half and the doubt: the upper 16 bits are the rounded
+ * value, and the lower are less than twice the doubt where it is in doubt. */
+static inline vec_i32 fixed(const uint16_t *a, const uint16_t *b, const uint16_t *c, vec near,
+                            vec next, vec up) {
+    const vec sum = vec_load_u16(a) + vec_load_u16(b);
+    return vec_truncate(sum * near + (vec_load_u16(c) * next + up));
+}
+
+static void round_sums(uint8_t *dst, const uint16_t *a, const uint16_t *b, const uint16_t *c,
+                       size_t n, float near, float next, float doubt, gf_smooth_doubts *doubts) {
+    const vec one = vec_set(65536 * near), other = vec_set(65536 * next);
+    /* 2: what a sum of this size loses by rounding and by being cut. */
+    const int32_t width = (int32_t)(doubt * 65536) + 1 + 2;
+    const vec up = vec_set((float)(32768 + width));
+    const vec_i32 limit = (vec_i32){0} + 2 * width;
+    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += VEC_FLOATS) {
+        const vec_i32 x = fixed(a + i, b + i, c + i, one, other, up);
+        const size_t count = n - i;
+        if (count >= VEC_FLOATS) {
+            vec_store_u8_int(dst + i, x >> 16);
+        } else {
+            uint8_t tail[VEC_FLOATS];
+            vec_store_u8_int(tail, x >> 16);
+            memcpy(dst + i, tail, count);
+        }
+        unsigned in_doubt = vec_bits((x & 0xffff) < limit);
+        if (count < VEC_FLOATS)
+            in_doubt &= (1u << count) - 1;
+        if (__builtin_expect(in_doubt != 0, 0))
+            note(doubts, i, in_doubt);
+    }
+}
+
+const gf_smooth_u8_simd GF_SIMD_NAME(gf_smooth_u8_simd) = {
+    .exact = exact,
+    .along = along,
+    .add = add_samples,
+    .slide = slide,
+    .round = round_sums,
+};

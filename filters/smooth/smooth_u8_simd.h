@@ -1,0 +1,59 @@
+/* The integer loops of smooth for u8 samples, compiled once a SIMD level from smooth_u8_simd.c.
+ *
+ * A window is `first`, where its first sample lies, and `step`, the bytes from one sample of it to
+ * the next: the channels along a row, the stride down a column. n windows lie side by side, one
+ * byte apart.
+ *
+ * Where integers cannot tell how the chain of binary32 rounds, an output is in doubt: its index
+ * goes into a list, in no order, some twice, and the caller lets the chain decide. What is written
+ * there meanwhile may be any number. */
+#ifndef GF_SMOOTH_U8_SIMD_H
+#define GF_SMOOTH_U8_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Outputs of one call, at most. */
+#define GF_SMOOTH_U8_MOST 4096
+/* u16 that a loop may write past those it is asked for, in scratch (never in images). */
+#define GF_SMOOTH_U8_PAD 64
+
+/* Outputs in doubt. When there are more than `enough`, a loop ends early, not all of it done. */
+typedef struct gf_smooth_doubts {
+    size_t count, enough;
+    uint16_t at[GF_SMOOTH_U8_MOST / 8 + 2 * 64];
+} gf_smooth_doubts;
+
+/* Seven taps whose value rounds in 16 bits: T = sum of tap[k] * I[k] < 2^14, no two neighbouring
+ * taps above 128 together; round(value) = ((T * factor >> 16) + 16) >> 5, up to 255. T is in doubt
+ * where (int16_t)(T * tie) < tie_below. */
+typedef struct gf_smooth_exact {
+    uint8_t tap[8]; /* the last one is 0 */
+    uint16_t factor, tie;
+    int16_t tie_below;
+} gf_smooth_exact;
+
+typedef struct gf_smooth_u8_simd {
+    /* `ahead` bytes behind first lies what will be read next. */
+    void (*exact)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                  const gf_smooth_exact *exact, size_t ahead, gf_smooth_doubts *doubts);
+    /* sums[i] = sum of `taps` samples of the window at first + i. sums holds n + (taps - 1) * step
+     * and padding. taps * 255 < 2^16. */
+    void (*along)(uint16_t *sums, const uint8_t *first, size_t step, unsigned taps, size_t n);
+    /* sums[i] += in[i]. */
+    void (*add)(uint16_t *sums, const uint8_t *in, size_t n);
+    /* to[i] = from[i] + in[i] - out[i]. to is not from. */
+    void (*slide)(uint16_t *to, const uint16_t *from, const uint8_t *in, const uint8_t *out,
+                  size_t n);
+    /* dst[i] = near * (a[i] + b[i]) + next * c[i], rounded, up to 255; less than 2^15, and in doubt
+     * where it is less than `doubt` from the middle of two integers. The sum of a and b is less
+     * than 2^16. b and c may be a, with next 0. */
+    void (*round)(uint8_t *dst, const uint16_t *a, const uint16_t *b, const uint16_t *c, size_t n,
+                  float near, float next, float doubt, gf_smooth_doubts *doubts);
+} gf_smooth_u8_simd;
+
+extern const gf_smooth_u8_simd gf_smooth_u8_simd_portable;
+extern const gf_smooth_u8_simd gf_smooth_u8_simd_avx2;
+extern const gf_smooth_u8_simd gf_smooth_u8_simd_avx512;
+
+#endif
