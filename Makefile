@@ -186,6 +186,20 @@ $(BUILD)/codec: $(OBJ)/bench/codec.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# The GPU benchmark sees the library from inside, as the kernels do. Which commit it was built at is in a file
+# of its own, so that only what prints it is compiled anew.
+BENCH_CU := $(if $(NVCC),$(sort $(wildcard bench/*.cu)))
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D)
+	@commit=$$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown); \
+	  echo "$$commit" | cmp -s - $@ || echo "$$commit" >$@
+$(OBJ)/bench/cuda_print.cu.o: $(BUILD)/commit
+$(OBJ)/bench/cuda_print.cu.o: DEFINES += -DGF_BENCH_COMMIT=\"$$(cat $(BUILD)/commit)\"
+
+$(BUILD)/bench-cuda: $(BENCH_CU:%.cu=$(OBJ)/%.cu.o) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -214,6 +228,9 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 bench: all $(BUILD)/draw $(BUILD)/codec ## Time gpufilter against the codec alone
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
+
+bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
+	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
 	@tests/golden.sh $(BUILD) write
@@ -254,4 +271,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda bench golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda bench bench-cuda golden samples install uninstall format lint clean

@@ -1,7 +1,7 @@
 // smooth on the GPU: which kernel runs, on what.
 #include "device.cuh"
-#include "smooth_fused.cuh"
 #include "smooth_general.cuh"
+#include "smooth_kernels.cuh"
 
 #include "smooth/smooth.h"
 
@@ -88,62 +88,16 @@ static_assert((2 * (ROW_PIECE_SAMPLES + (2 * GF_SMOOTH_MAX_RADIUS + 2) * GF_MAX_
                   SHARED_BYTES_LIMIT,
               "a piece of a row must fit at the largest radius");
 
-// ---- the fused kernel ---------------------------------------------------------------------------
-
-template <typename Tin, typename Tout, int C>
-static void launch_fused(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                         cudaStream_t stream) {
-    gf_fused_args a = {};
-    a.in = gf_row(in, out->y0);
-    a.out = out->data;
-    a.in_stride = in->stride;
-    a.out_stride = out->stride;
-    a.width = plan->head.in.width;
-    a.rows = out->rows;
-    a.constants = constants_of(plan);
-    const uint64_t per_block = GF_FUSED_THREADS * GF_FUSED_PIXELS;
-    const dim3 grid(static_cast<unsigned>((a.width + per_block - 1) / per_block),
-                    static_cast<unsigned>(a.rows < 65535 ? a.rows : 65535));
-    switch (plan->radius) {
-    case 1:
-        smooth_fused<Tin, Tout, C, 1><<<grid, GF_FUSED_THREADS, 0, stream>>>(a);
-        break;
-    case 2:
-        smooth_fused<Tin, Tout, C, 2><<<grid, GF_FUSED_THREADS, 0, stream>>>(a);
-        break;
-    default:
-        smooth_fused<Tin, Tout, C, 3><<<grid, GF_FUSED_THREADS, 0, stream>>>(a);
-        break;
-    }
-}
-
-static bool fused_can(const gf_smooth_plan *plan) {
-    return plan->radius >= 1 && plan->radius <= 3 && plan->tile == 0;
-}
-
 // ---- choice -------------------------------------------------------------------------------------
 
 template <typename Tin, typename Tout>
 static void rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                  cudaStream_t stream) {
-    if (!fused_can(plan)) {
-        general_rows<Tin, Tout>(plan, in, out, stream);
+    const bool to_float = sizeof(Tout) > sizeof(Tin);
+    if (sizeof(Tout) == 1 && gf_smooth_integer_rows(plan, in, out, stream))
         return;
-    }
-    switch (plan->head.in.channels) {
-    case 1:
-        launch_fused<Tin, Tout, 1>(plan, in, out, stream);
-        break;
-    case 2:
-        launch_fused<Tin, Tout, 2>(plan, in, out, stream);
-        break;
-    case 3:
-        launch_fused<Tin, Tout, 3>(plan, in, out, stream);
-        break;
-    default:
-        launch_fused<Tin, Tout, 4>(plan, in, out, stream);
-        break;
-    }
+    if (!gf_smooth_chain_rows(plan, to_float, in, out, stream))
+        general_rows<Tin, Tout>(plan, in, out, stream);
 }
 
 // The unrounded result of the x pass, for the y pass of axis xy.

@@ -1,0 +1,135 @@
+// Images made on the device, and the comparisons that are too large for the host.
+#include "cuda_bench.cuh"
+
+const char *bench_content_name(BenchContent content) {
+    static const char *const names[] = {"photo", "uniform", "flat 100", "flat 125", "1 %", "100 %"};
+    return names[content];
+}
+
+static __device__ __forceinline__ uint32_t mix(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+// Of 0 to 255, with a fraction where the content has one.
+static __device__ float level(BenchContent content, uint32_t x, uint32_t y, uint32_t c,
+                              uint32_t random) {
+    const uint32_t byte = random & 255;
+    switch (content) {
+    case BENCH_PHOTO: {
+        const float wave = 50.0f * sinf(static_cast<float>(x) * 0.011f + static_cast<float>(c)) +
+                           40.0f * sinf(static_cast<float>(x) * 0.0037f) +
+                           20.0f * sinf(static_cast<float>(y) * 0.15f);
+        const float noise = static_cast<float>((byte & 15) + (byte >> 4)) - 15.0f;
+        return fminf(fmaxf(rintf(128.0f + wave + 0.5f * noise), 0.0f), 255.0f);
+    }
+    case BENCH_FLAT_100:
+        return 100.0f;
+    case BENCH_FLAT_125:
+        return 125.0f;
+    case BENCH_RARE: { // bin 3 of 8 is 96 to 127
+        const uint32_t other = byte % 224;
+        return random >> 8 < (1u << 24) / 100 ? 100.0f
+                                              : static_cast<float>(other < 96 ? other : other + 32);
+    }
+    case BENCH_FULL:
+        return static_cast<float>(96 + (byte & 31));
+    default:
+        return static_cast<float>(byte);
+    }
+}
+
+template <typename T>
+static __global__ void fill(unsigned char *in, size_t stride, uint64_t rows, uint64_t samples,
+                            uint32_t channels, BenchContent content, uint32_t seed) {
+    for (uint64_t y = blockIdx.x; y < rows; y += gridDim.x) {
+        const uint32_t row = static_cast<uint32_t>(y % BENCH_PERIOD);
+        T *to = reinterpret_cast<T *>(in + y * stride);
+        for (uint64_t i = threadIdx.x; i < samples; i += blockDim.x) {
+            const uint32_t at = static_cast<uint32_t>(i), x = at / channels;
+            const uint32_t random = mix(mix(at + seed) ^ (row * 0x9e3779b9u));
+            if (content == BENCH_UNIFORM && sizeof(T) > 1) {
+                to[i] = sizeof(T) == 2 ? static_cast<T>(random & 65535)
+                                       : static_cast<T>(static_cast<float>(random >> 8) * 0x1p-24f);
+                continue;
+            }
+            const float v = level(content, x, row, at % channels, random);
+            // The wider types have something below the steps of u8.
+            const float rest = content == BENCH_PHOTO ? static_cast<float>(random >> 24) : 0.0f;
+            to[i] = sizeof(T) == 1   ? static_cast<T>(v)
+                    : sizeof(T) == 2 ? static_cast<T>(v * 256.0f + rest)
+                                     : static_cast<T>(v / 256.0f + rest * 0x1p-16f);
+        }
+    }
+}
+
+void bench_fill(const BenchCase *made) {
+    for (uint32_t i = 0; i < made->plan->inputs; i++) {
+        // Images that are compared are equal.
+        const uint32_t seed = made->row->group[0] == 'c' ? 0 : i * 77777u;
+        unsigned char *in = made->in + (made->input(i) - made->in);
+        gf_for_type(made->row->type, [&](auto sample) {
+            fill<decltype(sample)><<<132 * 16, 256>>>(
+                in, made->in_stride, made->rows, gf_row_samples(&made->format()),
+                made->format().channels, made->row->content, seed);
+        });
+    }
+}
+
+BenchMemory bench_packed(const BenchCase *made, uint32_t input) {
+    const size_t row = gf_row_bytes(&made->format());
+    BenchMemory memory = bench_memory(row * made->rows);
+    if (memory)
+        cudaMemcpy2D(memory.get(), row, made->input(input), made->in_stride, row, made->rows,
+                     cudaMemcpyDeviceToDevice);
+    return memory;
+}
+
+// ---- repetition ---------------------------------------------------------------------------------
+
+static __global__ void rows_repeat(const unsigned char *out, size_t stride, uint64_t rows,
+                                   size_t bytes, unsigned *different) {
+    for (uint64_t y = blockIdx.x; y < rows; y += gridDim.x)
+        for (size_t i = threadIdx.x; i < bytes; i += blockDim.x)
+            if (out[y * stride + i] != out[y % BENCH_PERIOD * stride + i])
+                *different = 1;
+}
+
+template <typename T>
+static __global__ void payload_repeats(const uint64_t *positions, const T *values, uint64_t count,
+                                       uint64_t total, uint64_t step, unsigned *different) {
+    const uint64_t threads = static_cast<uint64_t>(gridDim.x) * blockDim.x;
+    for (uint64_t i = count + static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         i < total; i += threads)
+        if (positions[i] != positions[i - count] + step || values[i] != values[i - count])
+            *different = 1;
+}
+
+static bool same(const BenchMemory &different) {
+    return bench_download<unsigned>(different.get(), 1)[0] == 0 &&
+           cudaGetLastError() == cudaSuccess;
+}
+
+bool bench_rows_repeat(const BenchCase *made) {
+    BenchMemory different = bench_memory(sizeof(unsigned));
+    rows_repeat<<<132 * 16, 256>>>(made->out, made->out_stride, made->rows,
+                                   gf_out_bytes(made->plan),
+                                   reinterpret_cast<unsigned *>(different.get()));
+    return same(different);
+}
+
+bool bench_payload_repeats(const BenchCase *made, uint64_t count) {
+    BenchMemory different = bench_memory(sizeof(unsigned));
+    const uint64_t total = count * made->repeats();
+    const uint64_t *positions =
+        reinterpret_cast<const uint64_t *>(made->payload.get()) + 2; // after a head of one bin
+    gf_for_type(made->row->type, [&](auto sample) {
+        payload_repeats<<<132 * 16, 256>>>(
+            positions, reinterpret_cast<const decltype(sample) *>(positions + total), count, total,
+            BENCH_PERIOD * made->row->width, reinterpret_cast<unsigned *>(different.get()));
+    });
+    return same(different);
+}

@@ -1,0 +1,145 @@
+// Times every CUDA kernel beside a copy of the same bytes, a pass that only reads, and others' code
+// for the same job; each result is checked against golden first. bench-cuda --help tells how.
+#include "cuda_bench.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace {
+
+struct Options {
+    std::string only, text;
+    const char *json = nullptr;
+    bool quick = false, peers = true;
+    int rounds = 21;
+    uint64_t bytes = UINT64_C(512) << 20;
+};
+
+const char usage[] =
+    "usage: bench-cuda [OPTION...]\n"
+    "  --only GROUP[,GROUP]  smooth, axis-sum, hist, extract, dot, compare, normalize\n"
+    "  --filter-text TEXT    only rows whose 'case content type Cn width' has TEXT in it\n"
+    "  --quick               the rows with a goal only, 11 rounds\n"
+    "  --rounds N            timed rounds (21)\n"
+    "  --bytes N[K|M|G]      bytes of input a row (512M); several times the L2\n"
+    "  --no-peers            ours alone\n"
+    "  --json FILE           all medians\n"
+    "Ratios are to the copy's GB/s in the same rounds; each byte counts once each way. A goal that\n"
+    "is not reached has a '!'. times: ours to the best peer. Exit status 1 if a result is wrong.\n";
+
+bool parse_bytes(const char *text, uint64_t *bytes) {
+    char *end;
+    *bytes = strtoull(text, &end, 10);
+    const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    *bytes <<= shift;
+    return end != text && end[shift ? 1 : 0] == 0 && *bytes > 0;
+}
+
+bool parse(int argc, char **argv, Options *options) {
+    for (int i = 1; i < argc; i++) {
+        const std::string name = argv[i];
+        if (name == "--quick") {
+            options->quick = true;
+            options->rounds = 11;
+            continue;
+        }
+        if (name == "--no-peers") {
+            options->peers = false;
+            continue;
+        }
+        if (++i == argc)
+            return false;
+        if (name == "--only")
+            options->only = std::string(",") + argv[i] + ",";
+        else if (name == "--filter-text")
+            options->text = argv[i];
+        else if (name == "--json")
+            options->json = argv[i];
+        else if (name == "--rounds")
+            options->rounds = atoi(argv[i]);
+        else if (name != "--bytes" || !parse_bytes(argv[i], &options->bytes))
+            return false;
+    }
+    return options->rounds > 0;
+}
+
+bool wanted(const Options &options, const BenchRow &row) {
+    if (!options.only.empty() &&
+        options.only.find("," + std::string(row.group) + ",") == std::string::npos)
+        return false;
+    if (options.quick && row.goal <= 0)
+        return false;
+    const std::string text = std::string(*row.text ? row.text : "default") + " " +
+                             bench_content_name(row.content) + " " + gf_type_name(row.type) + " C" +
+                             std::to_string(row.channels) + " " + std::to_string(row.width);
+    return text.find(options.text) != std::string::npos;
+}
+
+BenchResult measure(const Options &options, const BenchRow &row, std::string *absent) {
+    BenchResult result = {row, 0, "", {}};
+    BenchCase made;
+    if (bench_case_new(&made, &row, options.bytes, &result.wrong) &&
+        bench_case_check(&made, &result.wrong)) {
+        result.rows = made.rows;
+        result.wrong.clear();
+        BenchRunner ours;
+        ours.name = "gpufilter";
+        ours.bytes = made.bytes;
+        ours.run = [&made](cudaStream_t stream) { return bench_case_launch(&made, stream); };
+        result.runners = {bench_copy(&made), bench_read(&made), ours};
+        if (options.peers) {
+            bench_cub_sums(&made, result.runners);
+            bench_cub_hist(&made, result.runners);
+            bench_npp(&made, result.runners, absent);
+            bench_cublas(&made, result.runners, absent);
+        }
+        bench_time(result.runners, 5, options.rounds);
+        if (result.runners[BENCH_OURS].failed || result.runners[BENCH_COPY].failed)
+            result.wrong = "a launch failed";
+        // What the runners hold goes with the row.
+        for (BenchRunner &runner : result.runners)
+            runner.run = nullptr, runner.right = nullptr;
+    }
+    bench_case_free(&made);
+    return result;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    Options options;
+    if (!parse(argc, argv, &options)) {
+        fputs(usage, argc == 2 && strcmp(argv[1], "--help") == 0 ? stdout : stderr);
+        return 2;
+    }
+    int devices = 0;
+    const cudaError_t status = cudaGetDeviceCount(&devices);
+    if (status != cudaSuccess || devices == 0) {
+        fprintf(stderr, "bench-cuda: no device: %s\n", cudaGetErrorString(status));
+        return 2;
+    }
+    const std::string machine = bench_machine();
+    printf("%s\n%llu MiB of input a row, medians of %d rounds, GB/s\n", machine.c_str(),
+           static_cast<unsigned long long>(options.bytes >> 20), options.rounds);
+    bench_print_head();
+    std::vector<BenchResult> results;
+    std::string absent;
+    bool wrong = false;
+    for (const BenchRow &row : bench_rows()) {
+        if (!wanted(options, row))
+            continue;
+        results.push_back(measure(options, row, &absent));
+        bench_print_row(results.back());
+        wrong = wrong || !results.back().wrong.empty();
+        if (cudaDeviceSynchronize() != cudaSuccess)
+            break; // an illegal address: nothing more can run
+    }
+    if (!absent.empty())
+        printf("not here, so not timed: %s\n", absent.c_str());
+    if (options.json && !bench_write_json(options.json, machine, results)) {
+        fprintf(stderr, "bench-cuda: cannot write %s\n", options.json);
+        return 2;
+    }
+    return wrong;
+}

@@ -1,0 +1,113 @@
+// What the GPU benchmark says: the machine, the table, the file.
+#include "cuda_bench.cuh"
+
+#include <stdio.h>
+
+#ifndef GF_BENCH_COMMIT
+#define GF_BENCH_COMMIT "unknown"
+#endif
+
+std::string bench_machine() {
+    int device = 0, runtime = 0, driver = 0, clock = 0, memory_clock = 0, l2 = 0;
+    cudaGetDevice(&device);
+    cudaDeviceProp properties;
+    cudaGetDeviceProperties(&properties, device);
+    cudaRuntimeGetVersion(&runtime);
+    cudaDriverGetVersion(&driver);
+    cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, device);
+    cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, device);
+    cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device);
+    char text[512];
+    snprintf(text, sizeof text,
+             "%s, %d processors, %d MHz, memory %d MHz, L2 %d MiB, driver for CUDA %d.%d, runtime "
+             "%d.%d, commit %s",
+             properties.name, properties.multiProcessorCount, clock / 1000, memory_clock / 1000,
+             l2 >> 20, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
+             GF_BENCH_COMMIT);
+    return text;
+}
+
+static const BenchRunner *best_peer(const BenchResult &result) {
+    const BenchRunner *best = nullptr;
+    for (size_t i = BENCH_PEERS; i < result.runners.size(); i++) {
+        const BenchRunner &peer = result.runners[i];
+        if (!peer.failed && !peer.wrong && (!best || bench_rate(peer) > bench_rate(*best)))
+            best = &peer;
+    }
+    return best;
+}
+
+void bench_print_head() {
+    printf("%-9s %-21s %-8s %-4s %2s %6s %7s %7s %7s %6s %5s  %-19s %6s %6s\n", "kernel", "case",
+           "content", "type", "ch", "width", "copy", "read", "ours", "ratio", "goal", "best peer",
+           "ratio", "times");
+    fflush(stdout);
+}
+
+void bench_print_row(const BenchResult &result) {
+    const BenchRow &row = result.row;
+    printf("%-9s %-21s %-8s %-4s %2u %6llu", row.group, *row.text ? row.text : "default",
+           bench_content_name(row.content), gf_type_name(row.type), row.channels,
+           static_cast<unsigned long long>(row.width));
+    if (!result.wrong.empty()) {
+        printf(" WRONG: %s\n", result.wrong.c_str());
+        fflush(stdout);
+        return;
+    }
+    const BenchRunner &copy = result.runners[BENCH_COPY], &ours = result.runners[BENCH_OURS];
+    const double ratio = bench_ratio(ours, copy);
+    char goal[16] = "-";
+    if (row.goal > 0)
+        snprintf(goal, sizeof goal, "%.2f%s", row.goal, ratio >= row.goal ? "" : "!");
+    printf(" %7.0f %7.0f %7.0f %6.3f %5s", bench_rate(copy), bench_rate(result.runners[BENCH_READ]),
+           bench_rate(ours), ratio, goal);
+    if (const BenchRunner *peer = best_peer(result))
+        printf("  %-19s %6.3f %6.2f\n", peer->name.c_str(), bench_ratio(*peer, copy),
+               bench_ratio(ours, *peer));
+    else
+        printf("  -\n");
+    for (size_t i = BENCH_PEERS; i < result.runners.size(); i++)
+        if (result.runners[i].failed || result.runners[i].wrong)
+            printf("          (%s: %s)\n", result.runners[i].name.c_str(),
+                   result.runners[i].failed ? "failed" : "another result");
+    fflush(stdout);
+}
+
+static void write_runner(FILE *file, const BenchRunner &runner, const BenchRunner &copy,
+                         bool first) {
+    fprintf(file, "%s\n      {\"name\": \"%s\", \"state\": \"%s\"", first ? "" : ",",
+            runner.name.c_str(),
+            runner.failed  ? "failed"
+            : runner.wrong ? "wrong"
+                           : "right");
+    if (!runner.failed)
+        fprintf(file, ", \"ms\": %.6f, \"gb_per_s\": %.2f, \"bytes\": %.0f, \"ratio\": %.4f",
+                bench_median(runner.ms), bench_rate(runner), runner.bytes,
+                bench_ratio(runner, copy));
+    fputc('}', file);
+}
+
+bool bench_write_json(const char *path, const std::string &machine,
+                      const std::vector<BenchResult> &results) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return false;
+    fprintf(file, "{\n  \"machine\": \"%s\",\n  \"rows\": [", machine.c_str());
+    for (size_t i = 0; i < results.size(); i++) {
+        const BenchResult &result = results[i];
+        fprintf(file,
+                "%s\n    {\"kernel\": \"%s\", \"case\": \"%s\", \"content\": \"%s\", \"type\": "
+                "\"%s\", \"channels\": %u, \"width\": %llu, \"height\": %llu, \"goal\": %.2f, "
+                "\"wrong\": \"%s\", \"runners\": [",
+                i ? "," : "", result.row.group, result.row.text,
+                bench_content_name(result.row.content), gf_type_name(result.row.type),
+                result.row.channels, static_cast<unsigned long long>(result.row.width),
+                static_cast<unsigned long long>(result.rows), result.row.goal,
+                result.wrong.c_str());
+        for (size_t k = 0; k < result.runners.size(); k++)
+            write_runner(file, result.runners[k], result.runners[BENCH_COPY], k == 0);
+        fprintf(file, "]}");
+    }
+    fprintf(file, "\n  ]\n}\n");
+    return fclose(file) == 0;
+}

@@ -1,0 +1,86 @@
+// Which kernels are timed, on what.
+#include "cuda_bench.cuh"
+
+#include <string.h>
+
+#define WIDTH 6000
+
+static void add(std::vector<BenchRow> &rows, const char *group, const char *text, gf_type type,
+                uint32_t channels, uint64_t width, BenchContent content, double goal) {
+    const char *filter = strcmp(group, "extract") == 0 ? "hist" : group;
+    rows.push_back({group, filter, text, type, channels, width, content, goal});
+}
+
+static void add_smooth(std::vector<BenchRow> &rows) {
+    static const double goals[3][4] = {
+        {0.95, 0, 0.90, 0.90}, {0.92, 0, 0.92, 0}, {0.97, 0.97, 0.97, 0.97}};
+    static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
+    for (int t = 0; t < 3; t++)
+        for (uint32_t c = 1; c <= 4; c++)
+            add(rows, "smooth", "", types[t], c, WIDTH, BENCH_PHOTO, goals[t][c - 1]);
+    add(rows, "smooth", "", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0.95);
+    add(rows, "smooth", "", GF_U8, 1, WIDTH, BENCH_FLAT_100, 0.95);
+    add(rows, "smooth", "", GF_U8, 1, WIDTH, BENCH_FLAT_125, 0.95);
+    add(rows, "smooth", "", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0.92);
+    add(rows, "smooth", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0.97);
+    static const char *const others[] = {"gain=0.9 weight=0.45", "radius=1", "radius=3", "radius=8",
+                                         "keep-brightness"};
+    for (const char *text : others)
+        for (uint32_t c = 1; c <= 3; c += 2)
+            add(rows, "smooth", text, GF_U8, c, WIDTH, BENCH_PHOTO, 0.55);
+    static const uint64_t widths[] = {6001, 5999, 512, 100, 64, 17};
+    for (uint64_t width : widths)
+        for (uint32_t c = 1; c <= 3; c += 2)
+            add(rows, "smooth", "", GF_U8, c, width, BENCH_PHOTO, 0);
+}
+
+static void add_sums(std::vector<BenchRow> &rows) {
+    static const uint64_t widths[] = {512, WIDTH, 32768};
+    for (uint64_t width : widths)
+        add(rows, "axis-sum", "", GF_U8, 1, width, BENCH_UNIFORM, 0.95);
+    add(rows, "axis-sum", "", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "", GF_U8, 4, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "", GF_U8, 1, 5999, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "", GF_U8, 1, 100, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "axis=y", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "axis=y", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "axis-sum", "axis=y", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0);
+}
+
+static void add_hist(std::vector<BenchRow> &rows) {
+    static const BenchContent contents[] = {BENCH_UNIFORM, BENCH_FLAT_100, BENCH_PHOTO};
+    for (const char *text : {"bins=8", "bins=256"})
+        for (BenchContent content : contents)
+            add(rows, "hist", text, GF_U8, 1, WIDTH, content, 0.85);
+    add(rows, "hist", "bins=256 channel=all", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "hist", "bins=8 channel=all", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "hist", "bins=256 channel=luma", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "hist", "bins=256", GF_U16, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "hist", "bins=65536", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "hist", "bins=256", GF_F32, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0.45);
+    add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_RARE, 0);
+    add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_FULL, 0);
+    add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "extract", "bins=8 extract=3", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
+}
+
+std::vector<BenchRow> bench_rows() {
+    std::vector<BenchRow> rows;
+    add_smooth(rows);
+    add_sums(rows);
+    add_hist(rows);
+    add(rows, "dot", "", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0.95);
+    add(rows, "dot", "", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "dot", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0.95);
+    add(rows, "dot", "", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "compare", "", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "compare", "", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "compare", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0);
+    for (gf_type type : {GF_U8, GF_U16, GF_F32})
+        add(rows, "normalize", "", type, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "normalize", "", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
+    return rows;
+}

@@ -1,0 +1,235 @@
+// NPP and cuBLAS, loaded when the program runs: neither is needed to build it, nor to run it.
+#include "cuda_bench.cuh"
+#include "peer_cub.cuh"
+
+#include <cmath>
+
+#include <dlfcn.h>
+#include <limits.h>
+
+namespace {
+
+// A library under one of the names that it has in CUDA 13, 12 and 11; NULL if there is none.
+void *load(const char *name, std::string *absent) {
+    for (const char *folder : {"", "/usr/local/cuda/lib64/"})
+        for (const char *version : {".13", ".12", ".11", ""}) {
+            const std::string file = std::string(folder) + name + ".so" + version;
+            if (void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
+                return library;
+        }
+    if (absent->find(name) == std::string::npos)
+        *absent += (absent->empty() ? "" : ", ") + std::string(name);
+    return nullptr;
+}
+
+template <typename F> F find(void *library, const std::string &name) {
+    return library ? reinterpret_cast<F>(dlsym(library, name.c_str())) : nullptr;
+}
+
+// ---- NPP ----------------------------------------------------------------------------------------
+
+// As NPP's manual describes them; every status but 0 is a failure or a warning.
+struct Size {
+    int width, height;
+};
+
+struct Context {
+    cudaStream_t stream;
+    int device, processors, threads_a_processor, threads_a_block;
+    size_t shared_a_block;
+    int major, minor;
+    unsigned stream_flags;
+    int reserved[5]; // more than any version has
+};
+
+typedef int (*FilterRow)(const void *, int, void *, int, Size, const int *, int, int, int, Context);
+typedef int (*FilterRowReal)(const void *, int, void *, int, Size, const float *, int, int,
+                             Context);
+typedef int (*HistogramEven)(const void *, int, Size, int *, int, int, int, unsigned char *,
+                             Context);
+typedef int (*HistogramBytes)(Size, int, size_t *, Context);
+typedef int (*DotProduct)(const void *, int, const void *, int, Size, double *, unsigned char *,
+                          Context);
+typedef int (*DotBytes)(Size, size_t *, Context);
+
+Context context(cudaStream_t stream) {
+    Context c = {};
+    c.stream = stream;
+    cudaGetDevice(&c.device);
+    int shared = 0;
+    cudaDeviceGetAttribute(&c.processors, cudaDevAttrMultiProcessorCount, c.device);
+    cudaDeviceGetAttribute(&c.threads_a_processor, cudaDevAttrMaxThreadsPerMultiProcessor,
+                           c.device);
+    cudaDeviceGetAttribute(&c.threads_a_block, cudaDevAttrMaxThreadsPerBlock, c.device);
+    cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlock, c.device);
+    c.shared_a_block = static_cast<size_t>(shared);
+    cudaDeviceGetAttribute(&c.major, cudaDevAttrComputeCapabilityMajor, c.device);
+    cudaDeviceGetAttribute(&c.minor, cudaDevAttrComputeCapabilityMinor, c.device);
+    if (stream)
+        cudaStreamGetFlags(stream, &c.stream_flags);
+    return c;
+}
+
+const char *type_name(gf_type type) {
+    return type == GF_U8 ? "8u" : type == GF_U16 ? "16u" : "32f";
+}
+
+// A convolution with as many taps as the chain reaches; it does not compute the same.
+void filter_row(const BenchCase *made, Size size, std::vector<BenchRunner> &peers,
+                std::string *absent) {
+    const std::string name = std::string("nppiFilterRow_") + type_name(made->row->type) + "_C" +
+                             std::to_string(made->row->channels) + "R_Ctx";
+    void *const call = find<void *>(load("libnppif", absent), name);
+    if (!call)
+        return;
+    const std::string text = made->row->text;
+    const size_t at = text.find("radius=");
+    const int radius = (at == std::string::npos ? 2 : std::stoi(text.substr(at + 7))) + 1;
+    const int taps = 2 * radius + 1;
+    const BenchMemory kernel = bench_memory(static_cast<size_t>(taps) * sizeof(float));
+    const BenchMemory out = bench_memory(made->in_stride * made->rows);
+    if (!kernel || !out)
+        return;
+    const bool real = made->row->type == GF_F32;
+    const std::vector<int> ones(static_cast<size_t>(taps), 1);
+    const std::vector<float> parts(static_cast<size_t>(taps), 1.0f / static_cast<float>(taps));
+    cudaMemcpy(kernel.get(), real ? static_cast<const void *>(parts.data()) : ones.data(),
+               ones.size() * sizeof(int), cudaMemcpyHostToDevice);
+    const int step = static_cast<int>(made->in_stride);
+    const unsigned char *in = made->in;
+    BenchRunner runner;
+    runner.name = "NPP FilterRow";
+    runner.bytes = made->bytes;
+    runner.run = [=](cudaStream_t stream) {
+        const Context c = context(stream);
+        if (real)
+            return reinterpret_cast<FilterRowReal>(call)(
+                       in, step, out.get(), step, size,
+                       reinterpret_cast<const float *>(kernel.get()), taps, radius, c) == 0;
+        return reinterpret_cast<FilterRow>(call)(in, step, out.get(), step, size,
+                                                 reinterpret_cast<const int *>(kernel.get()), taps,
+                                                 radius, taps, c) == 0;
+    };
+    peers.push_back(runner);
+}
+
+void histogram(const BenchCase *made, Size size, std::vector<BenchRunner> &peers,
+               std::string *absent) {
+    const std::string ending = std::string("_") + type_name(made->row->type) + "_C1R_Ctx";
+    void *const library = load("libnppist", absent);
+    const HistogramEven call = find<HistogramEven>(library, "nppiHistogramEven" + ending);
+    const HistogramBytes ask =
+        find<HistogramBytes>(library, "nppiHistogramEvenGetBufferSize" + ending);
+    const std::string text = made->row->text;
+    const int bins = std::stoi(text.substr(text.find("bins=") + 5));
+    size_t bytes = 0;
+    if (!call || !ask || ask(size, bins + 1, &bytes, context(nullptr)) != 0)
+        return;
+    const BenchMemory temp = bench_memory(bytes);
+    const BenchMemory counts = bench_memory(static_cast<size_t>(bins) * sizeof(int));
+    const int step = static_cast<int>(made->in_stride);
+    const int top = made->row->type == GF_U8 ? 256 : 65536;
+    const unsigned char *in = made->in;
+    BenchRunner runner;
+    runner.name = "NPP HistogramEven";
+    runner.bytes = made->bytes;
+    runner.run = [=](cudaStream_t stream) {
+        return call(in, step, size, reinterpret_cast<int *>(counts.get()), bins + 1, 0, top,
+                    temp.get(), context(stream)) == 0;
+    };
+    runner.right = [=] {
+        const std::vector<int> got = bench_download<int>(counts.get(), static_cast<size_t>(bins));
+        for (int i = 0; i < bins; i++)
+            if (static_cast<uint64_t>(got[static_cast<size_t>(i)]) !=
+                bench_want_count(made, 0, static_cast<uint32_t>(i)))
+                return false;
+        return true;
+    };
+    peers.push_back(runner);
+}
+
+void dot_product(const BenchCase *made, Size size, std::vector<BenchRunner> &peers,
+                 std::string *absent) {
+    const std::string ending = std::string("_") + type_name(made->row->type) + "64f_C1R_Ctx";
+    void *const library = load("libnppist", absent);
+    const DotProduct call = find<DotProduct>(library, "nppiDotProd" + ending);
+    const DotBytes ask = find<DotBytes>(library, "nppiDotProdGetBufferHostSize" + ending);
+    size_t bytes = 0;
+    if (!call || !ask || ask(size, &bytes, context(nullptr)) != 0)
+        return;
+    const BenchMemory temp = bench_memory(bytes), sum = bench_memory(sizeof(double));
+    const int step = static_cast<int>(made->in_stride);
+    const unsigned char *a = made->input(0), *b = made->input(1);
+    BenchRunner runner;
+    runner.name = "NPP DotProd";
+    runner.bytes = made->bytes;
+    runner.run = [=](cudaStream_t stream) {
+        return call(a, step, b, step, size, reinterpret_cast<double *>(sum.get()), temp.get(),
+                    context(stream)) == 0;
+    };
+    runner.right = [=] {
+        const double got = bench_download<double>(sum.get(), 1)[0], want = bench_want_dot(made);
+        return std::fabs(got - want) <= (made->row->type == GF_F32 ? 1e-6 * want : 0);
+    };
+    peers.push_back(runner);
+}
+
+} // namespace
+
+void bench_npp(const BenchCase *made, std::vector<BenchRunner> &peers, std::string *absent) {
+    const std::string group = made->row->group;
+    if (made->rows > INT_MAX || made->row->width > INT_MAX)
+        return;
+    const Size size = {static_cast<int>(made->row->width), static_cast<int>(made->rows)};
+    if (group == "smooth")
+        filter_row(made, size, peers, absent);
+    if (group == "hist" && made->row->channels == 1 && made->row->type != GF_F32)
+        histogram(made, size, peers, absent);
+    if (group == "dot" && made->row->channels == 1)
+        dot_product(made, size, peers, absent);
+}
+
+// ---- cuBLAS -------------------------------------------------------------------------------------
+
+void bench_cublas(const BenchCase *made, std::vector<BenchRunner> &peers, std::string *absent) {
+    typedef int (*Create)(void **);
+    typedef int (*Destroy)(void *);
+    typedef int (*SetStream)(void *, cudaStream_t);
+    typedef int (*SetMode)(void *, int);
+    typedef int (*Sdot)(void *, int, const float *, int, const float *, int, float *);
+    if (std::string(made->row->group) != "dot" || made->row->type != GF_F32)
+        return;
+    void *const library = load("libcublas", absent);
+    const Create create = find<Create>(library, "cublasCreate_v2");
+    const Destroy destroy = find<Destroy>(library, "cublasDestroy_v2");
+    const SetStream set_stream = find<SetStream>(library, "cublasSetStream_v2");
+    const SetMode set_mode = find<SetMode>(library, "cublasSetPointerMode_v2");
+    const Sdot sdot = find<Sdot>(library, "cublasSdot_v2");
+    const uint64_t n = gf_row_samples(&made->format()) * made->rows;
+    void *made_handle = nullptr;
+    if (!create || !destroy || !set_stream || !set_mode || !sdot || n > INT_MAX ||
+        create(&made_handle) != 0)
+        return;
+    const std::shared_ptr<void> handle(made_handle, destroy);
+    if (set_mode(handle.get(), 1) != 0) // the result stays on the device
+        return;
+    const BenchMemory a = bench_packed(made, 0), b = bench_packed(made, 1);
+    const BenchMemory sum = bench_memory(sizeof(float));
+    if (!a || !b || !sum)
+        return;
+    BenchRunner runner;
+    runner.name = "cuBLAS Sdot";
+    runner.bytes = made->bytes;
+    runner.run = [=](cudaStream_t stream) {
+        return set_stream(handle.get(), stream) == 0 &&
+               sdot(handle.get(), static_cast<int>(n), reinterpret_cast<const float *>(a.get()), 1,
+                    reinterpret_cast<const float *>(b.get()), 1,
+                    reinterpret_cast<float *>(sum.get())) == 0;
+    };
+    runner.right = [=] {
+        const double got = static_cast<double>(bench_download<float>(sum.get(), 1)[0]);
+        const double want = bench_want_dot(made);
+        return std::fabs(got - want) <= 1e-3 * want;
+    };
+    peers.push_back(runner);
+}

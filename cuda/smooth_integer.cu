@@ -1,0 +1,41 @@
+// Which kernel smooths u8 rows by integers.
+#include "smooth_integer.cuh"
+
+#include "smooth_kernels.cuh"
+
+template <int C, int WORDS, bool REACH3, bool BY_SUMS>
+static bool launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                   cudaStream_t stream) {
+    return gf_walk_launch<gf_integer_work<C, WORDS, REACH3, BY_SUMS>>(
+        gf_walk_of(plan, in, out), out->rows, gf_integer_args_of(&plan->integer, WORDS), stream);
+}
+
+template <int C>
+static bool by_channels(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                        cudaStream_t stream) {
+    const uint32_t reach = plan->integer.reach;
+    if (plan->integer.form == GF_SMOOTH_SUMS)
+        return reach <= 4   ? launch<C, 1, false, true>(plan, in, out, stream)
+               : reach <= 8 ? launch<C, 2, false, true>(plan, in, out, stream)
+                            : launch<C, 3, false, true>(plan, in, out, stream);
+    return reach <= 3   ? launch<C, 1, true, false>(plan, in, out, stream)
+           : reach <= 4 ? launch<C, 1, false, false>(plan, in, out, stream)
+           : reach <= 8 ? launch<C, 2, false, false>(plan, in, out, stream)
+                        : launch<C, 3, false, false>(plan, in, out, stream);
+}
+
+bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                            cudaStream_t stream) {
+    if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY || plan->tile != 0)
+        return false;
+    switch (plan->head.in.channels) {
+    case 1:
+        return by_channels<1>(plan, in, out, stream);
+    case 2:
+        return by_channels<2>(plan, in, out, stream);
+    case 3:
+        return by_channels<3>(plan, in, out, stream);
+    default:
+        return by_channels<4>(plan, in, out, stream);
+    }
+}

@@ -1,0 +1,184 @@
+/* What the integer form of smooth's plan claims, against the chain; and the quotient that kernels
+ * take for a division. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "smooth/smooth.h"
+#include "testing.h"
+
+static bool plan_of(const char *text, gf_type type, gf_smooth_plan *plan) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, text);
+    *plan = (gf_smooth_plan){
+        .head = {.in = {.width = 100, .height = 1, .channels = 1, .type = type}, .inputs = 1}};
+    plan->head.out = plan->head.in;
+    const gf_status status = filter->plan(settings, &plan->head, NULL);
+    gf_settings_free(settings);
+    return status == GF_OK;
+}
+
+static void the_default_is_seven_taps(void **state) {
+    (void)state;
+    static const uint8_t taps[] = {3, 6, 11, 11, 11, 8, 5};
+    gf_smooth_plan plan;
+    assert_true(plan_of("", GF_U8, &plan));
+    assert_int_equal(plan.integer.form, GF_SMOOTH_TAPS);
+    assert_int_equal(plan.integer.reach, 3);
+    assert_memory_equal(plan.integer.tap, taps, sizeof taps);
+    /* 1.1f and 0.6f are not quite 11/10 and 3/5. */
+    assert_true(fabs((double)plan.integer.scale * 1250 / 33 - 1) < 1.0 / (1 << 22));
+    /* 33 T / 1250 is a multiple of 1 / 1250: in the middle between two integers, or at least 1 /
+     * 1250 away from there, which is further than the doubt. */
+    assert_true(plan.integer.doubt > 0 && plan.integer.doubt < 1.0f / 1250);
+}
+
+static void who_has_a_form(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        gf_type type;
+        gf_smooth_integer_form form;
+        uint32_t reach;
+    } wanted[] = {
+        {"", GF_U16, GF_SMOOTH_CHAIN_ONLY, 0},
+        {"", GF_F32, GF_SMOOTH_CHAIN_ONLY, 0},
+        {"gain=0", GF_U8, GF_SMOOTH_CHAIN_ONLY, 0},
+        {"radius=9", GF_U8, GF_SMOOTH_CHAIN_ONLY, 0},
+        {"radius=8", GF_U8, GF_SMOOTH_TAPS, 9},
+        {"weight=0.25 radius=3", GF_U8, GF_SMOOTH_TAPS, 4},
+        {"weight=0.3333", GF_U8, GF_SMOOTH_SUMS, 3},
+        {"weight=100", GF_U8, GF_SMOOTH_TAPS, 3},
+        {"weight=0", GF_U8, GF_SMOOTH_TAPS, 3},
+        {"stages=enhance", GF_U8, GF_SMOOTH_TAPS, 0},
+        {"stages=enhance,blur radius=5", GF_U8, GF_SMOOTH_TAPS, 5},
+        {"keep-brightness", GF_U8, GF_SMOOTH_TAPS, 3},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        gf_smooth_plan plan;
+        assert_true(plan_of(wanted[i].text, wanted[i].type, &plan));
+        if (plan.integer.form != wanted[i].form || plan.integer.reach != wanted[i].reach)
+            fail_msg("'%s': form %d, reach %u", wanted[i].text, (int)plan.integer.form,
+                     plan.integer.reach);
+    }
+}
+
+/* The form's value of position i, in binary64: as good as exact. */
+static double value_at(const gf_smooth_integer *by, const uint8_t *signal, uint64_t i) {
+    uint64_t taps = 0, sums[3] = {0};
+    for (uint32_t k = 0; k <= 2 * by->reach; k++)
+        taps += (uint64_t)by->tap[k] * signal[i - by->reach + k];
+    if (by->form == GF_SMOOTH_TAPS)
+        return (double)by->scale * (double)taps;
+    for (uint64_t j = 0; j < 3; j++)
+        for (uint32_t k = 0; k <= 2 * by->radius; k++)
+            sums[j] += signal[i + j - 1 - by->radius + k];
+    return (double)by->near * (double)(sums[0] + sums[1]) + (double)by->next * (double)sums[2];
+}
+
+static double largest_error; /* of all that were tried, as a share of what the plan allows */
+
+static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *samples, uint64_t n,
+                               const char *text) {
+    float signal[100], work[100];
+    for (uint64_t i = 0; i < n; i++)
+        signal[i] = samples[i];
+    gf_smooth_golden_chain(plan, signal, work, n);
+    const gf_smooth_integer *by = &plan->integer;
+    for (uint64_t i = by->reach; i + by->reach < n; i++) {
+        const double value = value_at(by, samples, i), chain = (double)signal[i];
+        if (value > 256 && chain >= 255.5)
+            continue; /* both are stored as 255 */
+        const double error = fabs(value - chain);
+        if (error / ((double)by->doubt / 2) > largest_error)
+            largest_error = error / ((double)by->doubt / 2);
+        if (error > (double)by->doubt / 2)
+            fail_msg("'%s': the form gives %.9g, the chain %.9g; doubt %g", text, value, chain,
+                     (double)by->doubt);
+        /* So where there is no doubt both round alike; in words of the store: */
+        const double rest = fabs(value - rint(value));
+        if (0.5 - rest >= (double)by->doubt && rint(value) != rint(chain))
+            fail_msg("'%s': %.9g and %.9g are stored differently", text, value, chain);
+    }
+}
+
+static void the_chain_is_within_the_doubt(void **state) {
+    (void)state;
+    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 100;
+    static const char *const stages[] = {"", " stages=enhance,blur", " stages=blur,smooth",
+                                         " stages=smooth", " keep-brightness"};
+    test_random random = {test_environment("GF_TEST_SEED", 20261120)};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    uint64_t forms[3] = {0};
+    for (uint64_t round = 0; round < rounds; round++) {
+        char text[128];
+        const char *which = stages[test_below(&random, sizeof stages / sizeof stages[0])];
+        const bool enhances = which[0] == 0 || which[1] == 'k' || which[8] == 'e';
+        const bool smooths = which[0] == 0 || which[1] == 'k' || which[8] != 'e';
+        const bool blurs = which[0] == 0 || which[1] == 'k' || which[8] != 's';
+        int at = 0;
+        if (enhances)
+            at += snprintf(text + at, sizeof text - (size_t)at, "gain=%g ",
+                           0.05 + (double)test_below(&random, 2000) / 701);
+        if (smooths)
+            at += snprintf(text + at, sizeof text - (size_t)at, "weight=%g ",
+                           (double)(1 + test_below(&random, 64)) /
+                               (double)(1 + test_below(&random, 64)));
+        if (blurs)
+            at += snprintf(text + at, sizeof text - (size_t)at, "radius=%" PRIu64,
+                           test_below(&random, 9));
+        snprintf(text + at, sizeof text - (size_t)at, "%s", which);
+        gf_smooth_plan plan;
+        assert_true(plan_of(text, GF_U8, &plan));
+        forms[plan.integer.form]++;
+        uint8_t samples[100];
+        const uint64_t content = test_below(&random, 4), base = test_below(&random, 256);
+        for (int i = 0; i < 100; i++) {
+            const uint64_t x = test_next(&random);
+            samples[i] = (uint8_t)(content == 0   ? x
+                                   : content == 1 ? (x & 1 ? 255 : 0)
+                                   : content == 2 ? base
+                                                  : base + (x & 3));
+        }
+        compare_with_chain(&plan, samples, 100, text);
+    }
+    assert_int_equal(forms[GF_SMOOTH_CHAIN_ONLY], 0);
+    assert_true(forms[GF_SMOOTH_TAPS] > 0 && forms[GF_SMOOTH_SUMS] > 0);
+    print_message("%" PRIu64 " plans by taps, %" PRIu64
+                  " by sums; largest error %.2f of what is "
+                  "allowed\n",
+                  forms[GF_SMOOTH_TAPS], forms[GF_SMOOTH_SUMS], largest_error);
+}
+
+/* q = fl(x * fl(1/n)), q + fl(1/n) * (x - n q), each rounded once, is fl(x / n). Both sides scale
+ * with powers of two, so one binade shows it for all, where nothing underflows. */
+static void a_corrected_quotient_is_the_division(void **state) {
+    (void)state;
+    for (int n = 3; n <= 7; n += 2) {
+        const float divisor = (float)n, inverse = 1.0f / divisor;
+        for (uint32_t mantissa = 0; mantissa < 1u << 23; mantissa++) {
+            const float x = (float)(mantissa + (1u << 23));
+            const float quotient = x * inverse;
+            const float got = fmaf(fmaf(-divisor, quotient, x), inverse, quotient);
+            if (got != x / divisor)
+                fail_msg("%g / %d: %.9g", (double)x, n, (double)got);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_is_seven_taps),
+        cmocka_unit_test(who_has_a_form),
+        cmocka_unit_test(the_chain_is_within_the_doubt),
+        cmocka_unit_test(a_corrected_quotient_is_the_division),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
