@@ -8,7 +8,7 @@ static const gf_smooth_simd *const simd_levels[GF_ISA_COUNT] = {
 #endif
 };
 
-#define ROW_STRIP_SAMPLES 2048    /* outputs of one strip of a row: its two buffers fit in L1 */
+#define ROW_STRIP_SAMPLES 1536    /* outputs of one strip of a row: its two buffers fit in L1 */
 #define COLUMN_STRIP_FLOATS 32768 /* inputs of one strip of columns: 128 KiB, within L2 */
 #define COLUMN_STRIP_MIN 64       /* samples; below, cache lines are wasted */
 #define COLUMN_STRIP_MAX 1024
@@ -46,7 +46,7 @@ static gf_span span_of(const gf_smooth_plan *plan, uint64_t length, uint64_t s, 
 
 /* blurred: positions [blur_s, blur_e) from enhanced positions [load_s, load_e). */
 static void blur_span(const gf_smooth_chain *chain, const gf_span *span,
-                      const struct gf_smooth_buffers *buffers, size_t lanes) {
+                      const struct gf_smooth_buffers *buffers, size_t lanes, gf_smooth_soon soon) {
     const uint64_t r = chain->plan->radius;
     /* Positions whose whole window lies in the tile go in one call. */
     uint64_t inner_s = span->blur_s, inner_e = span->blur_e;
@@ -64,10 +64,12 @@ static void blur_span(const gf_smooth_chain *chain, const gf_span *span,
         uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
         chain->simd->blur(buffers->blurred + (p - span->blur_s) * lanes,
                           buffers->loaded + (lo - span->load_s) * lanes, lanes,
-                          (unsigned)(hi - lo + 1), (size_t)count * lanes);
+                          (unsigned)(hi - lo + 1), (size_t)count * lanes, soon);
         p += count;
     }
 }
+
+static const gf_smooth_soon nothing = {0};
 
 /* Where the outputs of a strip go: position s and those after it. */
 typedef struct gf_target {
@@ -100,14 +102,17 @@ static void finish_span(const gf_smooth_chain *chain, const gf_span *span, const
 
 /* The chain on a strip of enhanced positions. */
 static void chain_span(const gf_smooth_chain *chain, const gf_span *span,
-                       const struct gf_smooth_buffers *buffers, size_t lanes, gf_target to) {
+                       const struct gf_smooth_buffers *buffers, size_t lanes, gf_target to,
+                       gf_smooth_soon soon) {
     if (chain->plan->radius > 0)
-        blur_span(chain, span, buffers, lanes);
+        blur_span(chain, span, buffers, lanes, soon);
     finish_span(chain, span, chain->plan->radius > 0 ? buffers->blurred : buffers->loaded, lanes,
                 to);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
+
+_Static_assert(ROW_STRIP_SAMPLES >= GF_SMOOTH_ENDS, "ends must fit into a strip of a row");
 
 static size_t row_floats(const gf_smooth_plan *plan) {
     return ROW_STRIP_SAMPLES + (size_t)(2 * reach(plan) + 1) * GF_MAX_CHANNELS + GF_SMOOTH_PAD;
@@ -165,8 +170,6 @@ gf_smooth_chain gf_smooth_chain_on(const gf_smooth_plan *plan, gf_isa isa, float
 
 /* ---- along rows ------------------------------------------------------------------------------ */
 
-#define AHEAD 2048 /* bytes: far enough for memory to answer in time, near enough to stay in L1 */
-
 void gf_smooth_chain_row(const gf_smooth_chain *chain, const unsigned char *row, uint64_t s,
                          uint64_t e, unsigned char *dst, gf_type type) {
     const gf_format *format = &chain->plan->head.in;
@@ -178,9 +181,39 @@ void gf_smooth_chain_row(const gf_smooth_chain *chain, const unsigned char *row,
         span = span_of(chain->plan, format->width, p, min(e, p + ROW_STRIP_SAMPLES / lanes));
         chain->simd->load[format->type](chain->row.loaded, row + span.load_s * pixel_bytes,
                                         (size_t)(span.load_e - span.load_s) * lanes,
-                                        chain->plan->gain, AHEAD);
+                                        chain->plan->gain);
+        /* The next strip is read, this one is written. */
+        const gf_smooth_soon soon = {row + span.e * pixel_bytes, to.dst + (p - s) * to.step,
+                                     gf_type_bytes(type)};
         chain_span(chain, &span, &chain->row, lanes,
-                   (gf_target){to.dst + (p - s) * to.step, to.step, type});
+                   (gf_target){to.dst + (p - s) * to.step, to.step, type},
+                   type == format->type ? soon : nothing);
+    }
+}
+
+/* The rows lie side by side, like the lanes of columns. */
+void gf_smooth_chain_ends(const gf_smooth_chain *chain, const gf_rows *in, const gf_rows *out,
+                          uint64_t y, uint64_t rows, uint64_t s, uint64_t e) {
+    const gf_format *format = &chain->plan->head.in;
+    const size_t channels = format->channels, lanes = (size_t)rows * channels;
+    const gf_span span = span_of(chain->plan, format->width, s, e);
+    uint8_t samples[GF_SMOOTH_ENDS] = {0};
+    for (uint64_t i = 0; i < rows; i++) {
+        const unsigned char *from = gf_row(in, y + i) + span.load_s * channels;
+        uint8_t *to = samples + i * channels;
+        for (uint64_t p = span.load_s; p < span.load_e; p++, to += lanes, from += channels)
+            for (size_t c = 0; c < channels; c++)
+                to[c] = from[c];
+    }
+    chain->simd->load[GF_U8](chain->row.loaded, samples,
+                             (size_t)(span.load_e - span.load_s) * lanes, chain->plan->gain);
+    chain_span(chain, &span, &chain->row, lanes, (gf_target){samples, lanes, GF_U8}, nothing);
+    for (uint64_t i = 0; i < rows; i++) {
+        unsigned char *to = gf_row(out, y + i) + s * channels;
+        const uint8_t *from = samples + i * channels;
+        for (uint64_t p = s; p < e; p++, from += lanes, to += channels)
+            for (size_t c = 0; c < channels; c++)
+                to[c] = from[c];
     }
 }
 
@@ -194,13 +227,12 @@ static void load_strip_row(const gf_smooth_chain *chain, const gf_rows *in, uint
     const size_t samples = (size_t)pixels * format->channels;
     const unsigned char *row = gf_row(in, y);
     if (plan->axis == GF_SMOOTH_Y) {
-        chain->simd->load[format->type](loaded,
-                                        row + x0 * format->channels * gf_type_bytes(format->type),
-                                        samples, plan->gain, in->stride);
+        chain->simd->load[format->type](
+            loaded, row + x0 * format->channels * gf_type_bytes(format->type), samples, plan->gain);
         return;
     }
     gf_smooth_chain_row(chain, row, x0, x0 + pixels, (unsigned char *)chain->along, GF_F32);
-    chain->simd->load[GF_F32](loaded, chain->along, samples, plan->gain, 0);
+    chain->simd->load[GF_F32](loaded, chain->along, samples, plan->gain);
 }
 
 /* Pixels of one strip: at most column_pixels. */
@@ -216,7 +248,7 @@ static void strip_of_columns(const gf_smooth_chain *chain, const gf_rows *in, co
             load_strip_row(chain, in, y, x0, pixels,
                            chain->column.loaded + (y - span.load_s) * lanes);
         chain_span(chain, &span, &chain->column, lanes,
-                   (gf_target){gf_row(out, p) + x_bytes, out->stride, format->type});
+                   (gf_target){gf_row(out, p) + x_bytes, out->stride, format->type}, nothing);
     }
 }
 

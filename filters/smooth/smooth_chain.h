@@ -28,6 +28,11 @@ gf_smooth_chain gf_smooth_chain_on(const gf_smooth_plan *plan, gf_isa isa, float
 /* Outputs [s, e) of a row, tiles and all; dst: where the one at s goes, as a sample of `type`. */
 void gf_smooth_chain_row(const gf_smooth_chain *chain, const unsigned char *row, uint64_t s,
                          uint64_t e, unsigned char *dst, gf_type type);
+/* Outputs [s, e) of `rows` rows of u8 from y on, rows * (e - s + 2 * reach) * channels of them at
+ * most GF_SMOOTH_ENDS: a few samples of many rows cost little more than those of one. */
+#define GF_SMOOTH_ENDS 1024
+void gf_smooth_chain_ends(const gf_smooth_chain *chain, const gf_rows *in, const gf_rows *out,
+                          uint64_t y, uint64_t rows, uint64_t s, uint64_t e);
 /* Rows [s, e) of out, pixels [x0, x0 + pixels) of them, by axis y or xy. */
 void gf_smooth_chain_columns(const gf_smooth_chain *chain, const gf_rows *in, const gf_rows *out,
                              uint64_t x0, uint64_t pixels, uint64_t s, uint64_t e);

@@ -7,8 +7,9 @@
 
 /* Shorter runs of samples are not worth the integers' while. */
 #define LEAST_RUN 32
-#define ROW_PIECE 4096 /* pixels of a row after which alpha is put back, while it is in the cache  \
-                        */
+#define ROW_PIECE                                                                                  \
+    4096 /* pixels of a row after which alpha is put back, while it is in the cache                \
+          */
 
 typedef struct gf_worker {
     const gf_smooth_plan *plan;
@@ -82,17 +83,21 @@ static void chain_row(const gf_worker *worker, const unsigned char *in, unsigned
 static void integer_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
                         uint64_t s, uint64_t e) {
     const size_t channels = worker->plan->head.in.channels;
-    const uint64_t strip = GF_SMOOTH_U8_MOST / channels;
-    for (uint64_t x = s; x < e; x += strip) {
-        const uint64_t end = min(e, x + strip);
+    const uint64_t strip = GF_SMOOTH_U8_MOST / channels / 64 * 64;
+    for (uint64_t x = s, end; x < e; x = end) {
+        end = min(e, x + strip);
+        /* The strips after the first begin on cache lines, where pixels do. */
+        for (int i = 0; i < 64 && end < e && (uintptr_t)(out + end * channels) % 64 != 0; i++)
+            end--;
         if (!gf_smooth_u8_row(&worker->u8, in + x * channels, out + x * channels,
                               (size_t)(end - x) * channels))
             chain_row(worker, in, out, x, end);
     }
 }
 
+/* Pixels [s, e) of a row; with only_inside those alone whose windows lie inside. */
 static void filter_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
-                       uint64_t s, uint64_t e) {
+                       uint64_t s, uint64_t e, bool only_inside) {
     const gf_format *format = &worker->plan->head.in;
     if (!worker->by_integers) {
         chain_row(worker, in, out, s, e);
@@ -101,34 +106,69 @@ static void filter_row(const gf_worker *worker, const unsigned char *in, unsigne
     uint64_t in_s, in_e, end;
     for (uint64_t x = s; x < e; x = end) {
         end = inside(worker->plan, format->width, x, e, &in_s, &in_e);
-        if ((in_e - in_s) * format->channels < LEAST_RUN)
+        if ((in_e - in_s) * format->channels < LEAST_RUN && !only_inside)
             in_s = in_e = end;
-        chain_row(worker, in, out, x, in_s);
+        if (!only_inside)
+            chain_row(worker, in, out, x, in_s);
         integer_row(worker, in, out, in_s, in_e);
-        chain_row(worker, in, out, in_e, end);
+        if (!only_inside)
+            chain_row(worker, in, out, in_e, end);
+    }
+}
+
+/* Pixels [s, e) of row y, alpha and all, in pieces. */
+static void finish_row(const gf_worker *worker, const gf_band *band, uint64_t y, uint64_t s,
+                       uint64_t e, bool only_inside) {
+    const size_t pixel = pixel_bytes(worker->plan);
+    const unsigned char *in = gf_row(&band->in, y);
+    unsigned char *out = gf_row(&band->out, y);
+    for (uint64_t x = s; x < e; x += ROW_PIECE) {
+        const uint64_t pixels = min(ROW_PIECE, e - x);
+        filter_row(worker, in, out, x, x + pixels, only_inside);
+        restore_alpha(worker, in + x * pixel, out + x * pixel, pixels);
+    }
+}
+
+#define ENDS_ROWS 8 /* whose ends are made together */
+
+_Static_assert(ENDS_ROWS * 3 * GF_SMOOTH_INTEGER_REACH * GF_MAX_CHANNELS <= GF_SMOOTH_ENDS,
+               "ends of rows must fit");
+
+/* Whole rows [y, last): integers for what is inside, and the few samples at the ends of several
+ * rows at a time. */
+static void filter_whole_rows(const gf_worker *worker, const gf_band *band, uint64_t y,
+                              uint64_t last) {
+    const uint64_t width = worker->plan->head.in.width, reach = worker->plan->integer.reach;
+    for (uint64_t next; y < last; y = next) {
+        next = min(last, y + ENDS_ROWS);
+        if (reach > 0) {
+            gf_smooth_chain_ends(&worker->chain, &band->in, &band->out, y, next - y, 0, reach);
+            gf_smooth_chain_ends(&worker->chain, &band->in, &band->out, y, next - y, width - reach,
+                                 width);
+        }
+        for (uint64_t i = y; i < next; i++)
+            finish_row(worker, band, i, 0, width, true);
     }
 }
 
 /* Rows are shared out; where there are few of them for so many parts, in cuts. */
 static void filter_rows(const gf_worker *worker, const gf_band *band, uint32_t part,
                         uint32_t parts) {
-    const uint64_t width = worker->plan->head.in.width, rows = band->out.rows;
-    uint32_t cuts = 1;
-    if (rows < 4 * (uint64_t)parts)
-        cuts = (uint32_t)min(4 * (uint64_t)parts / rows + 1, (width - 1) / ROW_PIECE + 1);
-    const size_t pixel = pixel_bytes(worker->plan);
+    const gf_smooth_plan *plan = worker->plan;
+    const uint64_t width = plan->head.in.width, rows = band->out.rows;
+    const uint64_t many = 4 * (uint64_t)parts;
+    if (rows >= many && worker->by_integers && !plan->tile && width > 3 * plan->integer.reach) {
+        filter_whole_rows(worker, band, band->out.y0 + gf_share(rows, part, parts),
+                          band->out.y0 + gf_share(rows, part + 1, parts));
+        return;
+    }
+    const uint64_t most = (width - 1) / ROW_PIECE + 1;
+    const uint32_t cuts = rows < many ? (uint32_t)min(many / rows + 1, most) : 1;
     const uint64_t last = gf_share(rows * cuts, part + 1, parts);
     for (uint64_t piece = gf_share(rows * cuts, part, parts); piece < last; piece++) {
-        const uint64_t y = band->out.y0 + piece / cuts;
-        const uint64_t end = gf_share(width, (uint32_t)(piece % cuts) + 1, cuts);
-        const unsigned char *in = gf_row(&band->in, y);
-        unsigned char *out = gf_row(&band->out, y);
-        for (uint64_t x = gf_share(width, (uint32_t)(piece % cuts), cuts); x < end;
-             x += ROW_PIECE) {
-            const uint64_t pixels = min(ROW_PIECE, end - x);
-            filter_row(worker, in, out, x, x + pixels);
-            restore_alpha(worker, in + x * pixel, out + x * pixel, pixels);
-        }
+        const uint32_t cut = (uint32_t)(piece % cuts);
+        finish_row(worker, band, band->out.y0 + piece / cuts, gf_share(width, cut, cuts),
+                   gf_share(width, cut + 1, cuts), false);
     }
 }
 

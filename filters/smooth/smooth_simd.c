@@ -7,12 +7,11 @@
  * last, partial vector through a buffer on the stack. */
 
 #define DEFINE_LOAD(name, type, vec_load_type)                                                     \
-    static void name(float *dst, const void *src, size_t n, float gain, size_t ahead) {            \
+    static void name(float *dst, const void *src, size_t n, float gain) {                          \
         const type *p = src;                                                                       \
         const vec g = vec_set(gain);                                                               \
         size_t i = 0;                                                                              \
         for (; i + VEC_FLOATS <= n; i += VEC_FLOATS) {                                             \
-            __builtin_prefetch((const char *)(p + i) + ahead);                                     \
             vec_store(dst + i, vec_load_type(p + i) * g);                                          \
         }                                                                                          \
         if (i < n) {                                                                               \
@@ -29,12 +28,16 @@ DEFINE_LOAD(load_f32, float, vec_load)
 /* `taps` is a constant in the common instances, so that their sums are straight-line code. */
 static inline __attribute__((always_inline)) void blur_taps(float *dst, const float *src,
                                                             size_t step, unsigned taps, bool odd,
-                                                            size_t n) {
+                                                            size_t n, gf_smooth_soon soon) {
     const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
 #define QUOTIENT(s) (odd ? vec_over_odd(s, divisor, inverse) : (s) / divisor)
     size_t i = 0;
     for (; i + 4 * VEC_FLOATS <= n; i += 4 * VEC_FLOATS) {
         const float *p = src + i;
+        for (size_t line = 0; line < 4 * VEC_FLOATS * soon.bytes; line += 64) {
+            __builtin_prefetch(soon.read + i * soon.bytes + line);
+            __builtin_prefetch(soon.write + i * soon.bytes + line, 1);
+        }
         vec s0 = vec_load(p), s1 = vec_load(p + VEC_FLOATS);
         vec s2 = vec_load(p + 2 * VEC_FLOATS), s3 = vec_load(p + 3 * VEC_FLOATS);
         for (unsigned k = 1; k < taps; k++) {
@@ -58,22 +61,23 @@ static inline __attribute__((always_inline)) void blur_taps(float *dst, const fl
 #undef QUOTIENT
 }
 
-static void blur(float *dst, const float *src, size_t step, unsigned taps, size_t n) {
+static void blur(float *dst, const float *src, size_t step, unsigned taps, size_t n,
+                 gf_smooth_soon soon) {
     switch (taps) {
     case 3:
-        blur_taps(dst, src, step, 3, true, n);
+        blur_taps(dst, src, step, 3, true, n, soon);
         break;
     case 5:
-        blur_taps(dst, src, step, 5, true, n);
+        blur_taps(dst, src, step, 5, true, n, soon);
         break;
     case 7:
-        blur_taps(dst, src, step, 7, true, n);
+        blur_taps(dst, src, step, 7, true, n, soon);
         break;
     default:
         if (taps % 2)
-            blur_taps(dst, src, step, taps, true, n);
+            blur_taps(dst, src, step, taps, true, n, soon);
         else
-            blur_taps(dst, src, step, taps, false, n);
+            blur_taps(dst, src, step, taps, false, n, soon);
         break;
     }
 }
@@ -93,18 +97,26 @@ static inline __attribute__((always_inline)) vec smoothed(const float *prev, con
     return t * factor;
 }
 
-/* Inlined again for the common case, in which both neighbours are there. */
+/* Whole vectors begin on their boundary, so that none of them touches two cache lines; what is
+ * before and behind goes through the stack. Inlined again for the common case, in which both
+ * neighbours are there. */
 #define DEFINE_FINISH(name, type, vec_store_type)                                                  \
     static inline __attribute__((always_inline)) void name##_where(                                \
         type *dst, const float *prev, const float *mid, const float *next, size_t n, vec w,        \
         vec factor) {                                                                              \
-        size_t i = 0;                                                                              \
-        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                               \
+        const size_t off = (uintptr_t)dst / sizeof(type) % VEC_FLOATS;                             \
+        size_t i, count = off ? VEC_FLOATS - off : 0;                                              \
+        type some[VEC_FLOATS];                                                                     \
+        if (count) {                                                                               \
+            count = count < n ? count : n;                                                         \
+            vec_store_type(some, smoothed(prev, mid, next, 0, w, factor));                         \
+            memcpy(dst, some, count * sizeof(type));                                               \
+        }                                                                                          \
+        for (i = count; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                      \
             vec_store_type(dst + i, smoothed(prev, mid, next, i, w, factor));                      \
         if (i < n) {                                                                               \
-            type tail[VEC_FLOATS];                                                                 \
-            vec_store_type(tail, smoothed(prev, mid, next, i, w, factor));                         \
-            memcpy(dst + i, tail, (n - i) * sizeof(type));                                         \
+            vec_store_type(some, smoothed(prev, mid, next, i, w, factor));                         \
+            memcpy(dst + i, some, (n - i) * sizeof(type));                                         \
         }                                                                                          \
     }                                                                                              \
     static void name(void *dst, const float *prev, const float *mid, const float *next, size_t n,  \

@@ -8,12 +8,19 @@
 /* Floats that a loop may read or write past the n it is asked for, in scratch (never in images). */
 #define GF_SMOOTH_PAD 64
 
+/* Memory that will soon be read and written: `bytes` of each for every float. Memory answers while
+ * a loop over scratch has none to wait for. */
+typedef struct gf_smooth_soon {
+    const unsigned char *read, *write;
+    size_t bytes; /* 0: nothing is known */
+} gf_smooth_soon;
+
 typedef struct gf_smooth_simd {
-    /* dst[i] = src[i] * gain, i < n; by gf_type. src is read exactly, dst may be padded. `ahead`
-     * bytes behind src lies what will be loaded next. */
-    void (*load[3])(float *dst, const void *src, size_t n, float gain, size_t ahead);
+    /* dst[i] = src[i] * gain, i < n; by gf_type. src is read exactly, dst may be padded. */
+    void (*load[3])(float *dst, const void *src, size_t n, float gain);
     /* dst[i] = (src[i] + src[i + step] + ... + src[i + (taps-1) * step]) / taps, left to right. */
-    void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n);
+    void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n,
+                 gf_smooth_soon soon);
     /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; t = t * factor; dst[i] = t, clamped
      * and rounded, or with NaN made canonical; by gf_type. prev and next may be NULL: their line is
      * left out. dst is written exactly. */

@@ -148,7 +148,8 @@ static bool settle(const gf_smooth_u8 *by, uint8_t *dst, const uint8_t *first, p
 
 /* ---- along rows ------------------------------------------------------------------------------ */
 
-#define AHEAD 2048 /* bytes: far enough for memory to answer in time, near enough to stay in L1 */
+/* Far enough for memory to answer in time, near enough to stay in L1. */
+static const gf_smooth_ahead along_row = {2048, 1024};
 
 static bool row_by_sums(const gf_smooth_u8 *by, const uint8_t *first, uint8_t *dst, size_t n) {
     const gf_smooth_plan *plan = by->plan;
@@ -164,7 +165,7 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, s
     const uint8_t *first = in - by->plan->integer.reach * step;
     doubts_none(by, n);
     if (by->exact) {
-        by->simd->exact(dst, first, (ptrdiff_t)step, n, by->exact, AHEAD, by->doubts);
+        by->simd->exact(dst, first, (ptrdiff_t)step, n, by->exact, along_row, by->doubts);
         return settle(by, dst, first, (ptrdiff_t)step);
     }
     const size_t strip = SUMS_OUTPUTS / step * step;
@@ -181,11 +182,12 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, s
 static uint64_t columns_exact(const gf_smooth_u8 *by, const gf_rows *in, const gf_rows *out,
                               size_t x, size_t n, uint64_t s, uint64_t e) {
     const ptrdiff_t step = (ptrdiff_t)in->stride;
+    const gf_smooth_ahead next_row = {7 * in->stride, out->stride};
     for (uint64_t y = s; y < e; y++) {
         const uint8_t *first = gf_row(in, y - by->plan->integer.reach) + x;
         uint8_t *dst = gf_row(out, y) + x;
         doubts_none(by, n);
-        by->simd->exact(dst, first, step, n, by->exact, 7 * in->stride, by->doubts);
+        by->simd->exact(dst, first, step, n, by->exact, next_row, by->doubts);
         if (!settle(by, dst, first, step))
             return y;
     }

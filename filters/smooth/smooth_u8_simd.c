@@ -64,18 +64,20 @@ static inline ints set16(unsigned x) {
     (OP(add_epi16)(PAIR(half, a, b, taps[0]), PAIR(half, c, d, taps[1])),                          \
      OP(add_epi16)(PAIR(half, e, f, taps[2]), PAIR(half, g, ZERO, taps[3])))
 
-/* Whole vectors. */
-static void exact_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                          const gf_smooth_exact *by, size_t ahead, gf_smooth_doubts *doubts) {
+/* Outputs [from, to) in whole vectors. */
+static void exact_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
+                          size_t to, const gf_smooth_exact *by, gf_smooth_ahead ahead,
+                          gf_smooth_doubts *doubts) {
     ints taps[4];
     for (int k = 0; k < 4; k++)
         taps[k] = set16(by->tap[2 * k] | (unsigned)by->tap[2 * k + 1] << 8);
     const ints factor = set16(by->factor), tie = set16(by->tie);
     const ints below = OP(set1_epi16)(by->tie_below);
     const ints half = set16(1 << 10); /* mulhrs by 2^10: (x + 16) >> 5 */
-    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += BYTES) {
+    for (size_t i = from; i < to && doubts->count <= doubts->enough; i += BYTES) {
         const uint8_t *p = first + i;
-        __builtin_prefetch(p + ahead);
+        __builtin_prefetch(p + ahead.read);
+        __builtin_prefetch(dst + i + ahead.write, 1);
         const ints a = load(p), b = load(p + step), c = load(p + 2 * step);
         const ints d = load(p + 3 * step), e = load(p + 4 * step), f = load(p + 5 * step);
         const ints g = load(p + 6 * step);
@@ -88,31 +90,43 @@ static void exact_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, si
     }
 }
 
-static void exact(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                  const gf_smooth_exact *by, size_t ahead, gf_smooth_doubts *doubts) {
-    const size_t whole = n - n % BYTES;
-    exact_vectors(dst, first, step, whole, by, ahead, doubts);
-    if (n == whole)
-        return;
-    /* The rest through the stack. */
+/* Fewer than a vector: through the stack. */
+static void exact_few(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                      const gf_smooth_exact *by, gf_smooth_doubts *doubts) {
     uint8_t in[7][BYTES] = {{0}}, out[BYTES];
     for (int k = 0; k < 7; k++)
-        memcpy(in[k], first + whole + k * step, n - whole);
-    const size_t count = doubts->count;
-    exact_vectors(out, in[0], BYTES, BYTES, by, 0, doubts);
-    memcpy(dst + whole, out, n - whole);
-    size_t kept = count;
-    for (size_t i = count; i < doubts->count; i++)
-        if (doubts->at[i] < n - whole)
-            doubts->at[kept++] = (uint16_t)(doubts->at[i] + whole);
+        memcpy(in[k], first + k * step, n);
+    exact_vectors(out, in[0], BYTES, 0, BYTES, by, (gf_smooth_ahead){0}, doubts);
+    memcpy(dst, out, n);
+    size_t kept = 0;
+    for (size_t i = 0; i < doubts->count; i++)
+        if (doubts->at[i] < n)
+            doubts->at[kept++] = doubts->at[i];
     doubts->count = kept;
+}
+
+/* The vectors between begin on their boundary, so that no store touches two cache lines; the first
+ * and the last one overlap them. */
+static void exact(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                  const gf_smooth_exact *by, gf_smooth_ahead ahead, gf_smooth_doubts *doubts) {
+    if (n < BYTES) {
+        exact_few(dst, first, step, n, by, doubts);
+        return;
+    }
+    const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
+    if (head)
+        exact_vectors(dst, first, step, 0, BYTES, by, ahead, doubts);
+    exact_vectors(dst, first, step, head, n - tail, by, ahead, doubts);
+    if (tail)
+        exact_vectors(dst, first, step, n - BYTES, n, by, ahead, doubts);
 }
 
 #else
 
 /* For the compiler to make vectors of. */
 static void exact(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step, size_t n,
-                  const gf_smooth_exact *by, size_t ahead, gf_smooth_doubts *restrict doubts) {
+                  const gf_smooth_exact *by, gf_smooth_ahead ahead,
+                  gf_smooth_doubts *restrict doubts) {
     (void)ahead;
     uint16_t w[7], sums[64];
     for (int k = 0; k < 7; k++)

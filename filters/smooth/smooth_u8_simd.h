@@ -33,10 +33,14 @@ typedef struct gf_smooth_exact {
     int16_t tie_below;
 } gf_smooth_exact;
 
+/* How many bytes behind what is being read and written lies what will be, soon. */
+typedef struct gf_smooth_ahead {
+    size_t read, write;
+} gf_smooth_ahead;
+
 typedef struct gf_smooth_u8_simd {
-    /* `ahead` bytes behind first lies what will be read next. */
     void (*exact)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                  const gf_smooth_exact *exact, size_t ahead, gf_smooth_doubts *doubts);
+                  const gf_smooth_exact *exact, gf_smooth_ahead ahead, gf_smooth_doubts *doubts);
     /* sums[i] = sum of `taps` samples of the window at first + i. sums holds n + (taps - 1) * step
      * and padding. taps * 255 < 2^16. */
     void (*along)(uint16_t *sums, const uint8_t *first, size_t step, unsigned taps, size_t n);
