@@ -125,7 +125,7 @@ static uint8_t mean_alone(const gf_smooth_plan *plan, const uint8_t *first, ptrd
 
 static void doubts_none(const gf_smooth_u8 *by, size_t n) {
     by->doubts->count = 0;
-    by->doubts->enough = n / 8;
+    by->doubts->enough = n / 8 + 8;
 }
 
 /* What is in doubt is made by the chain; false if that is too much to do one by one. */
