@@ -42,22 +42,27 @@ const gf_smooth_exact *gf_smooth_exact_of(const gf_smooth_plan *plan) {
 
 /* How sums become values. False if they do not fit the loops. */
 static bool weigh(gf_smooth_u8 *by) {
-    const gf_smooth_plan *plan = by->plan;
-    const gf_smooth_integer *integer = &plan->integer;
-    const uint32_t last = 2 * integer->reach;
-    if (integer->form == GF_SMOOTH_SUMS) {
-        by->near = integer->near;
-        by->next = integer->next;
-    } else {
-        by->near = integer->scale * (float)integer->tap[0];
-        by->next = integer->scale * (float)integer->tap[last];
+    const gf_smooth_integer *integer = &by->plan->integer;
+    const uint16_t p = integer->tap[0], q = integer->tap[2 * integer->reach];
+    const uint32_t most = 255 * (2 * integer->radius + 1);
+    gf_smooth_weights weights = {
+        .near = integer->near, .next = integer->next, .doubt = integer->doubt};
+    if (!by->plan->smooth) { /* one sum, given twice */
+        weights.p = 1;
+        weights.scale = integer->scale / 2;
+    } else if (integer->form == GF_SMOOTH_TAPS) {
+        weights.near = integer->scale * (float)p;
+        weights.next = integer->scale * (float)q;
+        if (most * (2u * p + q) < 1u << 16) {
+            weights.p = p;
+            weights.q = q;
+            weights.scale = integer->scale;
+        }
     }
-    if (!plan->smooth) { /* near * (S + S) */
-        by->near = integer->scale / 2;
-        by->next = 0;
-    }
-    const float most = 255.0f * (float)(2 * integer->radius + 1);
-    return most * (2 * by->near + by->next) < 32000;
+    by->weights = weights;
+    const float largest = weights.p ? weights.scale * (float)(2 * weights.p + weights.q)
+                                    : 2 * weights.near + weights.next;
+    return largest * (float)most < 32000;
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
@@ -155,8 +160,8 @@ static bool row_by_sums(const gf_smooth_u8 *by, const uint8_t *first, uint8_t *d
     const gf_smooth_plan *plan = by->plan;
     const size_t step = plan->head.in.channels, more = plan->smooth ? 2 * step : 0;
     by->simd->along(by->sums, first, step, 2 * plan->radius + 1, n + more);
-    by->simd->round(dst, by->sums, by->sums + more / 2, by->sums + more, n, by->near, by->next,
-                    plan->integer.doubt, by->doubts);
+    by->simd->round(dst, by->sums, by->sums + more / 2, by->sums + more, n, &by->weights,
+                    by->doubts);
     return settle(by, dst, first, (ptrdiff_t)step);
 }
 
@@ -222,7 +227,7 @@ static uint64_t columns_by_sums(const gf_smooth_u8 *by, const gf_rows *in, const
             slide_to_next(by, in, x, n, y - 1 + side);
         doubts_none(by, n);
         by->simd->round(dst, sums_at(by, y - side), sums_at(by, y), sums_at(by, y + side), n,
-                        by->near, by->next, plan->integer.doubt, by->doubts);
+                        &by->weights, by->doubts);
         if (!settle(by, dst, gf_row(in, y - plan->integer.reach) + x, (ptrdiff_t)in->stride))
             return y;
     }

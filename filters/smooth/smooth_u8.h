@@ -10,7 +10,7 @@ typedef struct gf_smooth_u8 {
     const gf_smooth_plan *plan;
     const gf_smooth_u8_simd *simd;
     const gf_smooth_exact *exact; /* NULL: by sums */
-    float near, next;             /* of the sums; next is 0 where there is one sum */
+    gf_smooth_weights weights;    /* of the sums */
     gf_smooth_doubts *doubts;
     uint16_t *sums;
 } gf_smooth_u8;

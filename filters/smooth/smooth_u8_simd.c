@@ -209,37 +209,71 @@ static void slide(uint16_t *restrict to, const uint16_t *restrict from, const ui
 
 /* ---- sums to samples ------------------------------------------------------------------------- */
 
-/* Values in units of 2^-16, moved up by a half and the doubt: the upper 16 bits are the rounded
- * value, and the lower are less than twice the doubt where it is in doubt. */
-static inline vec_i32 fixed(const uint16_t *a, const uint16_t *b, const uint16_t *c, vec near,
-                            vec next, vec up) {
-    const vec sum = vec_load_u16(a) + vec_load_u16(b);
-    return vec_truncate(sum * near + (vec_load_u16(c) * next + up));
+static inline words set_words(uint16_t x) {
+    return (words){0} + x;
 }
 
-static void round_sums(uint8_t *dst, const uint16_t *a, const uint16_t *b, const uint16_t *c,
-                       size_t n, float near, float next, float doubt, gf_smooth_doubts *doubts) {
-    const vec one = vec_set(65536 * near), other = vec_set(65536 * next);
-    /* 2: what a sum of this size loses by rounding and by being cut. */
-    const int32_t width = (int32_t)(doubt * 65536) + 1 + 2;
-    const vec up = vec_set((float)(32768 + width));
-    const vec_i32 limit = (vec_i32){0} + 2 * width;
-    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += VEC_FLOATS) {
-        const vec_i32 x = fixed(a + i, b + i, c + i, one, other, up);
-        const size_t count = n - i;
-        if (count >= VEC_FLOATS) {
-            vec_store_u8_int(dst + i, x >> 16);
-        } else {
-            uint8_t tail[VEC_FLOATS];
-            vec_store_u8_int(tail, x >> 16);
-            memcpy(dst + i, tail, count);
+/* Values are in units of 2^-16, moved up by a half and the doubt: the upper 16 bits are the rounded
+ * value, and the lower are less than twice the doubt where it is in doubt. */
+typedef struct gf_fixed {
+    words p, q;
+    vec near, next, up;
+    vec_i32 limit;
+} gf_fixed;
+
+/* The values of WORDS outputs, in two vectors. */
+static inline __attribute__((always_inline)) void values(const gf_fixed *by, bool one_sum,
+                                                         const uint16_t *before,
+                                                         const uint16_t *here,
+                                                         const uint16_t *after, vec_i32 x[2]) {
+    uint16_t sum[WORDS];
+    const words two = load_words(before) + load_words(here);
+    store_words(sum, one_sum ? two * by->p + load_words(after) * by->q : two);
+    for (int i = 0; i < 2; i++) {
+        const vec other =
+            one_sum ? by->up
+                    : vec_multiply_add(vec_load_u16(after + i * VEC_FLOATS), by->next, by->up);
+        x[i] = vec_truncate(vec_multiply_add(vec_load_u16(sum + i * VEC_FLOATS), by->near, other));
+    }
+}
+
+static inline __attribute__((always_inline)) void round_by(uint8_t *dst, const uint16_t *before,
+                                                           const uint16_t *here,
+                                                           const uint16_t *after, size_t n,
+                                                           const gf_fixed *by, bool one_sum,
+                                                           gf_smooth_doubts *doubts) {
+    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += WORDS) {
+        vec_i32 x[2];
+        values(by, one_sum, before + i, here + i, after + i, x);
+        uint64_t in_doubt = vec_less(x[0] & 0xffff, by->limit) |
+                            (uint64_t)vec_less(x[1] & 0xffff, by->limit) << VEC_FLOATS;
+        uint8_t some[WORDS], *to = n - i < WORDS ? some : dst + i;
+        vec_store_u8_int(to, x[0] >> 16);
+        vec_store_u8_int(to + VEC_FLOATS, x[1] >> 16);
+        if (n - i < WORDS) {
+            memcpy(dst + i, some, n - i);
+            in_doubt &= (UINT64_C(1) << (n - i)) - 1;
         }
-        unsigned in_doubt = vec_bits((x & 0xffff) < limit);
-        if (count < VEC_FLOATS)
-            in_doubt &= (1u << count) - 1;
         if (__builtin_expect(in_doubt != 0, 0))
             note(doubts, i, in_doubt);
     }
+}
+
+static void round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
+                       const uint16_t *after, size_t n, const gf_smooth_weights *weights,
+                       gf_smooth_doubts *doubts) {
+    /* 2: what a sum of this size loses by rounding and by being cut. */
+    const int32_t width = (int32_t)(weights->doubt * 65536) + 1 + 2;
+    const gf_fixed by = {.p = set_words(weights->p),
+                         .q = set_words(weights->q),
+                         .near = vec_set(65536 * (weights->p ? weights->scale : weights->near)),
+                         .next = vec_set(65536 * weights->next),
+                         .up = vec_set((float)(32768 + width)),
+                         .limit = (vec_i32){0} + 2 * width};
+    if (weights->p)
+        round_by(dst, before, here, after, n, &by, true, doubts);
+    else
+        round_by(dst, before, here, after, n, &by, false, doubts);
 }
 
 const gf_smooth_u8_simd GF_SIMD_NAME(gf_smooth_u8_simd) = {

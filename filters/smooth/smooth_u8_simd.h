@@ -33,6 +33,16 @@ typedef struct gf_smooth_exact {
     int16_t tie_below;
 } gf_smooth_exact;
 
+/* How three sums become a value: scale * (p * (before + here) + q * after), where that number is
+ * less than 2^16; with p == 0: near * (before + here) + next * after. A value is less than 2^15,
+ * and in doubt if it is less than `doubt` away from the middle of two integers. */
+typedef struct gf_smooth_weights {
+    uint16_t p, q;
+    float scale;
+    float near, next;
+    float doubt;
+} gf_smooth_weights;
+
 /* How many bytes behind what is being read and written lies what will be, soon. */
 typedef struct gf_smooth_ahead {
     size_t read, write;
@@ -49,11 +59,10 @@ typedef struct gf_smooth_u8_simd {
     /* to[i] = from[i] + in[i] - out[i]. to is not from. */
     void (*slide)(uint16_t *to, const uint16_t *from, const uint8_t *in, const uint8_t *out,
                   size_t n);
-    /* dst[i] = near * (a[i] + b[i]) + next * c[i], rounded, up to 255; less than 2^15, and in doubt
-     * where it is less than `doubt` from the middle of two integers. The sum of a and b is less
-     * than 2^16. b and c may be a, with next 0. */
-    void (*round)(uint8_t *dst, const uint16_t *a, const uint16_t *b, const uint16_t *c, size_t n,
-                  float near, float next, float doubt, gf_smooth_doubts *doubts);
+    /* dst[i] = the value of before[i], here[i] and after[i], rounded, up to 255. The sum of the
+     * first two is less than 2^16; all three are padded. */
+    void (*round)(uint8_t *dst, const uint16_t *before, const uint16_t *here, const uint16_t *after,
+                  size_t n, const gf_smooth_weights *weights, gf_smooth_doubts *doubts);
 } gf_smooth_u8_simd;
 
 extern const gf_smooth_u8_simd gf_smooth_u8_simd_portable;

@@ -51,9 +51,14 @@ static inline vec_i32 vec_truncate(vec x) {
 
 #if VEC_FLOATS == 16
 
-/* Bit l: is lane l, all ones or none, all ones? */
-static inline unsigned vec_bits(vec_i32 x) {
-    return _mm512_movepi32_mask((__m512i)x);
+/* Bit l: is lane l of a less than that of b? */
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
+}
+
+/* a * b + c, rounded once or twice: for what need not be the same bits everywhere. */
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+    return _mm512_fmadd_ps(a, b, c);
 }
 
 /* Whole numbers >= 0, up to 255. */
@@ -85,8 +90,12 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 #elif VEC_FLOATS == 8
 
-static inline unsigned vec_bits(vec_i32 x) {
-    return (unsigned)_mm256_movemask_ps((vec)x);
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    return (unsigned)_mm256_movemask_ps((vec)(a < b));
+}
+
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+    return _mm256_fmadd_ps(a, b, c);
 }
 
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
@@ -124,8 +133,13 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_FLOATS)));
 typedef uint16_t vec_u16 __attribute__((vector_size(2 * VEC_FLOATS)));
 
-static inline unsigned vec_bits(vec_i32 x) {
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    const vec_i32 x = a < b;
     return (unsigned)((x[0] & 1) | (x[1] & 2) | (x[2] & 4) | (x[3] & 8));
+}
+
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+    return a * b + c;
 }
 
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
