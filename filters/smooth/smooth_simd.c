@@ -25,23 +25,35 @@ DEFINE_LOAD(load_u8, uint8_t, vec_load_u8)
 DEFINE_LOAD(load_u16, uint16_t, vec_load_u16)
 DEFINE_LOAD(load_f32, float, vec_load)
 
+/* Where the samples lie that a mean is made of: rows, or one row that is read at every step. */
+typedef struct gf_samples {
+    const float *const *rows; /* NULL: one row */
+    const float *row;
+    size_t step;
+} gf_samples;
+
+static inline __attribute__((always_inline)) const float *sample(const gf_samples *from,
+                                                                 unsigned k) {
+    return from->rows ? from->rows[k] : from->row + k * from->step;
+}
+
 /* `taps` is a constant in the common instances, so that their sums are straight-line code. */
-static inline __attribute__((always_inline)) void blur_taps(float *dst, const float *src,
-                                                            size_t step, unsigned taps, bool odd,
-                                                            size_t n, gf_smooth_soon soon) {
+static inline __attribute__((always_inline)) void blur_taps(float *dst, const gf_samples *from,
+                                                            unsigned taps, bool odd, size_t n,
+                                                            gf_smooth_soon soon) {
     const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
 #define QUOTIENT(s) (odd ? vec_over_odd(s, divisor, inverse) : (s) / divisor)
     size_t i = 0;
     for (; i + 4 * VEC_FLOATS <= n; i += 4 * VEC_FLOATS) {
-        const float *p = src + i;
         for (size_t line = 0; line < 4 * VEC_FLOATS * soon.bytes; line += 64) {
             __builtin_prefetch(soon.read + i * soon.bytes + line);
             __builtin_prefetch(soon.write + i * soon.bytes + line, 1);
         }
+        const float *p = sample(from, 0) + i;
         vec s0 = vec_load(p), s1 = vec_load(p + VEC_FLOATS);
         vec s2 = vec_load(p + 2 * VEC_FLOATS), s3 = vec_load(p + 3 * VEC_FLOATS);
         for (unsigned k = 1; k < taps; k++) {
-            p += step;
+            p = sample(from, k) + i;
             s0 += vec_load(p);
             s1 += vec_load(p + VEC_FLOATS);
             s2 += vec_load(p + 2 * VEC_FLOATS);
@@ -53,33 +65,39 @@ static inline __attribute__((always_inline)) void blur_taps(float *dst, const fl
         vec_store(dst + i + 3 * VEC_FLOATS, QUOTIENT(s3));
     }
     for (; i < n; i += VEC_FLOATS) {
-        vec s = vec_load(src + i);
+        vec s = vec_load(sample(from, 0) + i);
         for (unsigned k = 1; k < taps; k++)
-            s += vec_load(src + i + k * step);
+            s += vec_load(sample(from, k) + i);
         vec_store(dst + i, QUOTIENT(s));
     }
 #undef QUOTIENT
 }
 
+static inline __attribute__((always_inline)) void blur_from(float *dst, const gf_samples *from,
+                                                            unsigned taps, size_t n,
+                                                            gf_smooth_soon soon) {
+    if (taps == 3)
+        blur_taps(dst, from, 3, true, n, soon);
+    else if (taps == 5)
+        blur_taps(dst, from, 5, true, n, soon);
+    else if (taps == 7)
+        blur_taps(dst, from, 7, true, n, soon);
+    else if (taps % 2)
+        blur_taps(dst, from, taps, true, n, soon);
+    else
+        blur_taps(dst, from, taps, false, n, soon);
+}
+
 static void blur(float *dst, const float *src, size_t step, unsigned taps, size_t n,
                  gf_smooth_soon soon) {
-    switch (taps) {
-    case 3:
-        blur_taps(dst, src, step, 3, true, n, soon);
-        break;
-    case 5:
-        blur_taps(dst, src, step, 5, true, n, soon);
-        break;
-    case 7:
-        blur_taps(dst, src, step, 7, true, n, soon);
-        break;
-    default:
-        if (taps % 2)
-            blur_taps(dst, src, step, taps, true, n, soon);
-        else
-            blur_taps(dst, src, step, taps, false, n, soon);
-        break;
-    }
+    const gf_samples from = {NULL, src, step};
+    blur_from(dst, &from, taps, n, soon);
+}
+
+static void blur_rows(float *dst, const float *const *rows, unsigned taps, size_t n,
+                      gf_smooth_soon soon) {
+    const gf_samples from = {rows, NULL, 0};
+    blur_from(dst, &from, taps, n, soon);
 }
 
 static inline void store_canonical(float *p, vec x) {
@@ -156,6 +174,7 @@ static void blend(unsigned char *restrict dst, const unsigned char *restrict src
 const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
     .load = {load_u8, load_u16, load_f32},
     .blur = blur,
+    .blur_rows = blur_rows,
     .finish = {finish_u8, finish_u16, finish_f32},
     .blend = blend,
 };

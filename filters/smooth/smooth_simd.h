@@ -21,6 +21,9 @@ typedef struct gf_smooth_simd {
     /* dst[i] = (src[i] + src[i + step] + ... + src[i + (taps-1) * step]) / taps, left to right. */
     void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n,
                  gf_smooth_soon soon);
+    /* dst[i] = (rows[0][i] + rows[1][i] + ... + rows[taps-1][i]) / taps, left to right. */
+    void (*blur_rows)(float *dst, const float *const *rows, unsigned taps, size_t n,
+                      gf_smooth_soon soon);
     /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; t = t * factor; dst[i] = t, clamped
      * and rounded, or with NaN made canonical; by gf_type. prev and next may be NULL: their line is
      * left out. dst is written exactly. */
