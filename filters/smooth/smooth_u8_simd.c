@@ -141,7 +141,8 @@ static void exact(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_
             const uint16_t sum =
                 (uint16_t)(p[0] * w[0] + p[step] * w[1] + p[2 * step] * w[2] + p[3 * step] * w[3] +
                            p[4 * step] * w[4] + p[5 * step] * w[5] + p[6 * step] * w[6]);
-            const uint16_t value = (uint16_t)(((sum * (uint32_t)factor >> 16) + 16) >> 5);
+            const uint16_t high = (uint16_t)(sum * (uint32_t)factor >> 16);
+            const int16_t value = (int16_t)((uint16_t)(high + 16) >> 5);
             const int16_t hash = (int16_t)(uint16_t)(sum * (uint32_t)tie);
             sums[j] = sum;
             least = hash < least ? hash : least;
