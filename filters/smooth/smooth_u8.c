@@ -1,5 +1,6 @@
 #include "smooth/smooth_u8.h"
 
+#include <math.h>
 #include <string.h>
 
 static const gf_smooth_u8_simd *const simd_levels[GF_ISA_COUNT] = {
@@ -25,16 +26,17 @@ static const struct {
     {1.0 / 55, {{3, 6, 11, 11, 11, 8, 5, 0}, 38130, 0, -32768}},
 };
 
+/* The plan's scale is made of rounded parameters: a difference that is, of values up to 256, small
+ * beside what `doubt` leaves. */
+#define NEARLY (1.0 / (1 << 22))
+
 const gf_smooth_exact *gf_smooth_exact_of(const gf_smooth_plan *plan) {
     const gf_smooth_integer *integer = &plan->integer;
     if (integer->form != GF_SMOOTH_TAPS || integer->reach != 3)
         return NULL;
     for (size_t i = 0; i < sizeof exact_ways / sizeof exact_ways[0]; i++) {
-        /* The plan's scale is made of rounded parameters; a difference of 2^-22 of values up to 256
-         * is small beside what `doubt` leaves. */
-        const double share = (double)integer->scale / exact_ways[i].scale - 1;
-        if (memcmp(integer->tap, exact_ways[i].by.tap, 7) == 0 && share < 0x1p-22 &&
-            share > -0x1p-22)
+        if (memcmp(integer->tap, exact_ways[i].by.tap, 7) == 0 &&
+            fabs((double)integer->scale / exact_ways[i].scale - 1) < NEARLY)
             return &exact_ways[i].by;
     }
     return NULL;
@@ -112,7 +114,7 @@ static inline float mean_of(const float *p, uint32_t radius) {
 /* One output by the chain, as docs/numerics.md defines it, from the first sample of its window. */
 static inline uint8_t chain_of(const gf_smooth_plan *plan, const uint8_t *first, ptrdiff_t step,
                                uint32_t radius) {
-    float p[2 * GF_SMOOTH_INTEGER_REACH + 1];
+    float p[2 * GF_SMOOTH_INTEGER_REACH + 1] = {0};
     for (uint32_t k = 0; k <= 2 * radius + 2; k++)
         p[k] = (float)first[(ptrdiff_t)k * step] * plan->gain;
     float t = mean_of(p + 1, radius);
@@ -122,7 +124,7 @@ static inline uint8_t chain_of(const gf_smooth_plan *plan, const uint8_t *first,
 }
 
 static uint8_t mean_alone(const gf_smooth_plan *plan, const uint8_t *first, ptrdiff_t step) {
-    float p[2 * GF_SMOOTH_INTEGER_REACH + 1];
+    float p[2 * GF_SMOOTH_INTEGER_REACH + 1] = {0};
     for (uint32_t k = 0; k <= 2 * plan->radius; k++)
         p[k] = (float)first[(ptrdiff_t)k * step] * plan->gain;
     return rounded(mean_of(p, plan->radius));

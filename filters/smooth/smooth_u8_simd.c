@@ -243,12 +243,13 @@ static inline __attribute__((always_inline)) void round_by(uint8_t *dst, const u
                                                            const uint16_t *after, size_t n,
                                                            const gf_fixed *by, bool one_sum,
                                                            gf_smooth_doubts *doubts) {
+    uint8_t some[WORDS] = {0};
     for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += WORDS) {
         vec_i32 x[2];
         values(by, one_sum, before + i, here + i, after + i, x);
         uint64_t in_doubt = vec_less(x[0] & 0xffff, by->limit) |
                             (uint64_t)vec_less(x[1] & 0xffff, by->limit) << VEC_FLOATS;
-        uint8_t some[WORDS], *to = n - i < WORDS ? some : dst + i;
+        uint8_t *to = n - i < WORDS ? some : dst + i;
         vec_store_u8_int(to, x[0] >> 16);
         vec_store_u8_int(to + VEC_FLOATS, x[1] >> 16);
         if (n - i < WORDS) {
