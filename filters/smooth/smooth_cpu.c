@@ -7,9 +7,10 @@
 
 /* Shorter runs of samples are not worth the integers' while. */
 #define LEAST_RUN 32
-#define ROW_PIECE                                                                                  \
-    4096 /* pixels of a row after which alpha is put back, while it is in the cache                \
-          */
+/* Pixels after which alpha is put back, while they are in L1. */
+#define ALPHA_PIECE 768
+/* Pixels of a row that are worth a part of their own. */
+#define LEAST_CUT 4096
 
 typedef struct gf_worker {
     const gf_smooth_plan *plan;
@@ -122,8 +123,9 @@ static void finish_row(const gf_worker *worker, const gf_band *band, uint64_t y,
     const size_t pixel = pixel_bytes(worker->plan);
     const unsigned char *in = gf_row(&band->in, y);
     unsigned char *out = gf_row(&band->out, y);
-    for (uint64_t x = s; x < e; x += ROW_PIECE) {
-        const uint64_t pixels = min(ROW_PIECE, e - x);
+    const uint64_t piece = gf_has_alpha(worker->plan->head.in.channels) ? ALPHA_PIECE : e - s;
+    for (uint64_t x = s; x < e; x += piece) {
+        const uint64_t pixels = min(piece, e - x);
         filter_row(worker, in, out, x, x + pixels, only_inside);
         restore_alpha(worker, in + x * pixel, out + x * pixel, pixels);
     }
@@ -162,7 +164,7 @@ static void filter_rows(const gf_worker *worker, const gf_band *band, uint32_t p
                           band->out.y0 + gf_share(rows, part + 1, parts));
         return;
     }
-    const uint64_t most = (width - 1) / ROW_PIECE + 1;
+    const uint64_t most = (width - 1) / LEAST_CUT + 1;
     const uint32_t cuts = rows < many ? (uint32_t)min(many / rows + 1, most) : 1;
     const uint64_t last = gf_share(rows * cuts, part + 1, parts);
     for (uint64_t piece = gf_share(rows * cuts, part, parts); piece < last; piece++) {
