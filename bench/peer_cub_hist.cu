@@ -4,6 +4,10 @@
 
 #include "hist/hist.h"
 
+#include <algorithm>
+
+#include <limits.h>
+
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -22,22 +26,23 @@ uint64_t bench_want_count(const BenchCase *made, uint32_t c, uint32_t bin) {
 
 namespace {
 
-// Where the bins of integers are those of the contract: 8 and 256, and 65536 of u16.
+// CUB gets the samples without padding, which suits it best, and counts them in 32 bits. The bins
+// of integers are those of the contract where these are 8 or 256, or 65536 of u16.
 template <typename T, typename Level>
 void even(const BenchCase *made, std::vector<BenchRunner> &peers) {
     const uint32_t bins = reinterpret_cast<const gf_hist_plan *>(made->plan)->bins;
+    const BenchMemory packed = bench_packed(made, 0);
     const BenchMemory counts = bench_memory(bins * sizeof(unsigned));
-    const T *in = reinterpret_cast<const T *>(made->in);
+    const uint64_t n = made->row->width * made->rows;
+    if (!packed || !counts || n > INT_MAX)
+        return;
     const Level top = static_cast<Level>(sizeof(T) == 4 ? 1 : 1 << 8 * sizeof(T));
-    const int64_t width = static_cast<int64_t>(made->row->width);
-    const int64_t rows = static_cast<int64_t>(made->rows);
-    const size_t stride = made->in_stride;
     peers.push_back(bench_cub_runner(
         "CUB HistogramEven", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             return cub::DeviceHistogram::HistogramEven(
-                temp, bytes, in, reinterpret_cast<unsigned *>(counts.get()),
-                static_cast<int>(bins) + 1, static_cast<Level>(0), top, width, rows, stride,
-                stream);
+                temp, bytes, reinterpret_cast<const T *>(packed.get()),
+                reinterpret_cast<unsigned *>(counts.get()), static_cast<int>(bins) + 1,
+                static_cast<Level>(0), top, static_cast<int>(n), stream);
         }));
     if (sizeof(T) == 4)
         return; // bins of floats are cut by another formula
@@ -54,10 +59,10 @@ void even_rgb(const BenchCase *made, std::vector<BenchRunner> &peers) {
     const int bins = static_cast<int>(reinterpret_cast<const gf_hist_plan *>(made->plan)->bins);
     const BenchMemory counts = bench_memory(3 * static_cast<size_t>(bins) * sizeof(unsigned));
     unsigned *to = reinterpret_cast<unsigned *>(counts.get());
-    const uint8_t *in = made->in;
-    const int64_t width = static_cast<int64_t>(made->row->width);
-    const int64_t rows = static_cast<int64_t>(made->rows);
-    const size_t stride = made->in_stride;
+    const BenchMemory packed = bench_packed(made, 0);
+    const uint64_t n = made->row->width * made->rows;
+    if (!packed || !counts || n > INT_MAX / 3)
+        return;
     peers.push_back(bench_cub_runner(
         "CUB MultiHistogram", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             unsigned *each[3] = {to, to + bins, to + 2 * bins};
@@ -65,7 +70,8 @@ void even_rgb(const BenchCase *made, std::vector<BenchRunner> &peers) {
             const int lower[3] = {0, 0, 0}, upper[3] = {256, 256, 256};
             (void)counts;
             return cub::DeviceHistogram::MultiHistogramEven<3, 3>(
-                temp, bytes, in, each, levels, lower, upper, width, rows, stride, stream);
+                temp, bytes, static_cast<const uint8_t *>(packed.get()), each, levels, lower, upper,
+                static_cast<int>(n), stream);
         }));
     peers.back().right = [=] {
         const std::vector<unsigned> got =
@@ -81,50 +87,83 @@ void even_rgb(const BenchCase *made, std::vector<BenchRunner> &peers) {
 
 template <typename T> struct Inside {
     T low, high;
+    __host__ __device__ bool operator()(T value) const {
+        return value >= low && value <= high;
+    }
     __host__ __device__ bool operator()(const thrust::tuple<uint64_t, T> &sample) const {
-        return thrust::get<1>(sample) >= low && thrust::get<1>(sample) <= high;
+        return operator()(thrust::get<1>(sample));
     }
 };
 
-// Values and positions at once; the samples lie without padding, so that a position is a count.
+template <typename T> struct InsideAt {
+    const T *values;
+    Inside<T> inside;
+    __host__ __device__ bool operator()(uint64_t position) const {
+        return inside(values[position]);
+    }
+};
+
+// Were these positions selected? Looks at the first and the last: there may be billions.
+bool right_positions(const BenchCase *made, const BenchMemory &found,
+                     const BenchMemory &positions) {
+    const uint64_t *want = reinterpret_cast<const uint64_t *>(made->want_payload.data()) + 1;
+    const uint64_t count = *want++, total = count * made->repeats();
+    if (bench_download<uint64_t>(found.get(), 1)[0] != total)
+        return false;
+    const uint64_t some = std::min(total, UINT64_C(1) << 20);
+    for (const uint64_t first : {UINT64_C(0), total - some}) {
+        const uint64_t *from = reinterpret_cast<const uint64_t *>(positions.get()) + first;
+        const std::vector<uint64_t> got = bench_download<uint64_t>(from, some);
+        for (uint64_t i = first; i < first + some; i++)
+            if (got[i - first] != want[i % count] + i / count * BENCH_PERIOD * made->row->width)
+                return false;
+    }
+    return true;
+}
+
+// Values and positions, once as pairs in one pass, once one after the other; the samples lie
+// without padding, so that a position is a count.
 template <typename T> void select(const BenchCase *made, std::vector<BenchRunner> &peers) {
-    const uint64_t n = gf_row_samples(&made->format()) * made->rows;
+    const int64_t n = static_cast<int64_t>(gf_row_samples(&made->format()) * made->rows);
+    const uint64_t total =
+        reinterpret_cast<const uint64_t *>(made->want_payload.data())[1] * made->repeats();
     const BenchMemory packed = bench_packed(made, 0);
-    const uint64_t count = reinterpret_cast<const uint64_t *>(made->want_payload.data())[1];
-    const uint64_t total = count * made->repeats();
-    const BenchMemory positions = bench_memory((total + 1) * sizeof(uint64_t));
-    const BenchMemory values = bench_memory((total + 1) * sizeof(T));
-    const BenchMemory found = bench_memory(sizeof(uint64_t));
-    if (!packed || !positions || !values || !found)
+    const BenchMemory to_positions = bench_memory((total + 1) * sizeof(uint64_t));
+    const BenchMemory to_values = bench_memory((total + 1) * sizeof(T));
+    const BenchMemory to_found = bench_memory(sizeof(uint64_t));
+    if (!packed || !to_positions || !to_values || !to_found)
         return;
-    const auto in = thrust::make_zip_iterator(thrust::make_tuple(
-        thrust::counting_iterator<uint64_t>(0), reinterpret_cast<const T *>(packed.get())));
-    const auto out = thrust::make_zip_iterator(thrust::make_tuple(
-        reinterpret_cast<uint64_t *>(positions.get()), reinterpret_cast<T *>(values.get())));
+    const T *samples = reinterpret_cast<const T *>(packed.get());
+    uint64_t *positions = reinterpret_cast<uint64_t *>(to_positions.get());
+    T *values = reinterpret_cast<T *>(to_values.get());
+    uint64_t *found = reinterpret_cast<uint64_t *>(to_found.get());
+    const thrust::counting_iterator<uint64_t> count(0);
     const unsigned scale = sizeof(T) == 1 ? 1 : 256;
     const Inside<T> inside = {static_cast<T>(96 * scale), static_cast<T>(128 * scale - 1)};
-    peers.push_back(bench_cub_runner(
-        "CUB Select::If", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
-            (void)packed, (void)values, (void)positions;
-            return cub::DeviceSelect::If(temp, bytes, in, out,
-                                         reinterpret_cast<uint64_t *>(found.get()),
-                                         static_cast<int64_t>(n), inside, stream);
-        }));
-    peers.back().right = [=] {
-        const uint64_t *want = reinterpret_cast<const uint64_t *>(made->want_payload.data()) + 2;
-        if (bench_download<uint64_t>(found.get(), 1)[0] != total)
-            return false;
-        // The first and the last few: there may be billions.
-        const uint64_t some = total < 1 << 20 ? total : 1 << 20;
-        for (const uint64_t first : {UINT64_C(0), total - some}) {
-            const uint64_t *from = reinterpret_cast<const uint64_t *>(positions.get()) + first;
-            const std::vector<uint64_t> got = bench_download<uint64_t>(from, some);
-            for (uint64_t i = first; i < first + some; i++)
-                if (got[i - first] != want[i % count] + i / count * BENCH_PERIOD * made->row->width)
-                    return false;
-        }
-        return true;
+    const auto right = [=] {
+        (void)packed, (void)to_values;
+        return right_positions(made, to_found, to_positions);
     };
+    const auto in = thrust::make_zip_iterator(thrust::make_tuple(count, samples));
+    const auto out = thrust::make_zip_iterator(thrust::make_tuple(positions, values));
+    peers.push_back(bench_cub_runner(
+        "CUB Select pairs", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
+            return cub::DeviceSelect::If(temp, bytes, in, out, found, n, inside, stream);
+        }));
+    peers.back().right = right;
+    const InsideAt<T> inside_at = {samples, inside};
+    peers.push_back(bench_cub_runner(
+        "CUB Select twice", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
+            size_t other = bytes;
+            cudaError_t result =
+                cub::DeviceSelect::If(temp, bytes, samples, values, found, n, inside, stream);
+            if (result == cudaSuccess)
+                result = cub::DeviceSelect::If(temp, other, count, positions, found, n, inside_at,
+                                               stream);
+            bytes = std::max(bytes, other);
+            return result;
+        }));
+    peers.back().right = right;
 }
 
 } // namespace

@@ -11,9 +11,10 @@
 
 namespace {
 
+// Where a row begins or ends. 32 bits suit CUB best, and are enough for the sizes timed here.
 struct Begin {
-    uint64_t stride, width;
-    __host__ __device__ uint64_t operator()(uint64_t y) const {
+    uint32_t stride, width;
+    __host__ __device__ uint32_t operator()(uint32_t y) const {
         return y * stride + width;
     }
 };
@@ -22,13 +23,15 @@ template <typename T, typename Sum>
 void row_sums(const BenchCase *made, std::vector<BenchRunner> &peers) {
     const uint64_t rows = made->rows, stride = made->in_stride / sizeof(T);
     const BenchMemory out = bench_memory(rows * sizeof(Sum));
-    if (!out)
+    if (!out || rows * stride > UINT32_MAX)
         return;
     const T *in = reinterpret_cast<const T *>(made->in);
     Sum *sums = reinterpret_cast<Sum *>(out.get());
-    const thrust::counting_iterator<uint64_t> row(0);
-    const auto begin = thrust::make_transform_iterator(row, Begin{stride, 0});
-    const auto end = thrust::make_transform_iterator(row, Begin{stride, made->row->width});
+    const thrust::counting_iterator<uint32_t> row(0);
+    const auto begin =
+        thrust::make_transform_iterator(row, Begin{static_cast<uint32_t>(stride), 0});
+    const auto end = thrust::make_transform_iterator(
+        row, Begin{static_cast<uint32_t>(stride), static_cast<uint32_t>(made->row->width)});
     peers.push_back(bench_cub_runner(
         "CUB SegmentedReduce", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             return cub::DeviceSegmentedReduce::Sum(temp, bytes, in, sums,

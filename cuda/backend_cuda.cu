@@ -3,6 +3,7 @@
 // turn.
 #include "device.cuh"
 #include "devices.cuh"
+#include "speed.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,9 +317,21 @@ void cuda_end(void *state, gf_slot *slots) {
     free(run);
 }
 
+// ---- speed --------------------------------------------------------------------------------------
+
+gf_status cuda_time(void *state, gf_trial *trial, gf_error *error) {
+    return gf_cuda_time(static_cast<const Cuda *>(state)->devices.list[0], trial, error);
+}
+
+gf_status cuda_copy(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
+                    gf_error *error) {
+    return gf_cuda_copy(static_cast<const Cuda *>(state)->devices.list[0], bytes, budget, speed,
+                        error);
+}
+
 } // namespace
 
 extern "C" const gf_backend gf_backend_cuda = {
-    "cuda",     cuda_open,   cuda_close, cuda_describe, cuda_wish,
-    cuda_begin, cuda_submit, cuda_wait,  cuda_collect,  cuda_end,
+    "cuda",      cuda_open, cuda_close,   cuda_describe, cuda_wish, cuda_begin,
+    cuda_submit, cuda_wait, cuda_collect, cuda_end,      cuda_time, cuda_copy,
 };

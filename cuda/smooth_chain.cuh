@@ -6,7 +6,8 @@
 #ifndef GF_SMOOTH_CHAIN_CUH
 #define GF_SMOOTH_CHAIN_CUH
 
-#include "smooth_walk.cuh"
+#include "smooth_direct.cuh"
+#include "smooth_staged.cuh"
 
 struct gf_chain_args {
     float gain, shifted_gain; // -2^23 * gain, exact
@@ -28,15 +29,17 @@ static __device__ __forceinline__ float gf_enhanced(const uint32_t *words, int i
     return __fmaf_rn(__uint_as_float(whole), args.gain, args.shifted_gain);
 }
 
-// fl(x / n). Of integer samples x is 0 or far from the ends of binary32's range, where a quotient
-// that is corrected by its own error is the rounded one for the n that occur here
-// (tests/test_smooth_integer.c tries every mantissa).
-template <typename T, int N> static __device__ __forceinline__ float gf_divided(float x) {
+// fl(x / n), if *unsafe stays false. A quotient that is corrected by its own error is the rounded
+// one for the n that occur here (tests/test_smooth_integer.c tries every mantissa), where nothing
+// comes near the ends of binary32's range. It has the sign of a zero right, and of NaN makes NaN.
+// Integer samples are always safe.
+template <typename T, int N>
+static __device__ __forceinline__ float gf_divided(float x, bool *unsafe) {
     const float n = static_cast<float>(N), inverse = 1.0f / n;
-    if constexpr (sizeof(T) == 4)
-        return __fdiv_rn(x, n);
+    if (sizeof(T) == 4)
+        *unsafe |= fabsf(x) > 0x1p120f || (fabsf(x) < 0x1p-90f && x != 0.0f);
     const float quotient = __fmul_rn(x, inverse);
-    return __fmaf_rn(__fmaf_rn(-n, quotient, x), inverse, quotient);
+    return __fmaf_rn(-__fmaf_rn(n, quotient, -x), inverse, quotient);
 }
 
 // What is stored for t. Of integer samples it is a number and not negative; with 2^23 added it has
@@ -53,14 +56,26 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
     typedef Out Tout;
     typedef gf_chain_args Args;
     static const int C = CHANNELS, HALO = 1;
-    static const int GROUPS = sizeof(Out) == 2 && (C == 1 || C == 3) ? 2 : 1;
-    static const int BLOCKS = 4 * C * GROUPS * sizeof(Out) > 48 ? 3 : 4;
+    // 16 bytes straight from memory; otherwise 64 bytes, or up to 192 where that is no whole number
+    // of pixels.
+    static const bool direct = sizeof(In) == sizeof(Out) && 4 * C * sizeof(In) <= 16 && C != 3;
+    static const int GROUPS = direct             ? 16 / (4 * C * static_cast<int>(sizeof(In)))
+                              : sizeof(In) == 1  ? (C == 1   ? 4
+                                                    : C == 2 ? 2
+                                                    : C == 3 ? 4
+                                                             : 1)
+                              : sizeof(Out) == 2 ? (C == 4 ? 2 : 4)
+                                                 : (C == 1   ? 4
+                                                    : C == 4 ? 1
+                                                             : 2);
+    static const int BLOCKS = C == 3 ? 5 : C == 4 && sizeof(Out) == 4 ? 6 : 8;
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
     static_assert(RADIUS + 1 <= 4, "the window must lie within one group on either side");
 
     static __device__ __forceinline__ unsigned run(const gf_walk &a, const Args &args,
                                                    const uint32_t *raw, uint32_t *out) {
         uint32_t bits[4 * GROUPS * C];
+        bool unsafe = false;
 #pragma unroll
         for (int c = 0; c < filtered; c++) {
             float loaded[4 * GROUPS + 8];
@@ -74,7 +89,7 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
 #pragma unroll
                 for (int k = 1; k < 2 * RADIUS + 1; k++)
                     sum = __fadd_rn(sum, loaded[i + 3 - RADIUS + k]);
-                mean[i] = gf_divided<Tin, 2 * RADIUS + 1>(sum);
+                mean[i] = gf_divided<Tin, 2 * RADIUS + 1>(sum, &unsafe);
             }
 #pragma unroll
             for (int i = 0; i < 4 * GROUPS; i++) {
@@ -98,7 +113,11 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
             for (int i = 0; i < 2 * GROUPS * C; i++)
                 out[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
         }
-        return 0;
+        return unsafe ? (1u << GROUPS) - 1 : 0;
+    }
+
+    static __device__ __forceinline__ void exactly(const gf_walk &a, uint32_t y, uint64_t p) {
+        gf_smooth_exactly<Tin, Tout, C>(a, y, p);
     }
 
     // Sample i as the output holds it, in the lowest bits.

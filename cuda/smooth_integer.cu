@@ -3,25 +3,33 @@
 
 #include "smooth_kernels.cuh"
 
-template <int C, int WORDS, bool REACH3, bool BY_SUMS>
+template <int C, int WORDS, bool REACH3, gf_integer_way WAY>
 static bool launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                    cudaStream_t stream) {
-    return gf_walk_launch<gf_integer_work<C, WORDS, REACH3, BY_SUMS>>(
-        gf_walk_of(plan, in, out), out->rows, gf_integer_args_of(&plan->integer, WORDS), stream);
+    typedef gf_integer_work<C, WORDS, REACH3, WAY> Work;
+    const gf_walk walk = gf_walk_of(plan, in, out);
+    const gf_integer_args args = gf_integer_args_of(&plan->integer, WORDS);
+    if constexpr (C == 3)
+        return gf_staged_launch<Work>(walk, out->rows, args, stream);
+    else
+        return gf_direct_launch < Work, WORDS == 1 ? 4 : 2 > (walk, out->rows, args, stream);
 }
 
 template <int C>
 static bool by_channels(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                         cudaStream_t stream) {
     const uint32_t reach = plan->integer.reach;
+    gf_integer_args args = {};
     if (plan->integer.form == GF_SMOOTH_SUMS)
-        return reach <= 4   ? launch<C, 1, false, true>(plan, in, out, stream)
-               : reach <= 8 ? launch<C, 2, false, true>(plan, in, out, stream)
-                            : launch<C, 3, false, true>(plan, in, out, stream);
-    return reach <= 3   ? launch<C, 1, true, false>(plan, in, out, stream)
-           : reach <= 4 ? launch<C, 1, false, false>(plan, in, out, stream)
-           : reach <= 8 ? launch<C, 2, false, false>(plan, in, out, stream)
-                        : launch<C, 3, false, false>(plan, in, out, stream);
+        return reach <= 4   ? launch<C, 1, false, GF_BY_SUMS>(plan, in, out, stream)
+               : reach <= 8 ? launch<C, 2, false, GF_BY_SUMS>(plan, in, out, stream)
+                            : launch<C, 3, false, GF_BY_SUMS>(plan, in, out, stream);
+    if (reach <= 4 && gf_fixed_of(&plan->integer, &args))
+        return reach <= 3 ? launch<C, 1, true, GF_BY_FIXED>(plan, in, out, stream)
+                          : launch<C, 1, false, GF_BY_FIXED>(plan, in, out, stream);
+    return reach <= 4   ? launch<C, 1, false, GF_BY_TAPS>(plan, in, out, stream)
+           : reach <= 8 ? launch<C, 2, false, GF_BY_TAPS>(plan, in, out, stream)
+                        : launch<C, 3, false, GF_BY_TAPS>(plan, in, out, stream);
 }
 
 bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,

@@ -2,15 +2,22 @@
 // time.
 //
 // A group's channel is a word of 4 bytes. With HALO words before and after it, each weighted sum
-// of the group takes 2 * HALO + 1 dp4a (each adds 4 products of bytes). They add onto the bits of
-// 2^23, so that the sum is a float without a conversion. One saturating fma makes it a share of
-// 255, another rounds it; what is left over tells whether the rounding is in doubt.
+// of the group takes 2 * HALO + 1 dp4a (each adds 4 products of bytes). Then
 //
-// About 11 operations a sample for the default parameters; reads a byte and writes a byte.
+//   BY_FIXED  sums are clamped, multiplied and rounded in 8.24 fixed point: the highest byte is the
+//             result, and the 16 bits after it tell whether the rounding is in doubt. About 7
+//             operations a sample;
+//   BY_TAPS   for sums too large for that. They are added onto the bits of 2^23, and so are floats
+//             without a conversion. One saturating fma makes of each a share of 255, another
+//             rounds it; what is left over tells of doubt. About 9 operations;
+//   BY_SUMS   where means, not samples, have weights. About 12 operations.
+//
+// Reads a byte and writes a byte a sample.
 #ifndef GF_SMOOTH_INTEGER_CUH
 #define GF_SMOOTH_INTEGER_CUH
 
-#include "smooth_walk.cuh"
+#include "smooth_direct.cuh"
+#include "smooth_staged.cuh"
 
 // 2^23: a float from here on holds whole numbers, in its lowest bits.
 #define GF_WHOLE 8388608.0f
@@ -19,12 +26,38 @@
 // Sums are wanted for the 4 pixels of a group, and, of a mean, for the one before and after.
 #define GF_PHASES 6
 
+enum gf_integer_way { GF_BY_FIXED, GF_BY_TAPS, GF_BY_SUMS };
+
 struct gf_integer_args {
-    uint32_t tap[GF_PHASES][7]; // [1 + pixel][word]
-    float scale, offset;        // TAPS: share of 255 = scale * (2^23 + T) + offset
-    float near, next;           // SUMS: share of 255
-    float sure;                 // further than this from a whole number is doubtful
+    uint32_t tap[GF_PHASES][7];  // [1 + pixel][word]
+    uint32_t most, factor, half; // BY_FIXED: min(T, most) * factor + half; half with the doubt
+    uint32_t doubtful;           // 16 bits below this are
+    float scale, offset;         // BY_TAPS: share of 255 = scale * (2^23 + T) + offset
+    float near, next;            // BY_SUMS: share of 255
+    float sure;                  // further than this from a whole number is doubtful
 };
+
+// The fixed-point form, if its zone of doubt is small.
+//
+// Up to `most` a value is below 255.5 - 2^-2 + a tap's share, and all beyond are stored as 255,
+// which `most` is, too. factor is off by at most |factor - exact|, the value so by that times
+// `most`. The fraction's lowest 8 bits are not looked at.
+static inline bool gf_fixed_of(const gf_smooth_integer *by, gf_integer_args *args) {
+    const double one = 16777216; // 2^24
+    const double exact = by->scale * one, largest = 255.25 / by->scale;
+    if (by->form != GF_SMOOTH_TAPS || !(exact >= 1) || exact > 255 * one)
+        return false;
+    args->most = static_cast<uint32_t>(largest < 8388607 ? largest : 8388607);
+    args->factor = static_cast<uint32_t>(exact + 0.5);
+    // The factor is too large or small: values are off by 0 to so much, or, with half of it taken
+    // away, by half of it on each side.
+    const double half = (args->factor - exact) * args->most / 2;
+    const double doubt = by->doubt + (half < 0 ? -half : half) / one; // on each side of the middle
+    const uint32_t steps = static_cast<uint32_t>(doubt * 65536) + 2;
+    args->doubtful = 2 * steps;
+    args->half = (1u << 23) + (steps << 8) - static_cast<uint32_t>(static_cast<int32_t>(half));
+    return steps <= 64;
+}
 
 static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, int halo) {
     gf_integer_args args = {};
@@ -36,6 +69,7 @@ static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, in
             if (byte >= 0 && byte < 4 * (2 * halo + 1)) // else that phase is not asked for
                 args.tap[phase][byte / 4] |= tap << 8 * (byte % 4);
         }
+    gf_fixed_of(by, &args);
     args.scale = by->scale / 255;
     args.offset = -GF_WHOLE * args.scale; // exact
     args.near = by->near / 255;
@@ -69,28 +103,29 @@ static __device__ __forceinline__ uint32_t gf_channel_word(const uint32_t *group
     return __byte_perm(low, high, 0x5410);
 }
 
-static __device__ __forceinline__ uint32_t gf_pack(float a, float b, float c, float d) {
-    const uint32_t low = __byte_perm(__float_as_uint(a), __float_as_uint(b), 0x0040);
-    const uint32_t high = __byte_perm(__float_as_uint(c), __float_as_uint(d), 0x0040);
+// A word of byte B of each of four words.
+template <int B>
+static __device__ __forceinline__ uint32_t gf_pack(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    const uint32_t low = __byte_perm(a, b, 0x0040 + 0x0011 * B);
+    const uint32_t high = __byte_perm(c, d, 0x0040 + 0x0011 * B);
     return __byte_perm(low, high, 0x5410);
 }
 
 // REACH3: no window reaches further than 3 samples, so that the first pixel of a group needs no
 // word after it and the last one none before it.
-template <int CHANNELS, int WORDS, bool REACH3, bool BY_SUMS> struct gf_integer_work {
+template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_integer_work {
     typedef uint8_t Tin;
     typedef uint8_t Tout;
     typedef gf_integer_args Args;
     static const int C = CHANNELS, HALO = WORDS;
-    // 16 bytes a lane, or 48 where that is no whole number of pixels.
-    static const int GROUPS = C == 1 || C == 3 ? 4 : C == 2 ? 2 : 1;
-    static const int BLOCKS = C == 3 ? 3 : 4;
+    static const int GROUPS = C == 2 ? 2 : C == 4 ? 1 : 4; // 16 bytes, or 48
+    static const int BLOCKS = C == 3 ? 6 : 8;
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
 
     // The weighted sum at pixel -1 to 4 of the group whose words begin at `word`.
     static __device__ __forceinline__ uint32_t sum(const Args &args, const uint32_t *word,
                                                    int pixel) {
-        uint32_t sum = GF_WHOLE_BITS;
+        uint32_t sum = WAY == GF_BY_FIXED ? 0 : GF_WHOLE_BITS;
 #pragma unroll
         for (int k = 0; k < 2 * HALO + 1; k++) {
             if (REACH3 && ((pixel <= 0 && k == 2) || (pixel >= 3 && k == 0)))
@@ -101,16 +136,57 @@ template <int CHANNELS, int WORDS, bool REACH3, bool BY_SUMS> struct gf_integer_
     }
 
     // Rounds a share of 255; the result is in the lowest byte.
-    static __device__ __forceinline__ float round(const Args &args, float share, bool *doubt) {
+    static __device__ __forceinline__ uint32_t round(const Args &args, float share, bool *doubt) {
         const float whole = __fmaf_rn(share, 255.0f, GF_WHOLE);
         const float rest = __fmaf_rn(share, 255.0f, -__fsub_rn(whole, GF_WHOLE));
         *doubt |= fabsf(rest) > args.sure;
-        return whole;
+        return __float_as_uint(whole);
+    }
+
+    // The results of the groups' channel c, in byte RESULT of 4 words a group.
+    static const int RESULT = WAY == GF_BY_FIXED ? 3 : 0;
+
+    static __device__ __forceinline__ void channel(const Args &args, const uint32_t *word,
+                                                   uint32_t (*value)[4], bool *doubt) {
+        if (WAY == GF_BY_FIXED) {
+#pragma unroll
+            for (int g = 0; g < GROUPS; g++) {
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const uint32_t t = sum(args, word + g, i);
+                    value[g][i] = (t < args.most ? t : args.most) * args.factor + args.half;
+                }
+                // The 16 bits after the result, of two at a time.
+                const uint32_t least = __vminu2(__byte_perm(value[g][0], value[g][1], 0x6521),
+                                                __byte_perm(value[g][2], value[g][3], 0x6521));
+                doubt[g] |= (least & 0xffff) < args.doubtful || least >> 16 < args.doubtful;
+            }
+            return;
+        }
+        float mean[4 * GROUPS + 2]; // as a sum, of the pixel before the run and so on
+        if (WAY == GF_BY_SUMS) {
+#pragma unroll
+            for (int i = 0; i < 4 * GROUPS + 2; i++) {
+                const int g = i == 0 ? 0 : i == 4 * GROUPS + 1 ? GROUPS - 1 : (i - 1) / 4;
+                mean[i] = __fsub_rn(__uint_as_float(sum(args, word + g, i - 1 - 4 * g)), GF_WHOLE);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4 * GROUPS; i++) {
+            float share;
+            if (WAY == GF_BY_SUMS)
+                share = __saturatef(__fmaf_rn(
+                    mean[i + 2], args.next, __fmul_rn(__fadd_rn(mean[i], mean[i + 1]), args.near)));
+            else
+                share = __saturatef(__fmaf_rn(__uint_as_float(sum(args, word + i / 4, i % 4)),
+                                              args.scale, args.offset));
+            value[i / 4][i % 4] = round(args, share, &doubt[i / 4]);
+        }
     }
 
     static __device__ __forceinline__ unsigned run(const gf_walk &, const Args &args,
                                                    const uint32_t *raw, uint32_t *out) {
-        float value[GROUPS][filtered][4];
+        uint32_t value[filtered][GROUPS][4];
         bool doubt[GROUPS] = {};
 #pragma unroll
         for (int c = 0; c < filtered; c++) {
@@ -118,59 +194,111 @@ template <int CHANNELS, int WORDS, bool REACH3, bool BY_SUMS> struct gf_integer_
 #pragma unroll
             for (int g = 0; g < GROUPS + 2 * HALO; g++)
                 word[g] = gf_channel_word<C>(raw + g * C, c);
-            float mean[4 * GROUPS + 2]; // as a sum, of the pixel before the run and so on
-            if (BY_SUMS) {
-#pragma unroll
-                for (int i = 0; i < 4 * GROUPS + 2; i++) {
-                    const int g = i == 0 ? 0 : i == 4 * GROUPS + 1 ? GROUPS - 1 : (i - 1) / 4;
-                    mean[i] =
-                        __fsub_rn(__uint_as_float(sum(args, word + g, i - 1 - 4 * g)), GF_WHOLE);
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < 4 * GROUPS; i++) {
-                float share;
-                if (BY_SUMS)
-                    share = __saturatef(
-                        __fmaf_rn(mean[i + 2], args.next,
-                                  __fmul_rn(__fadd_rn(mean[i], mean[i + 1]), args.near)));
-                else
-                    share = __saturatef(__fmaf_rn(__uint_as_float(sum(args, word + i / 4, i % 4)),
-                                                  args.scale, args.offset));
-                value[i / 4][c][i % 4] = round(args, share, &doubt[i / 4]);
-            }
+            channel(args, word, value[c], doubt);
         }
         unsigned unknown = 0;
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
             unknown |= doubt[g] ? 1u << g : 0;
-            const float(*v)[4] = value[g];
             const uint32_t *in = raw + (g + HALO) * C;
             uint32_t *to = out + g * C;
+            const uint32_t *v = value[0][g];
             if (C == 1) {
-                to[0] = gf_pack(v[0][0], v[0][1], v[0][2], v[0][3]);
-            } else if (C == 3) {
-                to[0] = gf_pack(v[0][0], v[1][0], v[2][0], v[0][1]);
-                to[1] = gf_pack(v[1][1], v[2][1], v[0][2], v[1][2]);
-                to[2] = gf_pack(v[2][2], v[0][3], v[1][3], v[2][3]);
+                to[0] = gf_pack<RESULT>(v[0], v[1], v[2], v[3]);
             } else if (C == 2) {
 #pragma unroll
                 for (int k = 0; k < 2; k++) {
-                    const uint32_t grey = __byte_perm(__float_as_uint(v[0][2 * k]),
-                                                      __float_as_uint(v[0][2 * k + 1]), 0x0400);
+                    const uint32_t grey =
+                        __byte_perm(v[2 * k], v[2 * k + 1], 0x0400 + 0x0101 * RESULT);
                     to[k] = (grey & 0x00ff00ffu) | (in[k] & 0xff00ff00u);
                 }
             } else {
+                const uint32_t *w = value[C < 3 ? 0 : 1][g], *x = value[C < 3 ? 0 : 2][g];
+                if (C == 3) {
+                    to[0] = gf_pack<RESULT>(v[0], w[0], x[0], v[1]);
+                    to[1] = gf_pack<RESULT>(w[1], x[1], v[2], w[2]);
+                    to[2] = gf_pack<RESULT>(x[2], v[3], w[3], x[3]);
+                } else {
 #pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    const uint32_t rg =
-                        __byte_perm(__float_as_uint(v[0][k]), __float_as_uint(v[1][k]), 0x0040);
-                    const uint32_t ba = __byte_perm(__float_as_uint(v[2][k]), in[k], 0x0070);
-                    to[k] = __byte_perm(rg, ba, 0x5410);
+                    for (int k = 0; k < 4; k++) {
+                        const uint32_t rg = __byte_perm(v[k], w[k], 0x0040 + 0x0011 * RESULT);
+                        const uint32_t ba = __byte_perm(x[k], in[k], 0x0070 + RESULT);
+                        to[k] = __byte_perm(rg, ba, 0x5410);
+                    }
                 }
             }
         }
         return unknown;
+    }
+
+    // Samples are >= 0, so that adding 0 for one that is not there changes no sum. The corrected
+    // quotient is the division (tests/test_smooth_integer.c).
+    static __device__ __forceinline__ void exactly(const gf_walk &a, uint32_t y, uint64_t p) {
+        const int around = 4 * HALO;
+        // Pixels of the row before p, and from p on, as far as they matter.
+        const int left = p < 64 ? static_cast<int>(p) : 64;
+        const int right = a.width - p < 64 ? static_cast<int>(a.width - p) : 64;
+        const int radius = static_cast<int>(a.radius);
+        const unsigned char *in = a.in + y * a.in_stride + p * C;
+        unsigned char *out = a.out + y * a.out_stride + p * C;
+        // Whole words, as far as they lie in the row's own memory.
+        uint32_t words[(4 + 2 * around) * C / 4];
+        const int64_t before = static_cast<int64_t>(p) * C;
+        const int64_t after = static_cast<int64_t>(a.in_stride) - before;
+#pragma unroll
+        for (int w = 0; w < (4 + 2 * around) * C / 4; w++) {
+            const int at = 4 * w - around * C;
+            words[w] = 0;
+            if (at >= -before && at < after)
+                words[w] = *reinterpret_cast<const uint32_t *>(in + at);
+        }
+#pragma unroll
+        for (int c = 0; c < filtered; c++) {
+            float loaded[4 + 2 * around];
+#pragma unroll
+            for (int i = 0; i < 4 + 2 * around; i++) {
+                const int d = i - around, s = i * C + c;
+                const uint32_t sample = words[s / 4] >> 8 * (s % 4) & 0xff;
+                loaded[i] = d >= -left && d < right
+                                ? enhance(static_cast<float>(sample), a.constants.gain)
+                                : 0.0f;
+            }
+            float mean[6];
+#pragma unroll
+            for (int j = 0; j < 6; j++) {
+                const int d = j - 1;
+                float sum = 0.0f;
+#pragma unroll
+                for (int k = -(around - 1); k <= around - 1; k++)
+                    if (k >= -radius && k <= radius)
+                        sum = __fadd_rn(sum, loaded[around + d + k]);
+                const int lo = d - radius < -left ? -left : d - radius;
+                const int hi = d + radius < right ? d + radius : right - 1;
+                const int n = hi < lo ? 1 : hi - lo + 1; // nothing is there past the row's ends
+                const float quotient = __fmul_rn(sum, a.inverse[n]);
+                mean[j] = __fmaf_rn(__fmaf_rn(-static_cast<float>(n), quotient, sum), a.inverse[n],
+                                    quotient);
+            }
+            uint8_t stored[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float t = mean[i + 1];
+                if (a.constants.smooth)
+                    t = smooth(mean[i], t, mean[i + 2], {i > -left, i + 1 < right}, a.constants);
+                stored[i] = gf_store<uint8_t>(t);
+            }
+            if (C == 1 && right >= 4) {
+                *reinterpret_cast<uchar4 *>(out) =
+                    make_uchar4(stored[0], stored[1], stored[2], stored[3]);
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (i < right)
+                    out[i * C + c] = stored[i];
+        }
+        for (int i = 0; i < 4 && i < right && filtered < C; i++)
+            out[i * C + C - 1] = in[i * C + C - 1];
     }
 };
 

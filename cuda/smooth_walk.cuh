@@ -1,14 +1,9 @@
-// How warps go over the rows of an image to smooth them in registers.
+// What the kernels that smooth rows in registers share.
 //
-// Thread mapping: a lane takes GROUPS groups of 4 neighbouring pixels, a warp 32 lanes side by
-// side, and then the next free 32; rows follow each other without a gap, so that narrow rows keep
-// all lanes busy. A lane loads its own groups and HALO groups on either side, which its neighbours
-// load too: the L1 cache serves them, from memory each sample is read once. It writes its own.
-//
-// Groups whose window reaches over an end of the row, and those of which the fast arithmetic says
-// that it does not know, wait in a queue of the warp's until 32 of them have gathered; then each
-// lane does one of them straight from the definition. So every width is exact, and rare work costs
-// little.
+// A lane takes a run of GROUPS groups of 4 neighbouring pixels at a time. Groups whose window
+// reaches over an end of the row, and those of which the fast arithmetic says that it does not
+// know, wait in a queue of the warp's until 32 of them have gathered; then each lane does one of
+// them straight from the definition. So every width is exact, and rare work costs little.
 //
 // Rows begin on 64-byte boundaries; strides are multiples of 64.
 #ifndef GF_SMOOTH_WALK_CUH
@@ -21,22 +16,35 @@
 
 #include "smooth/smooth.h"
 
-#define GF_WALK_THREADS 256
+#define GF_WALK_THREADS 128
 #define GF_WALK_WARPS (GF_WALK_THREADS / 32)
+#define GF_WALK_TURNS 8 // that a warp takes at least, where there are enough
+#define GF_WALK_WAVES 6
 
 struct gf_walk {
     const unsigned char *in;
     unsigned char *out;
-    size_t in_stride, out_stride; // bytes
-    uint64_t width;               // pixels
-    uint32_t runs;                // a row; a run is what a lane takes in one turn
-    uint32_t total;               // runs of all rows, below 2^31 / GROUPS
-    uint32_t magic, shift;        // to divide by runs
-    uint32_t radius, reach;       // samples on each side: of the mean, and of the whole chain
+    size_t in_stride, out_stride;       // bytes
+    uint32_t in_stride32, out_stride32; // the same
+    uint64_t width;                     // pixels
+    uint32_t rows;
+    uint32_t runs;                    // of a row, the last ones perhaps beyond its end
+    uint32_t magic, shift;            // to divide by runs
+    uint32_t lanes;                   // that share a row of a tile, a run each
+    uint32_t rows_a_tile;             // 1, unless a tile holds whole rows
+    uint32_t tiles_a_row;             // 1, unless a row needs more
+    uint32_t tiles;                   // in all; where there are none, runs
+    uint32_t step_rows, step_tiles;   // from a tile to the next one of a warp
+    uint64_t inner_end;               // pixels from here on are done by the definition
+    uint32_t inner_first, inner_runs; // so many runs from that one on are far from the row's ends
+    uint32_t in_units, out_units;     // 16 bytes each: of a stride of the input, and those that an
+                                      // output row fills
+    uint32_t radius, reach;           // samples on each side: of the mean, and of the whole chain
+    float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
     gf_smooth_constants constants;
 };
 
-// total and what depends on it is left to the launch.
+// How rows are cut into tiles is left to the launch.
 static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_rows *in,
                                  const gf_rows *out) {
     gf_walk walk = {};
@@ -47,6 +55,8 @@ static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_rows *in,
     walk.width = plan->head.in.width;
     walk.radius = plan->radius;
     walk.reach = plan->radius + (plan->smooth ? 1 : 0);
+    for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
+        walk.inverse[n] = 1.0f / static_cast<float>(n);
     walk.constants = {plan->gain, plan->weight, plan->inner_factor, plan->end_factor, plan->smooth};
     return walk;
 }
@@ -127,167 +137,100 @@ static __device__ __noinline__ void gf_smooth_exactly(const gf_walk &a, uint32_t
     }
 }
 
-// ---- the walk -----------------------------------------------------------------------------------
+// ---- what is left over --------------------------------------------------------------------------
 
-// What the lanes of a block share: the queues, and room to turn what lanes hold into what lies
-// side by side in memory, where a lane's part is more than one vector.
-template <typename Work> struct gf_walk_shared {
-    static const int out_bytes = 4 * Work::C * Work::GROUPS * sizeof(typename Work::Tout);
-    static const bool staged = out_bytes > 16 && out_bytes % 16 == 0;
-    uint32_t queue[GF_WALK_WARPS][32 + 32 * Work::GROUPS];
-    uint4 stage[GF_WALK_WARPS][staged ? 2 * out_bytes : 1];
-};
-
-// Where 16-byte unit u of a warp's stage lies: neither the lanes' own units nor neighbouring ones
-// meet in a bank.
-template <int UNITS> static __device__ __forceinline__ int gf_stage_slot(int u) {
-    return UNITS == 2 ? u ^ (u >> 3 & 1) : UNITS == 4 ? u ^ (u >> 3 & 3) : u;
+// Bits from n on of a run's groups.
+static __device__ __forceinline__ unsigned gf_from(int64_t n) {
+    return n >= 32 ? 0 : n <= 0 ? ~0u : ~0u << n;
 }
 
-// Writes what the lanes of a warp hold, which lies side by side from `to` on.
-template <int BYTES>
-static __device__ __forceinline__ void gf_store_warp(unsigned char *to, const uint32_t *words,
-                                                     uint4 *stage) {
-    const int units = BYTES / 16, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int k = 0; k < units; k++)
-        stage[gf_stage_slot<units>(lane * units + k)] =
-            make_uint4(words[4 * k], words[4 * k + 1], words[4 * k + 2], words[4 * k + 3]);
-    __syncwarp();
-#pragma unroll
-    for (int k = 0; k < units; k++)
-        reinterpret_cast<uint4 *>(to)[k * 32 + lane] = stage[gf_stage_slot<units>(k * 32 + lane)];
-    __syncwarp();
+// Which groups of a run near an end of its row are done by the definition.
+static __device__ __forceinline__ unsigned gf_left_over(const gf_walk &a, uint64_t x, int groups,
+                                                        unsigned unknown) {
+    const int64_t begin = static_cast<int64_t>(x);
+    unknown |= ~gf_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2);
+    unknown |= gf_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
+    unknown &= ~gf_from((static_cast<int64_t>(a.width) - begin + 3) >> 2);
+    return unknown & ((1u << groups) - 1);
 }
 
-// Work has Tin, Tout, C, GROUPS, HALO, BLOCKS (a processor), Args, and
-//   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw, uint32_t
-//   *out)
-// which makes of the words of HALO + GROUPS + HALO groups those of GROUPS groups, as if no end of
-// the row were near, and returns a bit for each group that it does not know.
+// Does the groups in the queue: numbers of runs, all rows' one after the other, and groups in them.
 template <typename Work>
-__global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
-    smooth_walk(const __grid_constant__ gf_walk a,
-                const __grid_constant__ typename Work::Args args) {
-    typedef typename Work::Tin Tin;
-    typedef typename Work::Tout Tout;
-    const int C = Work::C, GROUPS = Work::GROUPS, HALO = Work::HALO, PIXELS = 4 * GROUPS;
-    const int in_group = 4 * C * sizeof(Tin), out_group = 4 * C * sizeof(Tout);
-    __shared__ gf_walk_shared<Work> shared;
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    uint32_t *queue = shared.queue[warp];
-    unsigned waiting = 0;
-
-    const uint32_t step = gridDim.x * GF_WALK_THREADS;
-    for (uint32_t first = blockIdx.x * GF_WALK_THREADS + warp * 32; first < a.total;
-         first += step) {
-        const bool mine = first + lane < a.total;
-        const uint32_t run = mine ? first + lane : 0;
-        const uint32_t y = __umulhi(run, a.magic) >> a.shift;
-        const uint64_t x = static_cast<uint64_t>(run - y * a.runs) * PIXELS;
-        const unsigned char *in = a.in + y * a.in_stride;
-        unsigned char *out = a.out + y * a.out_stride + x * (out_group / 4);
-        // Near an end of the row?
-        const bool rim = !mine || x < 4 * HALO || x + PIXELS + 4 * HALO > a.width;
-        const bool any_rim = __any_sync(0xffffffffu, rim);
-
-        uint32_t raw[(GROUPS + 2 * HALO) * in_group / 4];
-        if (!any_rim) {
-            const unsigned char *from = in + x * (in_group / 4);
-            gf_load_words<GROUPS * in_group>(raw + HALO * in_group / 4, from);
-            gf_load_words<HALO * in_group>(raw, from - HALO * in_group);
-            gf_load_words<HALO * in_group>(raw + (HALO + GROUPS) * in_group / 4,
-                                           from + GROUPS * in_group);
-        } else {
-            // What lies outside the row is not used; it must only be memory that is there.
-            const int64_t last = static_cast<int64_t>(a.in_stride) - in_group;
-#pragma unroll
-            for (int g = 0; g < GROUPS + 2 * HALO; g++) {
-                int64_t at = static_cast<int64_t>(x) * (in_group / 4) + (g - HALO) * in_group;
-                at = at < 0 ? 0 : at < last ? at : last;
-                gf_load_words<in_group>(raw + g * in_group / 4, in + at);
-            }
-        }
-
-        uint32_t result[GROUPS * out_group / 4];
-        unsigned unknown = Work::run(a, args, raw, result);
-
-        if (!any_rim) {
-            if constexpr (gf_walk_shared<Work>::staged) {
-                // With no end of a row near, the lanes follow each other in one row.
-                gf_store_warp<GROUPS * out_group>(out - lane * (GROUPS * out_group), result,
-                                                  shared.stage[warp]);
-            } else {
-                gf_store_words<GROUPS * out_group>(out, result);
-            }
-        } else if (mine) {
-            // A group that is not stored here is done exactly.
-#pragma unroll
-            for (int g = 0; g < GROUPS; g++) {
-                const uint64_t p = x + 4 * g;
-                if (p >= a.width)
-                    unknown &= ~(1u << g);
-                else if (p < a.reach || a.width - p < 4 + a.reach)
-                    unknown |= 1u << g;
-                else
-                    gf_store_words<out_group>(out + g * out_group, result + g * out_group / 4);
-            }
-        } else {
-            unknown = 0;
-        }
-
-        if (__any_sync(0xffffffffu, unknown)) {
-#pragma unroll
-            for (int g = 0; g < GROUPS; g++) {
-                const bool waits = unknown >> g & 1;
-                const unsigned all = __ballot_sync(0xffffffffu, waits);
-                if (waits)
-                    queue[waiting + __popc(all & ((1u << lane) - 1))] = run * GROUPS + g;
-                waiting += __popc(all);
-            }
-            __syncwarp();
-        }
-        while (waiting >= 32) {
-            waiting -= 32;
-            const uint32_t group = queue[waiting + lane];
-            const uint32_t row = __umulhi(group / GROUPS, a.magic) >> a.shift;
-            gf_smooth_exactly<Tin, Tout, C>(
-                a, row, static_cast<uint64_t>(group - row * a.runs * GROUPS) * 4);
-            __syncwarp();
-        }
-    }
+static __device__ __noinline__ void gf_drain(const gf_walk &a, const uint32_t *queue,
+                                             unsigned waiting) {
+    const unsigned lane = threadIdx.x % 32;
+    __syncwarp();
     if (lane < waiting) {
-        const uint32_t group = queue[lane];
-        const uint32_t row = __umulhi(group / GROUPS, a.magic) >> a.shift;
-        gf_smooth_exactly<Tin, Tout, C>(a, row,
-                                        static_cast<uint64_t>(group - row * a.runs * GROUPS) * 4);
+        const uint32_t a_row = a.runs * Work::GROUPS, group = queue[lane], y = group / a_row;
+        Work::exactly(a, y, static_cast<uint64_t>(group - y * a_row) * 4);
+    }
+    __syncwarp();
+}
+
+// Lets the unknown groups of the lanes' runs wait. All lanes call it.
+template <typename Work>
+static __device__ __forceinline__ void gf_enqueue(const gf_walk &a, uint32_t run, unsigned unknown,
+                                                  uint32_t *queue, unsigned *waiting) {
+    const unsigned lane = threadIdx.x % 32;
+    while (__any_sync(0xffffffffu, unknown)) {
+        const unsigned all = __ballot_sync(0xffffffffu, unknown != 0);
+        if (*waiting + __popc(all) > 32) {
+            gf_drain<Work>(a, queue, *waiting);
+            *waiting = 0;
+        }
+        if (unknown) {
+            queue[*waiting + __popc(all & ((1u << lane) - 1))] =
+                run * Work::GROUPS + __ffs(static_cast<int>(unknown)) - 1;
+            unknown &= unknown - 1;
+        }
+        *waiting += __popc(all);
     }
 }
 
-// Queues the work on all rows of a walk; false if a row has more runs than can be counted.
-template <typename Work>
-static bool gf_walk_launch(gf_walk walk, uint64_t rows, const typename Work::Args &args,
-                           cudaStream_t stream) {
-    const uint64_t limit = (UINT64_C(1) << 31) / Work::GROUPS;
-    uint64_t runs = (walk.width + 4 * Work::GROUPS - 1) / (4 * Work::GROUPS);
-    if (runs >= limit)
+// Work, to both kernels, has Tin, Tout, C, GROUPS, HALO, BLOCKS (a processor), Args, and
+//   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw,
+//                                  uint32_t *out)
+// which makes of the words of HALO + GROUPS + HALO groups those of GROUPS groups, as if no end of
+// the row were near, and returns a bit for each group that it does not know; and
+//   static __device__ void exactly(const gf_walk &, uint32_t y, uint64_t p)
+// which does the group of up to 4 pixels from p on, in row y, by the definition.
+// Sets what both kernels ask of an image of so many rows' width; false if it is too wide for them.
+template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
+    const size_t pixel = Work::C * sizeof(typename Work::Tout);
+    const uint64_t most = UINT64_C(1) << 29;
+    const uint64_t runs = (walk->width + 4 * Work::GROUPS - 1) / (4 * Work::GROUPS);
+    if (runs * Work::GROUPS >= most || walk->in_stride > UINT32_MAX ||
+        walk->out_stride > UINT32_MAX)
         return false;
-    runs = runs < 2 ? 2 : runs; // the magic number of 1 does not fit; runs past the end are idle
-    walk.runs = static_cast<uint32_t>(runs);
-    // Of n below 2^31: n / runs = n * magic >> 32 + shift.
-    while (UINT64_C(2) << walk.shift < runs)
-        walk.shift++;
-    walk.magic = static_cast<uint32_t>((UINT64_C(1) << (32 + walk.shift)) / runs + 1);
-    const uint64_t most = (limit - 1) / runs; // rows of one launch
-    for (uint64_t y = 0; y < rows; y += most) {
-        const uint64_t some = rows - y < most ? rows - y : most;
-        walk.total = static_cast<uint32_t>(some * runs);
-        smooth_walk<Work>
-            <<<gf_grid(walk.total, GF_WALK_THREADS), GF_WALK_THREADS, 0, stream>>>(walk, args);
-        walk.in += some * walk.in_stride;
-        walk.out += some * walk.out_stride;
-    }
+    walk->in_units = static_cast<uint32_t>(walk->in_stride / 16);
+    walk->out_units = static_cast<uint32_t>(walk->width * pixel / 16);
+    const uint64_t inner = walk->width < walk->reach ? 0 : walk->width - walk->reach;
+    const uint64_t whole = static_cast<uint64_t>(walk->out_units) * 16 / pixel;
+    walk->inner_end = inner < whole ? inner : whole;
+    const uint64_t first = (walk->reach + 4 * Work::GROUPS - 1) / (4 * Work::GROUPS);
+    const uint64_t end = walk->inner_end / (4 * Work::GROUPS);
+    walk->inner_first = static_cast<uint32_t>(first);
+    walk->inner_runs = end > first ? static_cast<uint32_t>(end - first) : 0;
+    walk->runs = static_cast<uint32_t>(runs);
     return true;
+}
+
+// Blocks of a kernel that are at home on the device at once.
+template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel) {
+    int device = 0, processors = 1, resident = 1;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, GF_WALK_THREADS, 0);
+    return static_cast<uint64_t>(processors) * (resident > 0 ? resident : 1);
+}
+
+// Blocks for so many turns of a warp: enough turns a warp to fill its queue, enough blocks that
+// processors that are done first find another one.
+static inline uint64_t gf_walk_blocks(uint64_t turns, uint64_t wave) {
+    const uint64_t full = (turns + GF_WALK_WARPS - 1) / GF_WALK_WARPS;
+    uint64_t waves = full / (wave * GF_WALK_TURNS);
+    waves = waves < 1 ? 1 : waves > GF_WALK_WAVES ? GF_WALK_WAVES : waves;
+    return full < wave * waves ? full : wave * waves;
 }
 
 #endif

@@ -5,6 +5,10 @@
 #include "error.h"
 #include "isa.h"
 
+uint32_t gf_cores(void) {
+    return gf_cpu_count();
+}
+
 void gf_processor(char *text, size_t size) {
     const uint32_t cores = gf_cpu_count();
     snprintf(text, size, "%u core%s, %s", cores, cores == 1 ? "" : "s",

@@ -157,6 +157,12 @@ struct gf_filter {
     const gf_measure *measure;  /* NULL for a filter without a result */
 };
 
+/* Does each output row follow from the same input row alone, whatever stands above and below? Rows
+ * of several images may then go through a backend together, as if they were one tall image. */
+static inline bool gf_rows_stand_alone(const gf_filter *filter, const gf_plan *plan) {
+    return !plan->halo && !plan->state_bytes && !plan->has_payload && !filter->before;
+}
+
 #ifdef GF_WITH_CUDA
 #define GF_IF_CUDA(pointer) (pointer)
 #else

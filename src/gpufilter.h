@@ -323,6 +323,87 @@ GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
                                const gf_pixels *in, void *out, size_t out_stride,
                                gf_result **result, gf_report *report, gf_error *error);
 
+/* Where an image goes: rows in memory. */
+typedef struct gf_out_pixels {
+    void *data;
+    size_t stride;
+} gf_out_pixels;
+
+/* Runs a filter on many images in memory, all of one format, with the same results as gf_run_memory
+ * on one after the other. Image i is in[i * inputs], for a filter of two together with the one that
+ * follows; what is drawn of it goes to out[i] (out: NULL if nothing is), and its result to
+ * results[i] (NULL: not wanted). After a failure all results are NULL.
+ *
+ * Where each row that the filter makes follows from the same row of its input alone, the images
+ * share bands: thousands of small ones cost a few uploads, launches and downloads. Other filters
+ * take them one by one. max_memory is for one image's result, and for the bands of all. The report
+ * is about all images together, but for its formats. */
+GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
+                                     const gf_settings *settings, const gf_format *format,
+                                     uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
+                                     gf_result **results, gf_report *report, gf_error *error);
+
+/* ---- speed ------------------------------------------------------------------------------------
+ *
+ * What is timed is done again and again for about as many seconds as are asked for, three times at
+ * least; what is told is the median. */
+
+typedef struct gf_speed {
+    char backend[16];
+    char device[192];
+    double seconds; /* one pass over the image */
+    uint64_t passes;
+    uint64_t bytes; /* a pass moves: every input once; every row drawn and what is recorded of a row
+                     * once */
+} gf_speed;
+
+/* Times a filter on images that lie where the backend computes: in the host's memory, or in that of
+ * the engine's first device. Nothing is read, sent or written meanwhile, and what a filter measures
+ * before it begins is not in the time. The other arguments are those of gf_run_memory, so that what
+ * was timed can be checked: image and result are those of the last pass (extracted samples: of the
+ * first). */
+GF_API gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter,
+                                const gf_settings *settings, const gf_format *format,
+                                const gf_pixels *in, void *out, size_t out_stride, double seconds,
+                                gf_result **result, gf_speed *speed, gf_error *error);
+
+/* Bytes a second. */
+typedef struct gf_memory_speed {
+    double copy;             /* read and written, from memory to memory */
+    double upload, download; /* between pinned host memory and the device; 0 on the host */
+    double both;             /* up and down at the same time, together */
+} gf_memory_speed;
+
+/* Times copies of so many bytes by the engine's backend (not "auto"): with all of its threads, or
+ * on its first device. */
+GF_API gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds,
+                                gf_memory_speed *speed, gf_error *error);
+
+typedef struct gf_codec_speed {
+    double encode_seconds, decode_seconds;
+    uint64_t file_bytes;
+} gf_codec_speed;
+
+/* Times writing an image into a file of options->format, and reading it again. The file lies in
+ * $TMPDIR, or /tmp, until the call returns. GF_FAILED if it does not hold the same pixels. */
+GF_API gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
+                               const gf_file_options *options, double seconds,
+                               gf_codec_speed *speed, gf_error *error);
+
+/* What "auto" expects. */
+typedef struct gf_forecast {
+    bool cuda; /* expected to finish first: if it can then be started, it gets the image */
+    double cpu_seconds, cuda_seconds;
+    double start_seconds; /* of cuda_seconds, to start the device */
+    char reason[192];     /* as in gf_report */
+} gf_forecast;
+
+/* What "auto" would expect in this engine of images in files of a format ("png"), read and written;
+ * of a filter that reads the image twice, of the second time. Asks no device and starts nothing. */
+GF_API gf_status gf_expect(const gf_engine *engine, const gf_filter *filter,
+                           const gf_settings *settings, const gf_format *format,
+                           const char *file_format, gf_forecast *forecast, gf_error *error);
+
 /* ---- looking around ---------------------------------------------------------------------------
  */
 
@@ -357,6 +438,9 @@ typedef struct gf_device {
 /* Fills in up to capacity devices and sets *count to how many there are. GF_NO_BACKEND with the
  * reason where there is no CUDA. */
 GF_API gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
+
+/* Cores that this process may use: the cpu backend's threads, unless it is told otherwise. */
+GF_API uint32_t gf_cores(void);
 
 /* "64 cores, avx512": the processor as the cpu backend uses it. */
 GF_API void gf_processor(char *text, size_t size);

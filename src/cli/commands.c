@@ -6,8 +6,8 @@
 
 #define MAX_SHARED 8
 
-static const gf_command *const commands[] = {&gf_verify_command, &gf_info_command,
-                                             &gf_devices_command};
+static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
+                                             &gf_info_command, &gf_devices_command};
 
 const char *const gf_command_limits[] = {"max-memory", "max-pixels", "max-chunk",
                                          "help",       "version",    NULL};

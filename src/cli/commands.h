@@ -13,7 +13,7 @@ typedef struct gf_command {
     gf_status (*run)(const gf_cli_line *line, gf_error *error);
 } gf_command;
 
-extern const gf_command gf_info_command, gf_devices_command, gf_verify_command;
+extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, gf_bench_command;
 
 const gf_command *gf_command_at(size_t index);       /* NULL past the end */
 const gf_command *gf_command_find(const char *name); /* NULL if there is none */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "devices.h"
 #include "json.h"
 
 #define MAX_DEVICES 64
@@ -12,14 +13,12 @@ static double gigabytes(uint64_t bytes) {
     return (double)bytes * 1e-9;
 }
 
-static void print_text(const gf_device *devices, size_t count, const gf_error *none) {
-    char processor[64];
-    gf_processor(processor, sizeof processor);
-    printf("cpu: %s\n", processor);
-    if (none->status)
-        printf("%s\n", none->message);
-    for (size_t i = 0; i < count; i++) {
-        const gf_device *device = &devices[i];
+void gf_machine_text(const gf_machine *machine) {
+    printf("cpu: %s\n", machine->processor);
+    if (machine->none.status)
+        printf("%s\n", machine->none.message);
+    for (size_t i = 0; i < machine->count; i++) {
+        const gf_device *device = &machine->devices[i];
         printf("cuda %" PRIu32 ": %s, compute capability %" PRIu32 ".%" PRIu32 ", %" PRIu32
                " multiprocessors, %.1f GB",
                device->index, device->name, device->capability / 10, device->capability % 10,
@@ -37,14 +36,12 @@ static void print_count(const char *name, uint64_t count) {
     gf_json_value(stdout, &value);
 }
 
-static void print_json(const gf_device *devices, size_t count, const gf_error *none) {
-    char processor[64];
-    gf_processor(processor, sizeof processor);
-    printf("{\"schema\": \"gpufilter-devices\", \"version\": 1, \"cpu\": ");
-    gf_json_text(stdout, processor);
+void gf_machine_json(const gf_machine *machine) {
+    printf("\"cpu\": ");
+    gf_json_text(stdout, machine->processor);
     printf(", \"cuda\": [");
-    for (size_t i = 0; i < count; i++) {
-        const gf_device *device = &devices[i];
+    for (size_t i = 0; i < machine->count; i++) {
+        const gf_device *device = &machine->devices[i];
         printf("%s{\"index\": %" PRIu32 ", \"name\": ", i ? ", " : "", device->index);
         gf_json_text(stdout, device->name);
         printf(", \"bus\": ");
@@ -57,32 +54,48 @@ static void print_json(const gf_device *devices, size_t count, const gf_error *n
         printf(", \"usable\": %s}", device->usable ? "true" : "false");
     }
     printf("], \"why_no_cuda\": ");
-    if (none->status)
-        gf_json_text(stdout, none->message);
+    if (machine->none.status)
+        gf_json_text(stdout, machine->none.message);
     else
         printf("null");
-    printf("}\n");
+}
+
+gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
+    *machine = (gf_machine){0};
+    gf_processor(machine->processor, sizeof machine->processor);
+    machine->devices = calloc(MAX_DEVICES, sizeof *machine->devices);
+    if (!machine->devices)
+        return gf_cli_fail(error, GF_FAILED, "devices: out of memory");
+    const gf_status status =
+        gf_devices(machine->devices, MAX_DEVICES, &machine->count, &machine->none);
+    if (machine->count > MAX_DEVICES)
+        machine->count = MAX_DEVICES;
+    if (!status || status == GF_NO_BACKEND) /* that there is none is an answer */
+        return GF_OK;
+    *error = machine->none;
+    gf_machine_free(machine);
+    return status;
+}
+
+void gf_machine_free(gf_machine *machine) {
+    free(machine->devices);
+    machine->devices = NULL;
 }
 
 static gf_status run(const gf_cli_line *line, gf_error *error) {
-    gf_device *devices = calloc(MAX_DEVICES, sizeof *devices);
-    if (!devices)
-        return gf_cli_fail(error, GF_FAILED, "devices: out of memory");
-    size_t count = 0;
-    gf_error none = {0};
-    gf_status status = gf_devices(devices, MAX_DEVICES, &count, &none);
-    count = count < MAX_DEVICES ? count : MAX_DEVICES;
-    if (status == GF_OK || status == GF_NO_BACKEND) {
-        if (gf_settings_flag(line->filter, "json"))
-            print_json(devices, count, &none);
-        else
-            print_text(devices, count, &none);
-        status = GF_OK; /* that there is none is an answer */
+    gf_machine machine;
+    const gf_status status = gf_machine_look(&machine, error);
+    if (status)
+        return status;
+    if (gf_settings_flag(line->filter, "json")) {
+        printf("{\"schema\": \"gpufilter-devices\", \"version\": 1, ");
+        gf_machine_json(&machine);
+        printf("}\n");
     } else {
-        *error = none;
+        gf_machine_text(&machine);
     }
-    free(devices);
-    return status;
+    gf_machine_free(&machine);
+    return GF_OK;
 }
 
 static const gf_param params[] = {

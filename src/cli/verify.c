@@ -131,8 +131,7 @@ static gf_status verify_file(gf_verify *verify, const char *path, const gf_file_
 
 static uint32_t count_workers(const gf_cli_line *line) {
     const int64_t asked = gf_settings_int(line->common, "threads");
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return (uint32_t)(asked ? asked : cores > 0 ? cores : 1);
+    return asked ? (uint32_t)asked : gf_cores();
 }
 
 static gf_status run(const gf_cli_line *line, gf_error *error) {

@@ -31,6 +31,8 @@ uint32_t gf_verify_sample(const gf_format *format, const void *pixels, uint64_t 
 gf_format gf_verify_format(gf_random *random, uint64_t round, bool small);
 /* Rows without gaps: noise, extremes, waves, one value, or something like a photograph. */
 void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random);
+/* That last one: flat areas with edges between them, slow shading, a little grain. */
+void gf_verify_photo(const gf_format *format, void *pixels, gf_random *random);
 /* An image to be measured against the first: mostly that one with a few samples changed. */
 void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random);
 

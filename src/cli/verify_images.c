@@ -168,8 +168,7 @@ static void fill_waves(const gf_format *format, void *pixels, gf_random *random)
             }
 }
 
-/* Flat areas with edges between them, slow shading, a little grain. */
-static void fill_photo(const gf_format *format, void *pixels, gf_random *random) {
+void gf_verify_photo(const gf_format *format, void *pixels, gf_random *random) {
     const uint64_t size = 4 + gf_random_below(random, 60);
     const uint64_t seed = gf_random_next(random);
     const float unit = gf_random_below(random, 2) ? 255 : 1;
@@ -189,7 +188,7 @@ static void fill_photo(const gf_format *format, void *pixels, gf_random *random)
 
 void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random) {
     static void (*const contents[])(const gf_format *, void *, gf_random *) = {
-        fill_noise, fill_extremes, fill_waves, fill_constant, fill_photo};
+        fill_noise, fill_extremes, fill_waves, fill_constant, gf_verify_photo};
     contents[gf_random_below(random, sizeof contents / sizeof contents[0])](format, pixels, random);
 }
 

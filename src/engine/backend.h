@@ -4,6 +4,8 @@
 
 #include "filter.h"
 
+struct gf_trial; /* trial.h */
+
 /* One place in the ring: a band on its way through. */
 typedef struct gf_slot {
     uint32_t index;
@@ -57,6 +59,12 @@ typedef struct gf_backend {
     gf_status (*collect)(void *run, void *state, gf_error *error);
     /* Waits for whatever was submitted, then frees the run and the slots' buffers. */
     void (*end)(void *run, gf_slot *slots);
+    /* Times passes over rows in the backend's own memory (trial.h). NULL where that is the host's:
+     * submit and wait take rows wherever they lie. */
+    gf_status (*time)(void *state, struct gf_trial *trial, gf_error *error);
+    /* What gf_time_memory says: fills in *speed for copies of so many bytes. */
+    gf_status (*copy)(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
+                      gf_error *error);
 } gf_backend;
 
 extern const gf_backend gf_backend_golden;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/backend.h"
+#include "engine/trial.h"
 #include "error.h"
 
 typedef struct gf_golden_run {
@@ -81,6 +81,16 @@ static void golden_end(void *state, gf_slot *slots) {
     free(run);
 }
 
+static void copy_all(void *state, void *to, const void *from, uint64_t bytes) {
+    (void)state;
+    memcpy(to, from, (size_t)bytes);
+}
+
+static gf_status golden_copy(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
+                             gf_error *error) {
+    return gf_time_host_copy(copy_all, state, bytes, budget, speed, error);
+}
+
 const gf_backend gf_backend_golden = {
     .name = "golden",
     .open = golden_open,
@@ -92,4 +102,5 @@ const gf_backend gf_backend_golden = {
     .wait = golden_wait,
     .collect = golden_collect,
     .end = golden_end,
+    .copy = golden_copy,
 };

@@ -113,6 +113,10 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_
     return use(engine, which, backend, state, error);
 }
 
+bool gf_engine_has_cuda(const gf_engine *engine) {
+    return engine->started[CUDA];
+}
+
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error) {
     if (engine->named || *backend == backends[CPU])

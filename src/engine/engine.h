@@ -20,13 +20,18 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_
                            const gf_backend **backend, void **state, char *reason, size_t size,
                            gf_error *error);
 
+/* Has CUDA been started already? */
+bool gf_engine_has_cuda(const gf_engine *engine);
+
 /* After *backend could not begin with `error`: may another do it? True under auto, with the CPU in
  * *backend and the error as the reason. */
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error);
 
-/* The cost model of auto: is CUDA expected to finish first, its start-up included? Pure arithmetic
- * on estimates; touches no device. */
+/* The cost model of auto. Pure arithmetic on estimates; touches no device. */
+void gf_auto_expect(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
+                    gf_forecast *forecast);
+/* Is CUDA expected to finish first, its start-up included? */
 bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
                         char *reason, size_t size);
 

@@ -8,17 +8,6 @@
 #include "plan.h"
 #include "result.h"
 
-/* A result that cannot be built any more is still the task's to free. */
-static gf_status make_result(gf_task *task, gf_result **result, gf_error *error) {
-    if (!task->data)
-        return GF_OK;
-    gf_plan *plan = task->plan;
-    void *data = task->data;
-    task->plan = NULL;
-    task->data = NULL;
-    return gf_result_new(task->filter, plan, data, result, error);
-}
-
 /* Computes the image and the result, and writes all outputs but for their names. */
 static gf_status compute(gf_task *task, gf_result **result, gf_error *error) {
     gf_status status = gf_task_stream(task, error);
@@ -29,7 +18,7 @@ static gf_status compute(gf_task *task, gf_result **result, gf_error *error) {
     if (!status && task->samples)
         status = gf_sample_sink_finish(task->samples, error);
     if (!status)
-        status = make_result(task, result, error);
+        status = gf_task_make_result(task, result, error);
     task->report->total_seconds = gf_now() - task->began;
     return status;
 }
@@ -50,27 +39,6 @@ static gf_status complete(gf_task *task, const gf_file_options *options, gf_resu
     else
         *result = made;
     return status;
-}
-
-/* The two images of a filter that reads two, side by side. */
-static gf_status add_second(gf_task *task, gf_source *second, const char *name,
-                            const char *second_name, gf_error *error) {
-    gf_source *pair;
-    gf_status status = gf_pair_source(task->source, second, name, second_name, &pair, error);
-    if (status)
-        second->ops->close(second);
-    else
-        task->source = pair;
-    return status;
-}
-
-/* The text of the filter's parameter of a type that names a file; NULL for none. */
-static const char *named_file(const gf_filter *filter, const gf_settings *settings,
-                              gf_param_type type) {
-    for (size_t i = 0; i < filter->info.param_count; i++)
-        if (filter->info.params[i].type == type)
-            return gf_settings_text(settings, filter->info.params[i].name);
-    return NULL;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -101,15 +69,15 @@ static gf_status open_inputs(gf_task *task, const char *const *paths, const gf_l
         return status;
     gf_source *second;
     status = gf_source_open(paths[1], limits, &second, error);
-    return status ? status : add_second(task, second, paths[0], paths[1], error);
+    return status ? status : gf_task_add_second(task, second, paths[0], paths[1], error);
 }
 
 static gf_status open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
                               const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
-    const char *samples_path = named_file(filter, settings, GF_PARAM_SAMPLES);
+    const char *samples_path = gf_task_file(task, settings, GF_PARAM_SAMPLES);
     if (!filter->info.makes_image)
-        out_path = named_file(filter, settings, GF_PARAM_IMAGE);
+        out_path = gf_task_file(task, settings, GF_PARAM_IMAGE);
     gf_status status = GF_OK;
     if (task->plan->out.width)
         status =
@@ -170,28 +138,13 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static gf_status open_memory(gf_task *task, const gf_format *format, const gf_pixels *in,
-                             gf_error *error) {
-    gf_source *sources[2] = {NULL, NULL};
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < task->filter->info.inputs && !status; i++)
-        status = !in || !in[i].data
-                     ? gf_fail(error, GF_USAGE, "%s: it reads %u images, and one is NULL",
-                               task->filter->info.name, task->filter->info.inputs)
-                     : gf_memory_source(format, in[i].data, in[i].stride, &sources[i], error);
-    task->source = sources[0];
-    if (!status && sources[1])
-        status = add_second(task, sources[1], "memory", "memory", error);
-    return status;
-}
-
 static gf_status run_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
                             const gf_pixels *in, void *out, size_t out_stride, gf_result **result,
                             gf_error *error) {
     const gf_filter *filter = task->filter;
     task->keep_samples = task->hold_samples =
-        named_file(filter, settings, GF_PARAM_SAMPLES) != NULL;
-    gf_status status = open_memory(task, format, in, error);
+        gf_task_file(task, settings, GF_PARAM_SAMPLES) != NULL;
+    gf_status status = gf_task_open_memory(task, format, in, error);
     if (!status)
         status = gf_plan_new(filter, settings, format, &task->plan, error);
     if (!status && task->plan->out.width)

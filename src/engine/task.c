@@ -8,6 +8,7 @@
 #include "engine/stream.h"
 #include "error.h"
 #include "io/limits.h"
+#include "result.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, const char *name,
                       gf_report *report) {
@@ -29,11 +30,43 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
                    task->name, task->metadata->damaged);
 }
 
-/* Takes the result and half of what then remains for held samples out of the task's memory: the
- * ring has the rest. */
-static gf_status open_measure(gf_task *task, gf_error *error) {
+const char *gf_task_file(const gf_task *task, const gf_settings *settings, gf_param_type type) {
+    const gf_filter *filter = task->filter;
+    for (size_t i = 0; i < filter->info.param_count; i++)
+        if (filter->info.params[i].type == type)
+            return gf_settings_text(settings, filter->info.params[i].name);
+    return NULL;
+}
+
+gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
+                             const char *second_name, gf_error *error) {
+    gf_source *pair;
+    gf_status status = gf_pair_source(task->source, second, name, second_name, &pair, error);
+    if (status)
+        second->ops->close(second);
+    else
+        task->source = pair;
+    return status;
+}
+
+gf_status gf_task_open_memory(gf_task *task, const gf_format *format, const gf_pixels *in,
+                              gf_error *error) {
+    gf_source *sources[2] = {NULL, NULL};
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < task->filter->info.inputs && !status; i++)
+        status = !in || !in[i].data
+                     ? gf_fail(error, GF_USAGE, "%s: it reads %u images, and one is NULL",
+                               task->filter->info.name, task->filter->info.inputs)
+                     : gf_memory_source(format, in[i].data, in[i].stride, &sources[i], error);
+    task->source = sources[0];
+    if (!status && sources[1])
+        status = gf_task_add_second(task, sources[1], "memory", "memory", error);
+    return status;
+}
+
+gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     const gf_measure *measure = task->filter->measure;
-    if (!measure)
+    if (!measure || task->data)
         return GF_OK;
     gf_status status =
         gf_check_memory(task->plan->result_bytes, task->memory, task->name, "the result", error);
@@ -51,7 +84,7 @@ static gf_status open_measure(gf_task *task, gf_error *error) {
 gf_status gf_task_stream(gf_task *task, gf_error *error) {
     gf_engine *engine = task->engine;
     gf_report *report = task->report;
-    gf_status status = open_measure(task, error);
+    gf_status status = gf_task_open_measure(task, error);
     if (status)
         return status;
     gf_stream_job job = {.name = task->name,
@@ -83,6 +116,16 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
     snprintf(report->backend, sizeof report->backend, "%s", job.backend->name);
     job.backend->describe(job.state, report->device, sizeof report->device);
     return status;
+}
+
+gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error) {
+    if (!task->data)
+        return GF_OK;
+    gf_plan *plan = task->plan;
+    void *data = task->data;
+    task->plan = NULL;
+    task->data = NULL;
+    return gf_result_new(task->filter, plan, data, result, error);
 }
 
 void gf_task_end(gf_task *task) {

@@ -19,7 +19,7 @@ typedef struct gf_task {
     bool hold_samples;       /* until the last band, for the result or for their file */
     uint64_t memory;         /* of the engine's max_memory, what nothing has taken yet */
     gf_plan *plan;
-    void *data;                  /* of the filter's measure */
+    void *data; /* of the filter's measure; opened by gf_task_stream if it is not */
     const gf_metadata *metadata; /* for the output; NULL for none */
     gf_report *report;
     double began;
@@ -30,6 +30,20 @@ gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, const char *na
                       gf_report *report);
 /* A profile that is lost changes how the picture looks: that must not pass for success. */
 gf_status gf_task_check_metadata(const gf_task *task, gf_error *error);
+/* The text of the filter's parameter of a type that names a file; NULL for none. */
+const char *gf_task_file(const gf_task *task, const gf_settings *settings, gf_param_type type);
+/* Puts the second image of a filter that reads two beside the first. The names are for messages. */
+gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
+                             const char *second_name, gf_error *error);
+/* The task's source: images in memory, as many as the filter reads. */
+gf_status gf_task_open_memory(gf_task *task, const gf_format *format, const gf_pixels *in,
+                              gf_error *error);
+/* Opens the measure, unless it is open or there is none. Takes the result, and half of what then
+ * remains for held samples, out of the task's memory: the ring has the rest. */
+gf_status gf_task_open_measure(gf_task *task, gf_error *error);
+/* The result of what was measured, if something was; plan and data are then its own. A result that
+ * cannot be built any more is still the task's to free. */
+gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 /* Chooses a backend and streams the image through it, into sink and measure. */
 gf_status gf_task_stream(gf_task *task, gf_error *error);
 void gf_task_end(gf_task *task);

@@ -72,6 +72,11 @@ void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *d
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
                              uint64_t max_memory, void **pixels, gf_error *error);
 
+/* A source over `count` images of one format in memory, one below the other: image i is
+ * images[i * step]. All is borrowed until close. */
+gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
+                          size_t step, gf_source **source, gf_error *error);
+
 /* A memory source begins again at its first row. */
 void gf_memory_source_rewind(gf_source *source);
 
@@ -111,5 +116,10 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
 /* A sink into rows in memory (borrowed until close). */
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
                          gf_error *error);
+
+/* A sink into `count` images of one format in memory, one after the other. All is borrowed until
+ * close. */
+gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                        gf_sink **sink, gf_error *error);
 
 #endif

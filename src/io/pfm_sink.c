@@ -9,11 +9,9 @@
 #include "c_locale.h"
 #include "error.h"
 #include "io/bytes.h"
+#include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
-
-/* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
-#define ENCODE_COST 0.3
 
 typedef struct pfm_sink {
     gf_sink base;
@@ -123,7 +121,7 @@ gf_status gf_pfm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     if (sink == NULL)
         return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
     sink->base.ops = &ops;
-    sink->base.cost = ENCODE_COST;
+    sink->base.cost = GF_PLAIN_COST;
     sink->output = setup->output;
     sink->format = *setup->format;
     sink->seekable = gf_output_seekable(setup->output);

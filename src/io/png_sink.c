@@ -7,15 +7,11 @@
 
 #include "error.h"
 #include "io/bytes.h"
+#include "io/costs.h"
 #include "io/kinds.h"
 
 /* Level 1 costs little more time than copying and keeps most of what higher levels save. */
 enum { DEFAULT_LEVEL = 1, IDAT_BYTES = 1 << 16 };
-
-/* Nanoseconds a sample of a photograph takes zlib and libpng at levels 1 and 6; for the choice of a
- * backend. */
-#define ENCODE_COST_FAST 10.0
-#define ENCODE_COST_SLOW 80.0
 
 typedef struct png_sink {
     gf_sink base;
@@ -182,7 +178,7 @@ gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     sink->output = setup->output;
     sink->format = *setup->format;
     sink->level = setup->compression == 0 ? DEFAULT_LEVEL : setup->compression - 1;
-    sink->base.cost = sink->level <= 2 ? ENCODE_COST_FAST : ENCODE_COST_SLOW;
+    sink->base.cost = sink->level <= 2 ? GF_PNG_ENCODE_COST_FAST : GF_PNG_ENCODE_COST_SLOW;
     sink->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, sink, on_error, on_warning);
     if (sink->png != NULL)
         sink->info = png_create_info_struct(sink->png);

@@ -10,13 +10,11 @@
 #include <string.h>
 
 #include "error.h"
+#include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/metadata.h"
 #include "io/png_expand.h"
-
-/* Nanoseconds a sample of a photograph takes libpng and zlib; for the choice of a backend. */
-#define DECODE_COST 7.0
 
 typedef struct png_source {
     gf_source base;
@@ -343,7 +341,7 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
     if (source == NULL)
         return gf_fail_memory(error, input->name, sizeof *source, "a source");
     source->base.ops = &ops;
-    source->base.cost = DECODE_COST;
+    source->base.cost = GF_PNG_DECODE_COST;
     gf_metadata_init(&source->base.metadata);
     source->input = *input;
     source->limits = *limits;

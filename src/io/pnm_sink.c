@@ -7,11 +7,9 @@
 
 #include "error.h"
 #include "io/bytes.h"
+#include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
-
-/* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
-#define ENCODE_COST 0.3
 
 typedef struct pnm_sink {
     gf_sink base;
@@ -115,7 +113,7 @@ static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_si
     if (sink == NULL)
         return gf_fail_memory(error, name, sizeof *sink, "a sink");
     sink->base.ops = &ops;
-    sink->base.cost = ENCODE_COST;
+    sink->base.cost = GF_PLAIN_COST;
     sink->output = setup->output;
     sink->format = *setup->format;
     if (sink->format.type == GF_U16) {

@@ -7,13 +7,11 @@
 
 #include "error.h"
 #include "io/bytes.h"
+#include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/metadata.h"
 #include "io/pnm.h"
-
-/* Nanoseconds a sample: copying and swapping bytes. For the choice of a backend. */
-#define DECODE_COST 0.3
 
 typedef struct pnm_source {
     gf_source base;
@@ -194,7 +192,7 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
     if (source == NULL)
         return gf_fail_memory(error, input->name, sizeof *source, "a source");
     source->base.ops = &ops;
-    source->base.cost = DECODE_COST;
+    source->base.cost = GF_PLAIN_COST;
     gf_metadata_init(&source->base.metadata);
     source->input = *input;
     source->max_memory = limits->max_memory;

@@ -9,12 +9,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/stb.h"
-
-/* Nanoseconds a sample: a JPEG, about. For the choice of a backend. */
-#define ENCODE_COST 15.0
 
 typedef struct stb_sink {
     gf_sink base;
@@ -193,7 +191,7 @@ static gf_status open_sink(const gf_sink_setup *setup, gf_stb_kind kind, gf_sink
     if (sink == NULL)
         return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
     sink->base.ops = &ops;
-    sink->base.cost = ENCODE_COST;
+    sink->base.cost = GF_STB_ENCODE_COST;
     sink->output = setup->output;
     sink->format = *setup->format;
     sink->kind = kind;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "io/costs.h"
 #include "io/jpeg_check.h"
 #include "io/kinds.h"
 #include "io/limits.h"
@@ -16,9 +17,6 @@
 /* Files without a size (pipes) are read in pieces that double. No image is shorter than the least
  * header, and stb's guessing reads that much without asking. */
 enum { FIRST_PIECE = 1 << 16, LEAST_BYTES = 19 };
-
-/* Nanoseconds a sample: a JPEG, about. For the choice of a backend. */
-#define DECODE_COST 10.0
 
 /* A decoded image, rows without gaps. */
 typedef struct stb_image {
@@ -249,7 +247,7 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
         return status;
     }
     gf_memory_source_own(*opened, image.pixels, gf_stb_free);
-    (*opened)->cost = DECODE_COST;
+    (*opened)->cost = GF_STB_DECODE_COST;
     memcpy((*opened)->stored, stored, sizeof stored);
     /* Everything is read, so the input is not needed any longer. */
     gf_input_close(&reader);

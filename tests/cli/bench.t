@@ -1,0 +1,134 @@
+# How fast things are here differs from run to run; what is told about does not.
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -E 's/^cpu: .*/cpu: #/; s/^cuda: .*/cuda: #/; s/ +/ /g; s/ [0-9.]+\b/ #/g'
+> cpu: #
+> cuda: #
+> picture: 1225x816 RGB u8, generated; every result is compared with golden's
+> 
+> memory, GB/s copy upload download both
+> cpu, # thread #
+> 
+> filter where ms MP/s GB/s of copy
+> smooth golden # #
+> smooth cpu, # thread # # # #
+> normalize golden # #
+> normalize cpu, # thread # # # #
+> axis-sum golden # #
+> axis-sum cpu, # thread # # # #
+> hist golden # #
+> hist cpu, # thread # # # #
+> dot golden # #
+> dot cpu, # thread # # # #
+> compare golden # #
+> compare cpu, # thread # # # #
+> 
+> files, # thread ms MP/s ns/sample
+> png read 1225x816 RGB u8 # # #
+> png write 1225x816 RGB u8 # # #
+> 
+> Whom --backend auto would take, and the seconds it expects on cpu / on cuda, # s of
+> these to start the GPU, which is not touched before it is expected to win.
+> filter files # MP # MP # MP
+> smooth png cpu # / # cpu # / # cpu # / #
+> smooth pnm cpu # / # cpu # / # cpu # / #
+> normalize png cpu # / # cpu # / # cpu # / #
+> normalize pnm cpu # / # cpu # / # cpu # / #
+> axis-sum png cpu # / # cpu # / # cpu # / #
+> axis-sum pnm cpu # / # cpu # / # cpu # / #
+> hist png cpu # / # cpu # / # cpu # / #
+> hist pnm cpu # / # cpu # / # cpu # / #
+> dot png cpu # / # cpu # / # cpu # / #
+> dot pnm cpu # / # cpu # / # cpu # / #
+> compare png cpu # / # cpu # / # cpu # / #
+> compare pnm cpu # / # cpu # / # cpu # / #
+# A record; which can be read.
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|why_no_cuda|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
+> {"schema": "gpufilter-bench", "version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "why_no_cuda": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "memory": [{"where": "cpu, 1 thread", "copy": #, "upload": null, "download": null, "both": null}, {"where": "cpu, 2 threads", "copy": #, "upload": null, "download": null, "both": null}], "filters": [{"filter": "hist", "settings": "bins=8", "where": "golden", "backend": "golden", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": null, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": #, "same": true}], "codec": {"files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "decode_seconds": #, "encode_seconds": #, "file_bytes": #}, "auto": [{"filter": "hist", "settings": "bins=8", "files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "pnm", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "pnm", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "pnm", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}]}
+$ gpufilter bench --size 1 --seconds 0 --json | if command -v python3 >/dev/null; then python3 -m json.tool; else cat; fi >/dev/null && echo read
+> read
+# One filter, several times; with settings in one argument.
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 1 smooth 'smooth radius=3 axis=xy' 'hist bins=8 extract=3' | grep -oE '^(smooth|hist)[^,]*(golden|cpu, 1 thread)'
+> smooth                  golden
+> smooth                  cpu, 1 thread
+> smooth radius=3 axis=xy golden
+> smooth radius=3 axis=xy cpu, 1 thread
+> hist bins=8 extract=3   golden
+> hist bins=8 extract=3   cpu, 1 thread
+# f32 goes into other files.
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 1 --type f32 dot | grep -oE '^(p[a-z]* (read|write) [^ ]* RGB f32|dot +p[a-z]*)'
+> pfm read 1225x816 RGB f32
+> pfm write 1225x816 RGB f32
+> dot          pfm
+# What is not there, or does not fit.
+$ gpufilter bench nothing
+! gpufilter: bench: 'nothing': no such filter; see 'gpufilter --help'
+[2]
+$ gpufilter bench 'smooth radius=1000'
+! gpufilter: --radius '1000': must be an integer from 0 to 127
+[2]
+$ gpufilter bench 'hist channel=r' --channels 1
+! gpufilter: --channel r: the image is grey; leave --channel out to count its grey
+[2]
+$ gpufilter bench --size 1000
+! gpufilter: bench: 8 pictures of 2999909610 bytes are more than --max-memory; use a smaller --size
+[2]
+$ gpufilter bench --size 0
+! gpufilter: --size '0': must be an integer from 1 to 10000
+[2]
+$ gpufilter bench --seconds -1
+! gpufilter: --seconds '-1': must be a number from 0 to 1000
+[2]
+$ gpufilter bench --backend golden
+! gpufilter: --backend 'golden': must be all, cpu or cuda
+[2]
+$ gpufilter bench --backend cpu --device 0
+! gpufilter: --device: is for --backend cuda or all
+[2]
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --backend cuda 2>&1 | sed -E 's/(cuda: ).*/\1#/'; exit ${PIPESTATUS[0]}
+> gpufilter: cuda: #
+[3]
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --device 0 2>&1 | sed -E 's/(cuda: ).*/\1#/'; exit ${PIPESTATUS[0]}
+> gpufilter: cuda: #
+[3]
+$ gpufilter bench --help
+> Usage: gpufilter bench [OPTION]... [FILTER]...
+> bench: time filters, memory and files on this machine.
+> 
+> Draws a picture and times on it, with the median of several tries:
+>   memory   copies, by one thread and by all; on a GPU, uploads and downloads
+>   filters  on pictures that lie where they are computed, no file and no
+>            transfer in between: MP/s, bytes moved a second, and what share that
+>            is of a copy by the same threads or on the same GPU
+>   files    reading and writing the picture at the default settings
+> and tells whom --backend auto would take for which images, and why.
+> Every CUDA device, or each of those in --device, is timed by itself.
+> Nothing is told of a filter whose result differs from golden's in any bit: the
+> exit code is then 1. FILTER is a name, or a name and its settings in one
+> argument; without any all filters are timed with their default settings.
+> 
+> Options:
+>       --size MP           millions of pixels of the picture (1 to 10000;
+>                           default 24)
+>       --channels N        its channels: grey, grey and alpha, RGB, or RGBA (1
+>                           to 4; default 3)
+>       --type TYPE         its samples (u8, u16, f32; default u8)
+>       --seconds S         about how long each thing is tried, three times at
+>                           the least (0 to 1000; default 0.2)
+>   -b, --backend NAME      who is timed beside golden (all, cpu, cuda; default
+>                           all)
+>       --json              print one line of JSON
+>   -d, --device LIST       CUDA devices that share the work, and so the cuda
+>                           backend: 0, 0,2 or all
+>   -j, --threads N         CPU threads that compute; 0: one a core (0 to 1024;
+>                           default 0)
+>       --simd LEVEL        vector instructions of the cpu backend (auto,
+>                           portable, avx2, avx512; default auto)
+>       --max-memory SIZE   most memory that one image may take: its bands, its
+>                           result, samples and images that are held (default 4G)
+>   -h, --help              print this help
+>   -V, --version           print the version
+> 
+> Examples:
+>   gpufilter bench
+>   gpufilter bench smooth 'smooth radius=8 axis=xy'
+>   gpufilter bench 'hist bins=8 extract=3' --type u16 --channels 1
+>   gpufilter bench --size 4 --json
