@@ -38,7 +38,7 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
                             unsigned ties) {
     gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8});
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    const gf_smooth_exact *by = gf_smooth_exact_of(plan);
+    const gf_smooth_seven *by = gf_smooth_exact_of(plan);
     assert_non_null(by);
     assert_memory_equal(by->tap, plan->integer.tap, 7);
     assert_int_equal(by->tap[7], 0);
@@ -136,9 +136,19 @@ static void fill(const test_image *image, unsigned kind, test_random *random) {
 /* Around every edge of a vector and of a strip. */
 static void images_full_of_ties(void **state) {
     (void)state;
-    static const char *const cases[] = {"",         "axis=y",          "keep-brightness",
-                                        "radius=8", "radius=8 axis=y", "weight=0.3333",
-                                        "tile=40",  "stages=blur"};
+    static const char *const cases[] = {"",
+                                        "axis=y",
+                                        "keep-brightness",
+                                        "radius=8",
+                                        "radius=8 axis=y",
+                                        "weight=0.3333",
+                                        "tile=40",
+                                        "stages=blur",
+                                        "gain=1.3",
+                                        "gain=0.5 radius=1",
+                                        "stages=smooth weight=1",
+                                        "gain=3 axis=y",
+                                        "stages=enhance gain=0.5"};
     static const uint64_t wide[] = {1344, 1365, 1366, 2047, 2049, 4095, 4097, 6000};
     test_random random = {test_environment("GF_TEST_SEED", 3)};
     for (int i = 0; i < 8; i++)

@@ -17,20 +17,20 @@ static const gf_smooth_u8_simd *const simd_levels[GF_ISA_COUNT] = {
  * tests/test_smooth_u8.c. Both have radius 2 and a weight of 0.6. */
 static const struct {
     double scale;
-    gf_smooth_exact by;
+    gf_smooth_seven by;
 } exact_ways[] = {
     /* Gain 1.1, the default: 33 T / 1250, never less than 1/1250 from a middle unless on it. There
      * T = 625 + 1250 k, and T * 65169 mod 2^16 is 2^15 + 1 + 2 k; no other T comes close. */
-    {33.0 / 1250, {{3, 6, 11, 11, 11, 8, 5, 0}, 55365, 65169, -32768 + 16}},
+    {33.0 / 1250, {{3, 6, 11, 11, 11, 8, 5, 0}, 6, 55365, 65169, -32768 + 16, 0, 0}},
     /* Gain 1 with --keep-brightness: T / 55 is never in the middle. */
-    {1.0 / 55, {{3, 6, 11, 11, 11, 8, 5, 0}, 38130, 0, -32768}},
+    {1.0 / 55, {{3, 6, 11, 11, 11, 8, 5, 0}, 6, 38130, 0, -32768, 0, 0}},
 };
 
 /* The plan's scale is made of rounded parameters: a difference that is, of values up to 256, small
  * beside what `doubt` leaves. */
 #define NEARLY (1.0 / (1 << 22))
 
-const gf_smooth_exact *gf_smooth_exact_of(const gf_smooth_plan *plan) {
+const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
     const gf_smooth_integer *integer = &plan->integer;
     if (integer->form != GF_SMOOTH_TAPS || integer->reach != 3)
         return NULL;
@@ -41,6 +41,9 @@ const gf_smooth_exact *gf_smooth_exact_of(const gf_smooth_plan *plan) {
     }
     return NULL;
 }
+
+/* In units of 2^-16 with a sign bit. */
+#define MOST_VALUE 32000
 
 /* How sums become values. False if they do not fit the loops. */
 static bool weigh(gf_smooth_u8 *by) {
@@ -64,7 +67,30 @@ static bool weigh(gf_smooth_u8 *by) {
     by->weights = weights;
     const float largest = weights.p ? weights.scale * (float)(2 * weights.p + weights.q)
                                     : 2 * weights.near + weights.next;
-    return largest * (float)most < 32000;
+    return largest * (float)most < MOST_VALUE;
+}
+
+/* Do the plan's taps fit the loop of seven, and how? */
+static bool seven_of(gf_smooth_u8 *by) {
+    const gf_smooth_integer *integer = &by->plan->integer;
+    const gf_smooth_seven *exact = gf_smooth_exact_of(by->plan);
+    if (exact) {
+        by->seven = *exact;
+        return true;
+    }
+    if (integer->form != GF_SMOOTH_TAPS || integer->reach > 3 || !by->simd->seven_scales)
+        return false;
+    by->seven = (gf_smooth_seven){
+        .last = 2 * integer->reach, .scale = integer->scale, .doubt = integer->doubt};
+    uint32_t sum = 0, largest = 0, before = 0;
+    for (uint32_t k = 0; k <= 2 * integer->reach; k++) {
+        const uint32_t tap = by->seven.tap[k] = integer->tap[k];
+        largest = tap + before > largest ? tap + before : largest;
+        before = tap;
+        sum += tap;
+    }
+    const float most = 255.0f * (float)sum;
+    return largest <= 128 && most < 65536 && most * integer->scale < MOST_VALUE;
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
@@ -89,10 +115,10 @@ bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, gf_isa isa, v
     *by = (gf_smooth_u8){.plan = plan, .simd = simd_levels[isa]};
     if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY)
         return false;
-    by->exact = gf_smooth_exact_of(plan);
+    by->by_seven = seven_of(by);
     by->sums = scratch;
     by->doubts = (gf_smooth_doubts *)(void *)(by->sums + RING * row_sums(plan));
-    return weigh(by) || by->exact;
+    return weigh(by) || by->by_seven;
 }
 
 /* ---- doubts ---------------------------------------------------------------------------------- */
@@ -145,8 +171,10 @@ static bool settle(const gf_smooth_u8 *by, uint8_t *dst, const uint8_t *first, p
         const uint16_t at = doubts->at[i];
         if (!plan->smooth)
             dst[at] = mean_alone(plan, first + at, step);
-        else if (plan->radius == 2) /* a constant, for the compiler */
+        else if (plan->radius == 2) /* constants, for the compiler */
             dst[at] = chain_of(plan, first + at, step, 2);
+        else if (plan->radius == 1)
+            dst[at] = chain_of(plan, first + at, step, 1);
         else
             dst[at] = chain_of(plan, first + at, step, plan->radius);
     }
@@ -171,8 +199,8 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, s
     const size_t step = by->plan->head.in.channels;
     const uint8_t *first = in - by->plan->integer.reach * step;
     doubts_none(by, n);
-    if (by->exact) {
-        by->simd->exact(dst, first, (ptrdiff_t)step, n, by->exact, along_row, by->doubts);
+    if (by->by_seven) {
+        by->simd->seven(dst, first, (ptrdiff_t)step, n, &by->seven, along_row, by->doubts);
         return settle(by, dst, first, (ptrdiff_t)step);
     }
     const size_t strip = SUMS_OUTPUTS / step * step;
@@ -186,15 +214,15 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, s
 
 /* ---- down columns ---------------------------------------------------------------------------- */
 
-static uint64_t columns_exact(const gf_smooth_u8 *by, const gf_rows *in, const gf_rows *out,
-                              size_t x, size_t n, uint64_t s, uint64_t e) {
+static uint64_t columns_by_taps(const gf_smooth_u8 *by, const gf_rows *in, const gf_rows *out,
+                                size_t x, size_t n, uint64_t s, uint64_t e) {
     const ptrdiff_t step = (ptrdiff_t)in->stride;
-    const gf_smooth_ahead next_row = {7 * in->stride, out->stride};
+    const gf_smooth_ahead next_row = {(2 * by->plan->integer.reach + 1) * in->stride, out->stride};
     for (uint64_t y = s; y < e; y++) {
         const uint8_t *first = gf_row(in, y - by->plan->integer.reach) + x;
         uint8_t *dst = gf_row(out, y) + x;
         doubts_none(by, n);
-        by->simd->exact(dst, first, step, n, by->exact, next_row, by->doubts);
+        by->simd->seven(dst, first, step, n, &by->seven, next_row, by->doubts);
         if (!settle(by, dst, first, step))
             return y;
     }
@@ -238,6 +266,6 @@ static uint64_t columns_by_sums(const gf_smooth_u8 *by, const gf_rows *in, const
 
 uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *by, const gf_rows *in, const gf_rows *out,
                               size_t x, size_t n, uint64_t s, uint64_t e) {
-    return by->exact ? columns_exact(by, in, out, x, n, s, e)
-                     : columns_by_sums(by, in, out, x, n, s, e);
+    return by->by_seven ? columns_by_taps(by, in, out, x, n, s, e)
+                        : columns_by_sums(by, in, out, x, n, s, e);
 }

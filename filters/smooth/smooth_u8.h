@@ -9,14 +9,15 @@
 typedef struct gf_smooth_u8 {
     const gf_smooth_plan *plan;
     const gf_smooth_u8_simd *simd;
-    const gf_smooth_exact *exact; /* NULL: by sums */
-    gf_smooth_weights weights;    /* of the sums */
+    bool by_seven; /* taps; otherwise by sums */
+    gf_smooth_seven seven;
+    gf_smooth_weights weights; /* of the sums */
     gf_smooth_doubts *doubts;
     uint16_t *sums;
 } gf_smooth_u8;
 
 /* Which of the 16-bit ways makes this plan's values; NULL for none. */
-const gf_smooth_exact *gf_smooth_exact_of(const gf_smooth_plan *plan);
+const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan);
 
 /* Bytes of scratch, a multiple of 64. */
 size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan);

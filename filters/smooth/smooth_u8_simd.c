@@ -9,7 +9,13 @@ static void note(gf_smooth_doubts *doubts, size_t i, uint64_t which) {
         doubts->at[doubts->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
 }
 
-/* ---- seven taps in 16 bits ------------------------------------------------------------------- */
+/* A doubt in units of 2^-16, and 2 for what a sum of this size loses by rounding and by being cut.
+ */
+static int32_t fixed_width(float doubt) {
+    return (int32_t)(doubt * 65536) + 1 + 2;
+}
+
+/* ---- seven taps ------------------------------------------------------------------------------ */
 
 #if VEC_FLOATS >= 8
 
@@ -64,39 +70,86 @@ static inline ints set16(unsigned x) {
     (OP(add_epi16)(PAIR(half, a, b, taps[0]), PAIR(half, c, d, taps[1])),                          \
      OP(add_epi16)(PAIR(half, e, f, taps[2]), PAIR(half, g, ZERO, taps[3])))
 
+static inline __attribute__((always_inline)) ints halved(ints x, ints factor) {
+    /* mulhrs by 2^10: (x + 16) >> 5 */
+    return OP(mulhrs_epi16)(OP(mulhi_epu16)(x, factor), set16(1 << 10));
+}
+
+/* What is in a unit of 2^-16 of a value, moved up by a half and the doubt: its upper 16 bits are
+ * the rounded value, and the lower ones are less than twice the doubt where it is in doubt. */
+typedef struct gf_scaling {
+    vec scale, up;
+} gf_scaling;
+
+static inline __attribute__((always_inline)) ints scaled(ints dwords, const gf_scaling *by) {
+    const vec x = OP(cvtepi32_ps)(dwords);
+    return (ints)vec_truncate(vec_multiply_add(x, by->scale, by->up));
+}
+
+/* The values of a half, and what decides on doubt, less than a limit: the lower bits, moved down
+ * for a signed comparison. */
+static inline __attribute__((always_inline)) ints rounded(ints sums, const gf_scaling *by,
+                                                          ints *rest) {
+    const ints a = scaled(OP(unpacklo_epi16)(sums, ZERO), by);
+    const ints b = scaled(OP(unpackhi_epi16)(sums, ZERO), by);
+    const ints low = OP(set1_epi32)(0xffff);
+    *rest = OP(add_epi16)(OP(packus_epi32)((a & low), (b & low)), set16(0x8000));
+    return OP(packus_epi32)(OP(srli_epi32)(a, 16), OP(srli_epi32)(b, 16));
+}
+
 /* Outputs [from, to) in whole vectors. */
-static void exact_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
-                          size_t to, const gf_smooth_exact *by, gf_smooth_ahead ahead,
-                          gf_smooth_doubts *doubts) {
+static inline __attribute__((always_inline)) void seven_by(uint8_t *dst, const uint8_t *first,
+                                                           ptrdiff_t step, size_t from, size_t to,
+                                                           const gf_smooth_seven *by,
+                                                           bool in_16_bits, gf_smooth_ahead ahead,
+                                                           gf_smooth_doubts *doubts) {
     ints taps[4];
+    ptrdiff_t at[7];
     for (int k = 0; k < 4; k++)
         taps[k] = set16(by->tap[2 * k] | (unsigned)by->tap[2 * k + 1] << 8);
+    for (unsigned k = 0; k < 7; k++)
+        at[k] = (ptrdiff_t)(k < by->last ? k : by->last) * step;
     const ints factor = set16(by->factor), tie = set16(by->tie);
-    const ints below = OP(set1_epi16)(by->tie_below);
-    const ints half = set16(1 << 10); /* mulhrs by 2^10: (x + 16) >> 5 */
+    const int width = fixed_width(by->doubt);
+    const gf_scaling scaling = {vec_set(65536 * by->scale), vec_set((float)(32768 + width))};
+    const ints below = OP(set1_epi16)(in_16_bits ? by->tie_below : (short)(2 * width - 32768));
     for (size_t i = from; i < to && doubts->count <= doubts->enough; i += BYTES) {
         const uint8_t *p = first + i;
         __builtin_prefetch(p + ahead.read);
         __builtin_prefetch(dst + i + ahead.write, 1);
-        const ints a = load(p), b = load(p + step), c = load(p + 2 * step);
-        const ints d = load(p + 3 * step), e = load(p + 4 * step), f = load(p + 5 * step);
-        const ints g = load(p + 6 * step);
+        const ints a = load(p), b = load(p + at[1]), c = load(p + at[2]), d = load(p + at[3]);
+        const ints e = load(p + at[4]), f = load(p + at[5]), g = load(p + at[6]);
         const ints lo = SUM(lo), hi = SUM(hi);
-        store(dst + i, OP(packus_epi16)(OP(mulhrs_epi16)(OP(mulhi_epu16)(lo, factor), half),
-                                        OP(mulhrs_epi16)(OP(mulhi_epu16)(hi, factor), half)));
-        const ints s = OP(mullo_epi16)(lo, tie), t = OP(mullo_epi16)(hi, tie);
+        ints s, t;
+        if (in_16_bits) {
+            store(dst + i, OP(packus_epi16)(halved(lo, factor), halved(hi, factor)));
+            s = OP(mullo_epi16)(lo, tie);
+            t = OP(mullo_epi16)(hi, tie);
+        } else {
+            const ints x = rounded(lo, &scaling, &s), y = rounded(hi, &scaling, &t);
+            store(dst + i, OP(packus_epi16)(x, y));
+        }
         if (__builtin_expect(any_less(OP(min_epi16)(s, t), below), 0))
             note(doubts, i, all_less(s, t, below));
     }
 }
 
+static void seven_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
+                          size_t to, const gf_smooth_seven *by, gf_smooth_ahead ahead,
+                          gf_smooth_doubts *doubts) {
+    if (by->factor)
+        seven_by(dst, first, step, from, to, by, true, ahead, doubts);
+    else
+        seven_by(dst, first, step, from, to, by, false, ahead, doubts);
+}
+
 /* Fewer than a vector: through the stack. */
-static void exact_few(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                      const gf_smooth_exact *by, gf_smooth_doubts *doubts) {
+static void seven_few(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                      const gf_smooth_seven *by, gf_smooth_doubts *doubts) {
     uint8_t in[7][BYTES] = {{0}}, out[BYTES];
-    for (int k = 0; k < 7; k++)
-        memcpy(in[k], first + k * step, n);
-    exact_vectors(out, in[0], BYTES, 0, BYTES, by, (gf_smooth_ahead){0}, doubts);
+    for (unsigned k = 0; k <= by->last; k++)
+        memcpy(in[k], first + (ptrdiff_t)k * step, n);
+    seven_vectors(out, in[0], BYTES, 0, BYTES, by, (gf_smooth_ahead){0}, doubts);
     memcpy(dst, out, n);
     size_t kept = 0;
     for (size_t i = 0; i < doubts->count; i++)
@@ -107,25 +160,25 @@ static void exact_few(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t
 
 /* The vectors between begin on their boundary, so that no store touches two cache lines; the first
  * and the last one overlap them. */
-static void exact(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                  const gf_smooth_exact *by, gf_smooth_ahead ahead, gf_smooth_doubts *doubts) {
+static void seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                  const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_doubts *doubts) {
     if (n < BYTES) {
-        exact_few(dst, first, step, n, by, doubts);
+        seven_few(dst, first, step, n, by, doubts);
         return;
     }
     const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
     if (head)
-        exact_vectors(dst, first, step, 0, BYTES, by, ahead, doubts);
-    exact_vectors(dst, first, step, head, n - tail, by, ahead, doubts);
+        seven_vectors(dst, first, step, 0, BYTES, by, ahead, doubts);
+    seven_vectors(dst, first, step, head, n - tail, by, ahead, doubts);
     if (tail)
-        exact_vectors(dst, first, step, n - BYTES, n, by, ahead, doubts);
+        seven_vectors(dst, first, step, n - BYTES, n, by, ahead, doubts);
 }
 
 #else
 
 /* For the compiler to make vectors of. */
-static void exact(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step, size_t n,
-                  const gf_smooth_exact *by, gf_smooth_ahead ahead,
+static void seven(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step, size_t n,
+                  const gf_smooth_seven *by, gf_smooth_ahead ahead,
                   gf_smooth_doubts *restrict doubts) {
     (void)ahead;
     uint16_t w[7], sums[64];
@@ -264,8 +317,7 @@ static inline __attribute__((always_inline)) void round_by(uint8_t *dst, const u
 static void round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
                        const uint16_t *after, size_t n, const gf_smooth_weights *weights,
                        gf_smooth_doubts *doubts) {
-    /* 2: what a sum of this size loses by rounding and by being cut. */
-    const int32_t width = (int32_t)(weights->doubt * 65536) + 1 + 2;
+    const int32_t width = fixed_width(weights->doubt);
     const gf_fixed by = {.p = set_words(weights->p),
                          .q = set_words(weights->q),
                          .near = vec_set(65536 * (weights->p ? weights->scale : weights->near)),
@@ -279,7 +331,8 @@ static void round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *her
 }
 
 const gf_smooth_u8_simd GF_SIMD_NAME(gf_smooth_u8_simd) = {
-    .exact = exact,
+    .seven_scales = VEC_FLOATS >= 8,
+    .seven = seven,
     .along = along,
     .add = add_samples,
     .slide = slide,

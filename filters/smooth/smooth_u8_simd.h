@@ -10,6 +10,7 @@
 #ifndef GF_SMOOTH_U8_SIMD_H
 #define GF_SMOOTH_U8_SIMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,14 +25,18 @@ typedef struct gf_smooth_doubts {
     uint16_t at[GF_SMOOTH_U8_MOST / 8 + 2 * 64];
 } gf_smooth_doubts;
 
-/* Seven taps whose value rounds in 16 bits: T = sum of tap[k] * I[k] < 2^14, no two neighbouring
- * taps above 128 together; round(value) = ((T * factor >> 16) + 16) >> 5, up to 255. T is in doubt
- * where (int16_t)(T * tie) < tie_below. */
-typedef struct gf_smooth_exact {
-    uint8_t tap[8]; /* the last one is 0 */
+/* Up to seven taps: T = sum of tap[k] * I[k] < 2^16, no two neighbouring taps above 128 together.
+ *
+ * With a factor T rounds in 16 bits: T < 2^14, value = ((T * factor >> 16) + 16) >> 5, up to 255,
+ * in doubt where (int16_t)(T * tie) < tie_below. Without one the value is T * scale < 2^15, in
+ * doubt if it is less than `doubt` away from the middle of two integers. */
+typedef struct gf_smooth_seven {
+    uint8_t tap[8]; /* 0 behind the last */
+    unsigned last;  /* nothing behind sample `last` of a window is read; the portable loop has 6 */
     uint16_t factor, tie;
     int16_t tie_below;
-} gf_smooth_exact;
+    float scale, doubt;
+} gf_smooth_seven;
 
 /* How three sums become a value: scale * (p * (before + here) + q * after), where that number is
  * less than 2^16; with p == 0: near * (before + here) + next * after. A value is less than 2^15,
@@ -49,8 +54,9 @@ typedef struct gf_smooth_ahead {
 } gf_smooth_ahead;
 
 typedef struct gf_smooth_u8_simd {
-    void (*exact)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                  const gf_smooth_exact *exact, gf_smooth_ahead ahead, gf_smooth_doubts *doubts);
+    bool seven_scales; /* does `seven` do without a factor? */
+    void (*seven)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                  const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_doubts *doubts);
     /* sums[i] = sum of `taps` samples of the window at first + i. sums holds n + (taps - 1) * step
      * and padding. taps * 255 < 2^16. */
     void (*along)(uint16_t *sums, const uint8_t *first, size_t step, unsigned taps, size_t n);
