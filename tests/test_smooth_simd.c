@@ -194,7 +194,8 @@ static void doubts_are_counted(void **state) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
         gf_smooth_u8 by;
-        assert_true(gf_smooth_u8_on(&by, (const gf_smooth_plan *)plan, (gf_isa)isa, scratch));
+        const gf_smooth_chain chain = {.plan = (const gf_smooth_plan *)plan};
+        assert_true(gf_smooth_u8_on(&by, &chain, (gf_isa)isa, scratch));
         for (size_t n = 1; n <= 200; n++) {
             /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
              * overlap find it again. */

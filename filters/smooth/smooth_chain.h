@@ -4,7 +4,8 @@
  * floats each. For rows a position is a pixel and the lanes are its channels; for columns a
  * position is a row and the lanes are some neighbouring samples of it. Position p + 1 of a row lies
  * `lanes` floats after position p, so one loop goes over positions x lanes; rows of a column wait
- * for each other in a ring. Alpha is computed along; who calls puts it back. */
+ * for each other in a ring. Alpha is computed along and put back: in columns here, in rows by who
+ * calls. */
 #ifndef GF_SMOOTH_CHAIN_H
 #define GF_SMOOTH_CHAIN_H
 
@@ -22,6 +23,7 @@ typedef struct gf_smooth_chain {
     const gf_smooth_simd *simd;
     float *loaded, *blurred; /* a strip of a row: enhanced, and its means */
     float *ring;             /* columns: gf_smooth_ring_floats */
+    const uint8_t *alpha;    /* for blend: puts alpha back in columns; NULL where there is none */
 } gf_smooth_chain;
 
 size_t gf_smooth_chain_floats(const gf_smooth_plan *plan);

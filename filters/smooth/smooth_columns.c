@@ -95,9 +95,13 @@ static void finish_row(const gf_pass *pass, uint64_t y) {
     const float *prev = plan->smooth && !first ? means(pass, y - 1) : NULL;
     const float *next = plan->smooth && !last ? means(pass, y + 1) : NULL;
     const float factor = first && last ? 1 : first || last ? plan->end_factor : plan->inner_factor;
-    pass->chain->simd->finish[plan->head.in.type](gf_row(pass->out, y) + pass->x_bytes, prev,
-                                                  means(pass, y), next, pass->lanes, plan->weight,
-                                                  factor);
+    const gf_type type = plan->head.in.type;
+    unsigned char *dst = gf_row(pass->out, y) + pass->x_bytes;
+    pass->chain->simd->finish[type](dst, prev, means(pass, y), next, pass->lanes, plan->weight,
+                                    factor);
+    if (pass->chain->alpha)
+        pass->chain->simd->blend(dst, gf_row(pass->in, y) + pass->x_bytes,
+                                 pass->lanes * gf_type_bytes(type), pass->chain->alpha);
 }
 
 static void run_pass(const gf_pass *pass) {

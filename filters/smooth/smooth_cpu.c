@@ -42,15 +42,17 @@ static void worker_on(gf_worker *worker, const gf_smooth_plan *plan, gf_isa isa,
     unsigned char *floats = (unsigned char *)scratch + gf_smooth_u8_bytes(plan);
     worker->chain = gf_smooth_chain_on(plan, isa, (float *)(void *)floats);
     worker->by_integers =
-        plan->axis != GF_SMOOTH_XY && gf_smooth_u8_on(&worker->u8, plan, isa, scratch);
+        plan->axis != GF_SMOOTH_XY && gf_smooth_u8_on(&worker->u8, &worker->chain, isa, scratch);
     const size_t sample = gf_type_bytes(plan->head.in.type), pixel = pixel_bytes(plan);
     for (size_t i = 0; i < sizeof worker->alpha; i++)
         worker->alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;
+    if (gf_has_alpha(plan->head.in.channels))
+        worker->chain.alpha = worker->alpha;
 }
 
 static void restore_alpha(const gf_worker *worker, const unsigned char *in, unsigned char *out,
                           uint64_t pixels) {
-    if (gf_has_alpha(worker->plan->head.in.channels))
+    if (worker->chain.alpha)
         worker->chain.simd->blend(out, in, (size_t)pixels * pixel_bytes(worker->plan),
                                   worker->alpha);
 }
@@ -210,13 +212,9 @@ static void filter_columns(const gf_worker *worker, const gf_band *band, uint32_
     const gf_format *format = &worker->plan->head.in;
     const uint64_t strip = STRIP_SAMPLES / format->channels;
     const uint64_t end = gf_share(format->width, part + 1, parts);
-    const size_t pixel = pixel_bytes(worker->plan);
     for (uint64_t x = gf_share(format->width, part, parts); x < end; x += strip) {
         const uint64_t pixels = min(strip, end - x);
         filter_strip(worker, band, x, pixels, band->out.y0, band->out.y0 + band->out.rows);
-        for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++)
-            restore_alpha(worker, gf_row(&band->in, y) + x * pixel,
-                          gf_row(&band->out, y) + x * pixel, pixels);
     }
 }
 
