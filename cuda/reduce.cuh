@@ -1,52 +1,41 @@
-// Sums over a block: exact ones with CUB, binary64 ones in the contract's order (filters/lanes.h).
+// One value out of those of a group of threads.
 #ifndef GF_REDUCE_CUH
 #define GF_REDUCE_CUH
 
-#include <cub/block/block_reduce.cuh>
+#include "vectors.cuh"
 
-#include "device.cuh"
-#include "lanes.h"
-
-#define GF_ROW_THREADS GF_LANES // one thread a lane
-
-// What the sums of a block share; a barrier lies between two uses.
-union gf_reduce_shared {
-    typename cub::BlockReduce<unsigned long long, GF_ROW_THREADS>::TempStorage integer;
-    double lane[GF_LANES];
+struct gf_plus {
+    template <typename T> __device__ __forceinline__ T operator()(T x, T y) const {
+        return x + y;
+    }
 };
 
-// The sum over the block of one value a thread; valid in thread 0.
-static __device__ __forceinline__ unsigned long long gf_block_total(unsigned long long x,
-                                                                    gf_reduce_shared *shared) {
-    __syncthreads();
-    return cub::BlockReduce<unsigned long long, GF_ROW_THREADS>(shared->integer).Sum(x);
-}
-
-static __device__ __forceinline__ double gf_block_total(double x, gf_reduce_shared *shared) {
-    __syncthreads();
-    shared->lane[threadIdx.x] = x;
-    __syncthreads();
-    for (unsigned stride = GF_LANES / 2; stride > 0; stride /= 2) {
-        if (threadIdx.x < stride)
-            shared->lane[threadIdx.x] += shared->lane[threadIdx.x + stride];
-        __syncthreads();
+struct gf_least {
+    template <typename T> __device__ __forceinline__ T operator()(T x, T y) const {
+        return x < y ? x : y;
     }
-    return shared->lane[0];
-}
+};
 
-// As a result holds it: NaN canonical.
-static __device__ __forceinline__ unsigned long long gf_result_bits(unsigned long long x) {
+struct gf_largest {
+    template <typename T> __device__ __forceinline__ T operator()(T x, T y) const {
+        return x > y ? x : y;
+    }
+};
+
+// Over neighbouring threads of a warp; every one of them gets it. All threads of the warp must
+// come.
+template <int GROUP, typename T, typename Operation>
+static __device__ __forceinline__ T gf_reduce_group(T x, Operation operation) {
+#pragma unroll
+    for (int distance = GROUP / 2; distance > 0; distance /= 2)
+        x = operation(x, __shfl_xor_sync(0xffffffffu, x, distance));
     return x;
 }
 
+// As a result holds it: NaN canonical.
 static __device__ __forceinline__ unsigned long long gf_result_bits(double x) {
     return x == x ? static_cast<unsigned long long>(__double_as_longlong(x))
                   : 0x7ff8000000000000ull;
 }
-
-// What sums of samples are made in: integers exactly, f32 in binary64.
-template <typename T> struct gf_sum_type { typedef unsigned long long type; };
-
-template <> struct gf_sum_type<float> { typedef double type; };
 
 #endif

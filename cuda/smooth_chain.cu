@@ -10,9 +10,9 @@ template <typename Work>
 static bool launch(const gf_walk &walk, uint64_t rows, const gf_chain_args &args,
                    cudaStream_t stream) {
     if constexpr (Work::direct)
-        return gf_direct_launch<Work, 2>(walk, rows, args, stream);
-    else
-        return gf_staged_launch<Work>(walk, rows, args, stream);
+        if (gf_direct_launch<Work>(walk, rows, args, stream))
+            return true;
+    return gf_staged_launch<Work>(walk, rows, args, stream);
 }
 
 template <typename Tin, typename Tout, int C>

@@ -68,6 +68,7 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
                                                  : (C == 1   ? 4
                                                     : C == 4 ? 1
                                                              : 2);
+    static const int RUNS = C == 1 ? 2 : 1; // at once
     static const int BLOCKS = C == 3 ? 5 : C == 4 && sizeof(Out) == 4 ? 6 : 8;
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
     static_assert(RADIUS + 1 <= 4, "the window must lie within one group on either side");

@@ -10,90 +10,94 @@
 
 #include "smooth_walk.cuh"
 
-template <typename Work, int RUNS>
+template <typename Work>
 __global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
     smooth_direct(const __grid_constant__ gf_walk a,
                   const __grid_constant__ typename Work::Args args) {
-    const int GROUPS = Work::GROUPS, HALO = Work::HALO;
+    const int GROUPS = Work::GROUPS, HALO = Work::HALO, RUNS = Work::RUNS;
     const int group = 4 * Work::C * sizeof(typename Work::Tin); // bytes, of input and output
     static_assert(GROUPS * group == 16 && sizeof(typename Work::Tin) == sizeof(typename Work::Tout),
                   "a run must be 16 bytes");
-    __shared__ uint32_t queues[GF_WALK_WARPS][32];
-    const unsigned lane = threadIdx.x % 32;
-    uint32_t *queue = queues[threadIdx.x / 32];
-    unsigned waiting = 0;
+    __shared__ gf_queue<32 * RUNS * GROUPS> queues[GF_WALK_WARPS];
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t *waiting = &queues[threadIdx.x / 32].waiting;
+    uint32_t *queue = queues[threadIdx.x / 32].group;
+    if (lane == 0)
+        *waiting = 0;
+    __syncwarp();
 
     const uint32_t step = gridDim.x * GF_WALK_THREADS * RUNS;
     for (uint32_t first = (blockIdx.x * GF_WALK_THREADS + threadIdx.x / 32 * 32) * RUNS;
          first < a.tiles; first += step) {
-        uint32_t raw[RUNS][(GROUPS + 2 * HALO) * group / 4];
+        uint32_t raw[RUNS][(GROUPS + 2 * HALO) * group / 4], begin[RUNS], place[RUNS];
 #pragma unroll
         for (int k = 0; k < RUNS; k++) {
-            const uint32_t run = first + k * 32 + lane;
-            const uint32_t y = __umulhi(run, a.magic) >> a.shift, x = run - y * a.runs;
-            const unsigned char *from = a.in + static_cast<uint64_t>(y) * a.in_stride32 + x * 16;
-            if (run < a.tiles)
-                gf_load_words<16>(raw[k] + HALO * group / 4, from);
-            if (run < a.tiles && x * 16 >= HALO * group)
+            // Lanes without a run do the last one again.
+            const uint32_t mine = first + k * 32 + lane;
+            const uint32_t run = mine < a.tiles ? mine : a.tiles - 1;
+            const uint32_t y = __umulhi(run, a.magic) >> a.shift;
+            place[k] = run - y * a.runs;
+            begin[k] = y * a.in_stride32 + place[k] * 16;
+            const unsigned char *from = a.in + begin[k];
+            gf_load_words<16>(raw[k] + HALO * group / 4, from);
+            if (place[k] * 16 >= HALO * group)
                 gf_load_words<HALO * group>(raw[k], from - HALO * group);
-            if (run < a.tiles && x * 16 + 16 + HALO * group <= a.in_stride32)
+            if (place[k] < a.next_runs)
                 gf_load_words<HALO * group>(raw[k] + (HALO + GROUPS) * group / 4, from + 16);
         }
         unsigned unknown = 0;
 #pragma unroll
         for (int k = 0; k < RUNS; k++) {
             uint32_t result[4];
-            const uint32_t run = first + k * 32 + lane;
-            const uint32_t y = __umulhi(run, a.magic) >> a.shift, x = run - y * a.runs;
-            unsigned char *out = a.out + static_cast<uint64_t>(y) * a.out_stride32 + x * 16;
             unsigned bits = Work::run(a, args, raw[k], result);
-            if (x - a.inner_first < a.inner_runs && run < a.tiles) {
-                gf_store_words<16>(out, result);
-            } else if (run < a.tiles) {
-                bits = gf_left_over(a, static_cast<uint64_t>(x) * (4 * GROUPS), GROUPS, bits);
-#pragma unroll
-                for (int g = 0; g < GROUPS; g++)
-                    if (!(bits >> g & 1) &&
-                        static_cast<uint64_t>(x) * (4 * GROUPS) + 4 * g < a.width)
-                        gf_store_words<group>(out + g * group, result + g * group / 4);
-            } else {
-                bits = 0;
-            }
+            if (place[k] < a.out_units)
+                gf_store_words<16>(a.out + begin[k], result);
+            if (place[k] - a.inner_first >= a.inner_runs)
+                bits =
+                    gf_left_over(a, static_cast<uint64_t>(place[k]) * (4 * GROUPS), GROUPS, bits);
             unknown |= bits << k * GROUPS;
         }
-        // Bits of all runs of the lane: run k's are GROUPS * k and on, and its number 32 * k more.
-        while (__any_sync(0xffffffffu, unknown)) {
-            const int bit = unknown ? __ffs(static_cast<int>(unknown)) - 1 : 0;
-            gf_enqueue<Work>(a, first + bit / GROUPS * 32 + lane, unknown ? 1u << bit % GROUPS : 0,
-                             queue, &waiting);
-            unknown &= unknown - 1;
+        for (; unknown; unknown &= unknown - 1) {
+            const uint32_t bit = __ffs(static_cast<int>(unknown)) - 1;
+            const uint32_t mine = first + bit / GROUPS * 32 + lane;
+            const uint32_t run = mine < a.tiles ? mine : a.tiles - 1;
+            queue[atomicAdd(waiting, 1)] = run * GROUPS + bit % GROUPS;
         }
+        __syncwarp();
+        if (*waiting >= 32)
+            gf_drain<Work>(a, queue, waiting, false);
     }
-    gf_drain<Work>(a, queue, waiting);
+    gf_drain<Work>(a, queue, waiting, true);
 }
 
-// Queues the work on all rows of a walk; false if rows are too long to be counted.
-template <typename Work, int RUNS>
+// Queues the work on all rows of a walk; false if rows are too long to be counted, or those of the
+// two images are not equally far apart.
+template <typename Work>
 static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::Args &args,
                              cudaStream_t stream) {
-    if (!gf_walk_fits<Work>(&walk))
+    if (!gf_walk_fits<Work>(&walk) || walk.in_stride != walk.out_stride)
         return false;
+    const int RUNS = Work::RUNS;
+    const uint64_t limit = UINT64_C(1) << 31; // of groups in a launch, and of their bytes
     walk.in_stride32 = static_cast<uint32_t>(walk.in_stride);
-    walk.out_stride32 = static_cast<uint32_t>(walk.out_stride);
     walk.runs = walk.runs < 2 ? 2 : walk.runs; // the magic number of 1 does not fit
     // Of n below 2^31: n / runs = n * magic >> 32 + shift.
     while (UINT64_C(2) << walk.shift < walk.runs)
         walk.shift++;
     walk.magic = static_cast<uint32_t>((UINT64_C(1) << (32 + walk.shift)) / walk.runs + 1);
-    const uint64_t wave = gf_walk_wave(smooth_direct<Work, RUNS>);
-    const uint64_t most_rows =
-        (UINT64_C(1) << 30) / (static_cast<uint64_t>(walk.runs) * Work::GROUPS);
+    // Runs behind which there is a whole halo in the row's own memory.
+    const size_t halo = Work::HALO * 16 / Work::GROUPS;
+    walk.next_runs = walk.in_stride < 16 + halo
+                         ? 0
+                         : static_cast<uint32_t>((walk.in_stride - 16 - halo) / 16 + 1);
+    const uint64_t wave = gf_walk_wave(smooth_direct<Work>);
+    const uint64_t a_row = static_cast<uint64_t>(walk.runs) * 16; // its groups are fewer
+    const uint64_t most_rows = limit / (a_row > walk.in_stride ? a_row : walk.in_stride);
     for (uint64_t y = 0; y < rows; y += most_rows) {
         const uint64_t some = rows - y < most_rows ? rows - y : most_rows;
-        walk.rows = static_cast<uint32_t>(some);
         walk.tiles = static_cast<uint32_t>(some * walk.runs);
         const uint64_t blocks = gf_walk_blocks((walk.tiles + 32 * RUNS - 1) / (32 * RUNS), wave);
-        smooth_direct<Work, RUNS>
+        smooth_direct<Work>
             <<<static_cast<unsigned>(blocks), GF_WALK_THREADS, 0, stream>>>(walk, args);
         walk.in += some * walk.in_stride;
         walk.out += some * walk.out_stride;

@@ -9,10 +9,10 @@ static bool launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows 
     typedef gf_integer_work<C, WORDS, REACH3, WAY> Work;
     const gf_walk walk = gf_walk_of(plan, in, out);
     const gf_integer_args args = gf_integer_args_of(&plan->integer, WORDS);
-    if constexpr (C == 3)
-        return gf_staged_launch<Work>(walk, out->rows, args, stream);
-    else
-        return gf_direct_launch < Work, WORDS == 1 ? 4 : 2 > (walk, out->rows, args, stream);
+    if constexpr (C != 3)
+        if (gf_direct_launch<Work>(walk, out->rows, args, stream))
+            return true;
+    return gf_staged_launch<Work>(walk, out->rows, args, stream);
 }
 
 template <int C>

@@ -119,7 +119,8 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
     typedef gf_integer_args Args;
     static const int C = CHANNELS, HALO = WORDS;
     static const int GROUPS = C == 2 ? 2 : C == 4 ? 1 : 4; // 16 bytes, or 48
-    static const int BLOCKS = C == 3 ? 6 : 8;
+    static const int RUNS = C == 4 || HALO == 3 ? 1 : C == 1 && HALO == 1 ? 4 : 2; // at once
+    static const int BLOCKS = C == 3 || (C == 4 && HALO > 1) ? 6 : 8;
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
 
     // The weighted sum at pixel -1 to 4 of the group whose words begin at `word`.

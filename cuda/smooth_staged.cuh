@@ -30,7 +30,7 @@ template <typename Work> struct gf_stage_shared {
     typedef gf_stage_shape<Work> Shape;
     uint4 stage[2][32 * Shape::in_units + 2 * Shape::halo_units];
     uint4 out[32 * Shape::out_units];
-    uint32_t queue[32];
+    gf_queue<32 * Work::GROUPS> queue;
 };
 
 // Where unit u of a stage lies: in its own block of 8. A lane reads and writes its own `units`
@@ -155,7 +155,8 @@ __global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
     const unsigned lane = threadIdx.x % 32;
     gf_stage_shared<Work> &my = shared[threadIdx.x / 32];
     const uint32_t r = lane / a.lanes, l = lane - r * a.lanes; // the lane's row and run in a tile
-    unsigned waiting = 0;
+    if (lane == 0)
+        my.queue.waiting = 0;
 
     const uint32_t warps = gridDim.x * GF_WALK_WARPS;
     uint32_t index = blockIdx.x * GF_WALK_WARPS + threadIdx.x / 32;
@@ -194,13 +195,17 @@ __global__ void __launch_bounds__(GF_WALK_THREADS, Work::BLOCKS)
             unknown = 0;
         else if (run - a.inner_first >= a.inner_runs)
             unknown = gf_left_over(a, static_cast<uint64_t>(run) * (4 * GROUPS), GROUPS, unknown);
-        gf_enqueue<Work>(a, y * a.runs + run, unknown, my.queue, &waiting);
+        for (; unknown; unknown &= unknown - 1)
+            my.queue.group[atomicAdd(&my.queue.waiting, 1)] =
+                (y * a.runs + run) * GROUPS + __ffs(static_cast<int>(unknown)) - 1;
+        __syncwarp(); // also before the stage is filled again
+        if (my.queue.waiting >= 32)
+            gf_drain<Work>(a, my.queue.group, &my.queue.waiting, false);
         if (!more)
             break;
-        __syncwarp(); // before the stage is filled again
         tile = next;
     }
-    gf_drain<Work>(a, my.queue, waiting);
+    gf_drain<Work>(a, my.queue.group, &my.queue.waiting, true);
 }
 
 // Queues the work on all rows of a walk; false if rows are too long to be counted.

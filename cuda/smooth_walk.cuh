@@ -18,15 +18,15 @@
 
 #define GF_WALK_THREADS 128
 #define GF_WALK_WARPS (GF_WALK_THREADS / 32)
-#define GF_WALK_TURNS 8 // that a warp takes at least, where there are enough
-#define GF_WALK_WAVES 6
+#define GF_WALK_TURNS 4 // that a warp takes at least, where there are enough
+#define GF_WALK_WAVES 16
 
 struct gf_walk {
     const unsigned char *in;
     unsigned char *out;
-    size_t in_stride, out_stride;       // bytes
-    uint32_t in_stride32, out_stride32; // the same
-    uint64_t width;                     // pixels
+    size_t in_stride, out_stride; // bytes
+    uint32_t in_stride32;         // the same
+    uint64_t width;               // pixels
     uint32_t rows;
     uint32_t runs;                    // of a row, the last ones perhaps beyond its end
     uint32_t magic, shift;            // to divide by runs
@@ -36,6 +36,7 @@ struct gf_walk {
     uint32_t tiles;                   // in all; where there are none, runs
     uint32_t step_rows, step_tiles;   // from a tile to the next one of a warp
     uint64_t inner_end;               // pixels from here on are done by the definition
+    uint32_t next_runs;               // runs with a halo behind them
     uint32_t inner_first, inner_runs; // so many runs from that one on are far from the row's ends
     uint32_t in_units, out_units;     // 16 bytes each: of a stride of the input, and those that an
                                       // output row fills
@@ -154,40 +155,34 @@ static __device__ __forceinline__ unsigned gf_left_over(const gf_walk &a, uint64
     return unknown & ((1u << groups) - 1);
 }
 
-// Does the groups in the queue: numbers of runs, all rows' one after the other, and groups in them.
+// Groups of a warp that wait, by number: a row's after those of the rows before it.
+template <int MOST> struct gf_queue {
+    uint32_t waiting;
+    uint32_t group[32 + MOST]; // most that a turn adds
+};
+
+// Does groups that wait, 32 at a time; all of them, or until fewer are left. All lanes call it.
 template <typename Work>
-static __device__ __noinline__ void gf_drain(const gf_walk &a, const uint32_t *queue,
-                                             unsigned waiting) {
-    const unsigned lane = threadIdx.x % 32;
-    __syncwarp();
-    if (lane < waiting) {
-        const uint32_t a_row = a.runs * Work::GROUPS, group = queue[lane], y = group / a_row;
-        Work::exactly(a, y, static_cast<uint64_t>(group - y * a_row) * 4);
+static __device__ __noinline__ void gf_drain(const gf_walk &a, uint32_t *group, uint32_t *waiting,
+                                             bool all) {
+    const uint32_t lane = threadIdx.x % 32, a_row = a.runs * Work::GROUPS;
+    uint32_t left = *waiting;
+    while (left >= 32 || (all && left > 0)) {
+        const uint32_t some = left < 32 ? left : 32;
+        left -= some;
+        if (lane < some) {
+            const uint32_t y = group[left + lane] / a_row;
+            Work::exactly(a, y, static_cast<uint64_t>(group[left + lane] - y * a_row) * 4);
+        }
     }
+    __syncwarp();
+    if (lane == 0)
+        *waiting = left;
     __syncwarp();
 }
 
-// Lets the unknown groups of the lanes' runs wait. All lanes call it.
-template <typename Work>
-static __device__ __forceinline__ void gf_enqueue(const gf_walk &a, uint32_t run, unsigned unknown,
-                                                  uint32_t *queue, unsigned *waiting) {
-    const unsigned lane = threadIdx.x % 32;
-    while (__any_sync(0xffffffffu, unknown)) {
-        const unsigned all = __ballot_sync(0xffffffffu, unknown != 0);
-        if (*waiting + __popc(all) > 32) {
-            gf_drain<Work>(a, queue, *waiting);
-            *waiting = 0;
-        }
-        if (unknown) {
-            queue[*waiting + __popc(all & ((1u << lane) - 1))] =
-                run * Work::GROUPS + __ffs(static_cast<int>(unknown)) - 1;
-            unknown &= unknown - 1;
-        }
-        *waiting += __popc(all);
-    }
-}
-
-// Work, to both kernels, has Tin, Tout, C, GROUPS, HALO, BLOCKS (a processor), Args, and
+// Work, to both kernels, has Tin, Tout, C, GROUPS, HALO, RUNS (at once), BLOCKS (a processor),
+// Args, and
 //   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw,
 //                                  uint32_t *out)
 // which makes of the words of HALO + GROUPS + HALO groups those of GROUPS groups, as if no end of
@@ -199,8 +194,7 @@ template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
     const size_t pixel = Work::C * sizeof(typename Work::Tout);
     const uint64_t most = UINT64_C(1) << 29;
     const uint64_t runs = (walk->width + 4 * Work::GROUPS - 1) / (4 * Work::GROUPS);
-    if (runs * Work::GROUPS >= most || walk->in_stride > UINT32_MAX ||
-        walk->out_stride > UINT32_MAX)
+    if (runs * Work::GROUPS >= most || walk->in_stride > UINT32_MAX / 4)
         return false;
     walk->in_units = static_cast<uint32_t>(walk->in_stride / 16);
     walk->out_units = static_cast<uint32_t>(walk->width * pixel / 16);

@@ -127,10 +127,20 @@ static void wide_and_tall(void **state) {
         {"smooth", "axis=xy radius=30", {7, 131101, 1, GF_U8}},
         {"normalize", "", {1048577, 3, 4, GF_U16}},
         {"normalize", "", {3, 300007, 2, GF_F32}},
+        {"normalize", "", {6007, 1100, 3, GF_U8}}, /* a block a row */
+        {"normalize", "", {1031, 4300, 2, GF_U16}},
         {"axis-sum", "", {1048577, 3, 1, GF_U8}},
         {"axis-sum", "", {1048577, 2, 3, GF_F32}},
         {"axis-sum", "", {2, 300007, 3, GF_U16}},
+        {"axis-sum", "", {6007, 1100, 3, GF_U8}}, /* a block a row */
+        {"axis-sum", "", {3001, 4300, 1, GF_U8}}, /* half a warp a row */
+        {"axis-sum", "alpha", {1031, 4300, 4, GF_U16}},
+        {"axis-sum", "alpha", {5003, 70, 4, GF_F32}},
+        {"axis-sum", "", {1999, 70, 1, GF_F32}},         /* a warp a row */
+        {"axis-sum", "", {5003, 1100, 1, GF_F32}},       /* many rows, a block each */
+        {"axis-sum", "axis=y", {18001, 300, 1, GF_F32}}, /* strips of four warps */
         {"axis-sum", "axis=y", {1048577, 3, 3, GF_U16}},
+        {"axis-sum", "axis=y", {5003, 5001, 1, GF_U8}}, /* several loads a thread */
         {"axis-sum", "axis=y", {97, 127, 3, GF_U8}}, /* one row short of two blocks, and one more */
         {"axis-sum", "axis=y", {31, 129, 1, GF_U16}},
         {"axis-sum", "axis=y", {3, 300007, 2, GF_U8}},
@@ -143,7 +153,15 @@ static void wide_and_tall(void **state) {
         {"hist", "bins=4 per-row", {3, 300007, 1, GF_U8}},
         {"dot", "", {1048577, 2, 3, GF_U16}},
         {"dot", "", {3, 300007, 1, GF_F32}},
+        {"dot", "", {1048577, 3, 1, GF_U8}},
+        {"dot", "alpha", {1031, 4300, 4, GF_U8}},
+        {"dot", "", {6007, 1100, 3, GF_U8}},
+        {"dot", "", {5003, 70, 3, GF_F32}},
+        {"dot", "", {1999, 70, 1, GF_F32}},
+        {"dot", "alpha", {1031, 600, 4, GF_F32}},
         {"compare", "diff=-", {1048577, 3, 1, GF_F32}},
+        {"compare", "", {6007, 1100, 3, GF_U8}},
+        {"compare", "", {1031, 4300, 1, GF_U16}},
         {"compare", "diff=-", {3, 300007, 4, GF_U8}},
     };
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
