@@ -1,259 +1,230 @@
-/* The fast CPU implementation of smooth: bands in strips that stay in the cache.
- *
- * Rows and columns are the same work seen from two sides. A strip is a run of positions along the
- * signal, `lanes` floats each: for rows a position is a pixel and the lanes are its channels; for
- * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1
- * lies `lanes` floats after position p, so one loop over positions x lanes serves both axes and
- * every channel count. Alpha is computed along and then put back. */
+/* The fast CPU implementation of smooth: how a band is cut into parts and pieces, and which pieces
+ * are made by integers. */
 #include "smooth/smooth.h"
 
-#include "smooth/smooth_simd.h"
+#include "smooth/smooth_chain.h"
+#include "smooth/smooth_u8.h"
 
-static const gf_smooth_simd *const simd_levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_smooth_simd_portable,
-#ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_smooth_simd_avx2,
-    [GF_ISA_AVX512] = &gf_smooth_simd_avx512,
-#endif
-};
+/* Shorter runs of samples are not worth the integers' while. */
+#define LEAST_RUN 32
+/* Pixels after which alpha is put back, while they are in L1. */
+#define ALPHA_PIECE 768
+/* Pixels of a row that are worth a part of their own. */
+#define LEAST_CUT 4096
 
-#define ROW_STRIP_SAMPLES 2048    /* outputs of one strip of a row: its three buffers fit in L1 */
-#define COLUMN_STRIP_FLOATS 32768 /* inputs of one strip of columns: 128 KiB, within L2 */
-#define COLUMN_STRIP_MIN 64       /* samples; below, cache lines are wasted */
-#define COLUMN_STRIP_MAX 1024
-#define COLUMN_ROWS_MIN 64
-
-static uint64_t reach(const gf_smooth_plan *plan) {
-    return plan->radius + (plan->smooth ? 1 : 0);
-}
+typedef struct gf_worker {
+    const gf_smooth_plan *plan;
+    gf_smooth_chain chain;
+    bool by_integers;
+    gf_smooth_u8 u8;
+    uint8_t alpha[64]; /* 0xff where bytes of a row, from a pixel on, are alpha's */
+} gf_worker;
 
 static uint64_t min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Outputs [s, e) of the tile [a, b): which positions of the enhanced and the blurred signal they
- * need. */
-typedef struct gf_span {
-    uint64_t a, b;           /* the tile */
-    uint64_t s, e;           /* outputs */
-    uint64_t blur_s, blur_e; /* blurred */
-    uint64_t load_s, load_e; /* enhanced */
-} gf_span;
-
-static gf_span span_of(const gf_smooth_plan *plan, uint64_t length, uint64_t s, uint64_t e) {
-    gf_span span = {.s = s};
-    gf_smooth_tile(plan, s, length, &span.a, &span.b);
-    span.e = min(e, span.b);
-    uint64_t side = plan->smooth ? 1 : 0;
-    span.blur_s = s - span.a < side ? span.a : s - side;
-    span.blur_e = span.b - span.e < side ? span.b : span.e + side;
-    span.load_s = span.blur_s - span.a < plan->radius ? span.a : span.blur_s - plan->radius;
-    span.load_e = span.b - span.blur_e < plan->radius ? span.b : span.blur_e + plan->radius;
-    return span;
+static uint64_t max(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
 }
 
-/* blurred: positions [blur_s, blur_e) from enhanced positions [load_s, load_e). */
-static void blur_span(const gf_smooth_plan *plan, const gf_smooth_simd *simd, const gf_span *span,
-                      const float *loaded, float *blurred, size_t lanes) {
-    const uint64_t r = plan->radius;
-    /* Positions whose whole window lies in the tile go in one call. */
-    uint64_t inner_s = span->blur_s, inner_e = span->blur_e;
-    if (span->b - span->a > 2 * r) {
-        if (inner_s < span->a + r)
-            inner_s = min(span->a + r, span->blur_e);
-        if (inner_e > span->b - r)
-            inner_e = span->b - r > inner_s ? span->b - r : inner_s;
-    } else {
-        inner_s = inner_e = span->blur_e;
-    }
-    for (uint64_t p = span->blur_s; p < span->blur_e;) {
-        uint64_t lo = p - span->a < r ? span->a : p - r;
-        uint64_t count = p == inner_s && inner_e > inner_s ? inner_e - inner_s : 1;
-        uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
-        simd->blur(blurred + (p - span->blur_s) * lanes, loaded + (lo - span->load_s) * lanes,
-                   lanes, (unsigned)(hi - lo + 1), (size_t)count * lanes);
-        p += count;
-    }
-}
-
-/* smoothed: positions [s, e) from blurred positions [blur_s, blur_e). */
-static void smooth_span(const gf_smooth_plan *plan, const gf_smooth_simd *simd, const gf_span *span,
-                        const float *blurred, float *smoothed, size_t lanes) {
-    for (uint64_t p = span->s; p < span->e;) {
-        bool first = p == span->a, last = p == span->b - 1;
-        uint64_t count = 1;
-        if (!first && !last)
-            count = min(span->e, span->b - 1) - p;
-        const float *mid = blurred + (p - span->blur_s) * lanes;
-        float factor = first && last ? 1 : first || last ? plan->end_factor : plan->inner_factor;
-        simd->smooth(smoothed + (p - span->s) * lanes, first ? NULL : mid - lanes, mid,
-                     last ? NULL : mid + lanes, (size_t)count * lanes, plan->weight, factor);
-        p += count;
-    }
-}
-
-/* The chain on a strip of enhanced positions; returns where positions [s, e) of the result are.
- * Both buffers hold the strip's positions and padding. */
-static const float *chain(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                          const gf_span *span, const float *loaded, float *blurred, float *smoothed,
-                          size_t lanes) {
-    const float *result = loaded;
-    if (plan->radius > 0) {
-        blur_span(plan, simd, span, loaded, blurred, lanes);
-        result = blurred;
-    }
-    if (plan->smooth) {
-        smooth_span(plan, simd, span, result, smoothed, lanes);
-        result = smoothed;
-    }
-    return result;
-}
-
-/* ---- buffers --------------------------------------------------------------------------------- */
-
-typedef struct gf_buffers {
-    float *loaded, *blurred, *smoothed;
-} gf_buffers;
-
-static size_t row_floats(const gf_smooth_plan *plan) {
-    return ROW_STRIP_SAMPLES + (size_t)(2 * reach(plan) + 1) * GF_MAX_CHANNELS + GF_SMOOTH_PAD;
-}
-
-/* Rows of a strip of columns that are computed at a time: enough not to load mostly halo. */
-static uint64_t column_rows(const gf_smooth_plan *plan) {
-    uint64_t rows = 2 * reach(plan);
-    return rows > COLUMN_ROWS_MIN ? rows : COLUMN_ROWS_MIN;
-}
-
-/* Pixels in a strip of columns. */
-static uint64_t column_pixels(const gf_smooth_plan *plan) {
-    uint64_t lanes = COLUMN_STRIP_FLOATS / (column_rows(plan) + 2 * reach(plan));
-    if (lanes < COLUMN_STRIP_MIN)
-        lanes = COLUMN_STRIP_MIN;
-    if (lanes > COLUMN_STRIP_MAX)
-        lanes = COLUMN_STRIP_MAX;
-    return lanes / GF_MAX_CHANNELS;
-}
-
-static size_t column_floats(const gf_smooth_plan *plan) {
-    uint64_t rows = column_rows(plan) + 2 * reach(plan);
-    return (size_t)(rows * column_pixels(plan) * GF_MAX_CHANNELS) + GF_SMOOTH_PAD;
-}
-
-static float *take(float **scratch, size_t floats) {
-    float *taken = *scratch;
-    *scratch += (floats + 15) & ~(size_t)15; /* every buffer on a cache line */
-    return taken;
-}
-
-static gf_buffers take_buffers(float **scratch, size_t floats) {
-    gf_buffers buffers;
-    buffers.loaded = take(scratch, floats);
-    buffers.blurred = take(scratch, floats);
-    buffers.smoothed = take(scratch, floats);
-    return buffers;
+static size_t pixel_bytes(const gf_smooth_plan *plan) {
+    return plan->head.in.channels * gf_type_bytes(plan->head.in.type);
 }
 
 size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    size_t floats = 3 * (row_floats(plan) + 15);
-    if (plan->axis != GF_SMOOTH_X)
-        floats += 3 * (column_floats(plan) + 15);
-    return floats * sizeof(float);
+    return gf_smooth_u8_bytes(plan) + gf_smooth_chain_floats(plan) * sizeof(float);
+}
+
+static void worker_on(gf_worker *worker, const gf_smooth_plan *plan, gf_isa isa, void *scratch) {
+    worker->plan = plan;
+    unsigned char *floats = (unsigned char *)scratch + gf_smooth_u8_bytes(plan);
+    worker->chain = gf_smooth_chain_on(plan, isa, (float *)(void *)floats);
+    worker->by_integers =
+        plan->axis != GF_SMOOTH_XY && gf_smooth_u8_on(&worker->u8, &worker->chain, isa, scratch);
+    const size_t sample = gf_type_bytes(plan->head.in.type), pixel = pixel_bytes(plan);
+    for (size_t i = 0; i < sizeof worker->alpha; i++)
+        worker->alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;
+    if (gf_has_alpha(plan->head.in.channels))
+        worker->chain.alpha = worker->alpha;
+}
+
+static void restore_alpha(const gf_worker *worker, const unsigned char *in, unsigned char *out,
+                          uint64_t pixels) {
+    if (worker->chain.alpha)
+        worker->chain.simd->blend(out, in, (size_t)pixels * pixel_bytes(worker->plan),
+                                  worker->alpha);
+}
+
+/* Positions of [s, e) in the tile of s whose windows lie in that tile, [*in_s, *in_e); returns
+ * where the tile or e ends. */
+static uint64_t inside(const gf_smooth_plan *plan, uint64_t length, uint64_t s, uint64_t e,
+                       uint64_t *in_s, uint64_t *in_e) {
+    const uint64_t reach = plan->integer.reach;
+    uint64_t a, b;
+    gf_smooth_tile(plan, s, length, &a, &b);
+    const uint64_t end = min(e, b);
+    *in_s = *in_e = end;
+    if (b - a > 2 * reach && max(s, a + reach) < min(e, b - reach)) {
+        *in_s = max(s, a + reach);
+        *in_e = min(e, b - reach);
+    }
+    return end;
 }
 
 /* ---- along rows ------------------------------------------------------------------------------ */
 
-/* Outputs [s, span->e) of one row: as much as is in one tile and one strip. */
-static const float *row_strip(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                              const unsigned char *row, uint64_t s, uint64_t e,
-                              const gf_buffers *buffers, gf_span *span) {
-    const gf_format *format = &plan->head.in;
-    const size_t lanes = format->channels;
-    *span = span_of(plan, format->width, s, min(e, s + ROW_STRIP_SAMPLES / lanes));
-    simd->load[format->type](buffers->loaded,
-                             row + span->load_s * lanes * gf_type_bytes(format->type),
-                             (size_t)(span->load_e - span->load_s) * lanes, plan->gain);
-    return chain(plan, simd, span, buffers->loaded, buffers->blurred, buffers->smoothed, lanes);
+/* Pixels [s, e) of a row. */
+static void chain_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
+                      uint64_t s, uint64_t e) {
+    if (s < e)
+        gf_smooth_chain_row(&worker->chain, in, s, e, out + s * pixel_bytes(worker->plan),
+                            worker->plan->head.in.type);
 }
 
-static void filter_rows(const gf_smooth_plan *plan, const gf_smooth_simd *simd, const gf_rows *in,
-                        const gf_rows *out, uint32_t part, uint32_t parts, float *scratch) {
-    const gf_format *format = &plan->head.in;
-    const size_t pixel_bytes = format->channels * gf_type_bytes(format->type);
-    gf_buffers buffers = take_buffers(&scratch, row_floats(plan));
-    const uint64_t first = out->y0 + out->rows * part / parts;
-    const uint64_t last = out->y0 + out->rows * (part + 1) / parts;
-    for (uint64_t y = first; y < last; y++) {
-        const unsigned char *src = gf_row(in, y);
-        unsigned char *dst = gf_row(out, y);
-        gf_span span;
-        for (uint64_t s = 0; s < format->width; s = span.e) {
-            const float *result = row_strip(plan, simd, src, s, format->width, &buffers, &span);
-            simd->store[format->type](dst + s * pixel_bytes, result,
-                                      (size_t)(span.e - s) * format->channels);
+static void integer_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
+                        uint64_t s, uint64_t e) {
+    const size_t channels = worker->plan->head.in.channels;
+    const uint64_t strip = GF_SMOOTH_U8_MOST / channels / 64 * 64;
+    for (uint64_t x = s, end; x < e; x = end) {
+        end = min(e, x + strip);
+        /* The strips after the first begin on cache lines, where pixels do. */
+        for (int i = 0; i < 64 && end < e && (uintptr_t)(out + end * channels) % 64 != 0; i++)
+            end--;
+        if (!gf_smooth_u8_row(&worker->u8, in + x * channels, out + x * channels,
+                              (size_t)(end - x) * channels))
+            chain_row(worker, in, out, x, end);
+    }
+}
+
+/* Pixels [s, e) of a row; with only_inside those alone whose windows lie inside. */
+static void filter_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
+                       uint64_t s, uint64_t e, bool only_inside) {
+    const gf_format *format = &worker->plan->head.in;
+    if (!worker->by_integers) {
+        chain_row(worker, in, out, s, e);
+        return;
+    }
+    uint64_t in_s, in_e, end;
+    for (uint64_t x = s; x < e; x = end) {
+        end = inside(worker->plan, format->width, x, e, &in_s, &in_e);
+        if ((in_e - in_s) * format->channels < LEAST_RUN && !only_inside)
+            in_s = in_e = end;
+        if (!only_inside)
+            chain_row(worker, in, out, x, in_s);
+        integer_row(worker, in, out, in_s, in_e);
+        if (!only_inside)
+            chain_row(worker, in, out, in_e, end);
+    }
+}
+
+/* Pixels [s, e) of row y, alpha and all, in pieces. */
+static void finish_row(const gf_worker *worker, const gf_band *band, uint64_t y, uint64_t s,
+                       uint64_t e, bool only_inside) {
+    const size_t pixel = pixel_bytes(worker->plan);
+    const unsigned char *in = gf_row(&band->in, y);
+    unsigned char *out = gf_row(&band->out, y);
+    const uint64_t piece = gf_has_alpha(worker->plan->head.in.channels) ? ALPHA_PIECE : e - s;
+    for (uint64_t x = s; x < e; x += piece) {
+        const uint64_t pixels = min(piece, e - x);
+        filter_row(worker, in, out, x, x + pixels, only_inside);
+        restore_alpha(worker, in + x * pixel, out + x * pixel, pixels);
+    }
+}
+
+#define ENDS_ROWS 8 /* whose ends are made together */
+
+_Static_assert(ENDS_ROWS * 3 * GF_SMOOTH_INTEGER_REACH * GF_MAX_CHANNELS <= GF_SMOOTH_ENDS,
+               "ends of rows must fit");
+
+/* Whole rows [y, last): integers for what is inside, and the few samples at the ends of several
+ * rows at a time. */
+static void filter_whole_rows(const gf_worker *worker, const gf_band *band, uint64_t y,
+                              uint64_t last) {
+    const uint64_t width = worker->plan->head.in.width, reach = worker->plan->integer.reach;
+    for (uint64_t next; y < last; y = next) {
+        next = min(last, y + ENDS_ROWS);
+        if (reach > 0) {
+            gf_smooth_chain_ends(&worker->chain, &band->in, &band->out, y, next - y, 0, reach);
+            gf_smooth_chain_ends(&worker->chain, &band->in, &band->out, y, next - y, width - reach,
+                                 width);
         }
-        gf_restore_alpha(format, src, dst, format->width);
+        for (uint64_t i = y; i < next; i++)
+            finish_row(worker, band, i, 0, width, true);
+    }
+}
+
+/* Rows are shared out; where there are few of them for so many parts, in cuts. */
+static void filter_rows(const gf_worker *worker, const gf_band *band, uint32_t part,
+                        uint32_t parts) {
+    const gf_smooth_plan *plan = worker->plan;
+    const uint64_t width = plan->head.in.width, rows = band->out.rows;
+    const uint64_t many = 4 * (uint64_t)parts;
+    if (rows >= many && worker->by_integers && !plan->tile && width > 3 * plan->integer.reach) {
+        filter_whole_rows(worker, band, band->out.y0 + gf_share(rows, part, parts),
+                          band->out.y0 + gf_share(rows, part + 1, parts));
+        return;
+    }
+    const uint64_t most = (width - 1) / LEAST_CUT + 1;
+    const uint32_t cuts = rows < many ? (uint32_t)min(many / rows + 1, most) : 1;
+    const uint64_t last = gf_share(rows * cuts, part + 1, parts);
+    for (uint64_t piece = gf_share(rows * cuts, part, parts); piece < last; piece++) {
+        const uint32_t cut = (uint32_t)(piece % cuts);
+        finish_row(worker, band, band->out.y0 + piece / cuts, gf_share(width, cut, cuts),
+                   gf_share(width, cut + 1, cuts), false);
     }
 }
 
 /* ---- down columns ---------------------------------------------------------------------------- */
 
-/* One row of a strip of columns, pixels [x0, x0 + pixels): enhanced, for xy after the x pass. */
-static void load_strip_row(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                           const unsigned char *row, uint64_t x0, uint64_t pixels,
-                           const gf_buffers *row_buffers, float *loaded) {
-    const gf_format *format = &plan->head.in;
-    const size_t channels = format->channels;
-    if (plan->axis == GF_SMOOTH_Y) {
-        simd->load[format->type](loaded, row + x0 * channels * gf_type_bytes(format->type),
-                                 (size_t)pixels * channels, plan->gain);
+#define SETBACK_ROWS 64 /* by the chain, where a row had too many samples in doubt */
+
+/* Rows [s, e), pixels [x, x + pixels). */
+static void filter_strip(const gf_worker *worker, const gf_band *band, uint64_t x, uint64_t pixels,
+                         uint64_t s, uint64_t e) {
+    const gf_format *format = &worker->plan->head.in;
+    const gf_rows *in = &band->in, *out = &band->out;
+    if (!worker->by_integers || pixels * format->channels < LEAST_RUN) {
+        gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, s, e);
         return;
     }
-    gf_span span;
-    for (uint64_t s = x0; s < x0 + pixels; s = span.e) {
-        const float *result = row_strip(plan, simd, row, s, x0 + pixels, row_buffers, &span);
-        simd->load[GF_F32](loaded + (s - x0) * channels, result, (size_t)(span.e - s) * channels,
-                           plan->gain);
+    uint64_t in_s, in_e, end;
+    for (uint64_t y = s; y < e; y = end) {
+        end = inside(worker->plan, format->height, y, e, &in_s, &in_e);
+        gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, y, in_s);
+        while (in_s < in_e) {
+            in_s = gf_smooth_u8_columns(&worker->u8, in, out, (size_t)x * format->channels,
+                                        (size_t)pixels * format->channels, in_s, in_e);
+            const uint64_t setback = min(in_e, in_s + SETBACK_ROWS);
+            gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, in_s, setback);
+            in_s = setback;
+        }
+        gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, in_e, end);
     }
 }
 
-static void filter_columns(const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                           const gf_rows *in, const gf_rows *out, uint32_t part, uint32_t parts,
-                           float *scratch) {
-    const gf_format *format = &plan->head.in;
-    const size_t channels = format->channels;
-    const size_t pixel_bytes = channels * gf_type_bytes(format->type);
-    const uint64_t strip = min(column_pixels(plan), (format->width - 1) / parts + 1);
-    const uint64_t end = out->y0 + out->rows;
-    gf_buffers row_buffers = take_buffers(&scratch, row_floats(plan));
-    gf_buffers buffers = take_buffers(&scratch, column_floats(plan));
-    for (uint64_t x0 = part * strip; x0 < format->width; x0 += parts * strip) {
-        const uint64_t pixels = min(strip, format->width - x0);
-        const size_t lanes = (size_t)pixels * channels;
-        gf_span span;
-        for (uint64_t s = out->y0; s < end; s = span.e) {
-            span = span_of(plan, format->height, s, min(end, s + column_rows(plan)));
-            for (uint64_t y = span.load_s; y < span.load_e; y++)
-                load_strip_row(plan, simd, gf_row(in, y), x0, pixels, &row_buffers,
-                               buffers.loaded + (y - span.load_s) * lanes);
-            const float *result =
-                chain(plan, simd, &span, buffers.loaded, buffers.blurred, buffers.smoothed, lanes);
-            for (uint64_t y = s; y < span.e; y++) {
-                unsigned char *dst = gf_row(out, y) + x0 * pixel_bytes;
-                simd->store[format->type](dst, result + (y - s) * lanes, lanes);
-                gf_restore_alpha(format, gf_row(in, y) + x0 * pixel_bytes, dst, pixels);
-            }
-        }
+#define STRIP_SAMPLES 2048
+
+/* Columns are shared out, so that no part loads a halo that another one has. */
+static void filter_columns(const gf_worker *worker, const gf_band *band, uint32_t part,
+                           uint32_t parts) {
+    const gf_format *format = &worker->plan->head.in;
+    const uint64_t strip = STRIP_SAMPLES / format->channels;
+    const uint64_t end = gf_share(format->width, part + 1, parts);
+    for (uint64_t x = gf_share(format->width, part, parts); x < end; x += strip) {
+        const uint64_t pixels = min(strip, end - x);
+        filter_strip(worker, band, x, pixels, band->out.y0, band->out.y0 + band->out.rows);
     }
 }
 
 void gf_smooth_cpu(const gf_plan *head, const gf_band *band, uint32_t part, uint32_t parts,
                    void *scratch, gf_isa isa) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    const gf_rows *in = &band->in, *out = &band->out;
+    gf_worker worker;
+    worker_on(&worker, plan, isa, scratch);
     if (plan->axis == GF_SMOOTH_X)
-        filter_rows(plan, simd_levels[isa], in, out, part, parts, scratch);
+        filter_rows(&worker, band, part, parts);
     else
-        filter_columns(plan, simd_levels[isa], in, out, part, parts, scratch);
+        filter_columns(&worker, band, part, parts);
 }

@@ -6,6 +6,7 @@
 #ifndef GF_VEC_H
 #define GF_VEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,7 +44,27 @@ static inline vec_i32 vec_is_number(vec x) {
     return x == x; /* NOLINT(misc-redundant-expression) */
 }
 
+/* Cuts off what is behind the point. |x| < 2^31. */
+static inline vec_i32 vec_truncate(vec x) {
+    return __builtin_convertvector(x, vec_i32);
+}
+
 #if VEC_FLOATS == 16
+
+/* Bit l: is lane l of a less than that of b? */
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
+}
+
+/* a * b + c, rounded once or twice: for what need not be the same bits everywhere. */
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+/* Whole numbers >= 0, up to 255. */
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtusepi32_epi8((__m512i)x));
+}
 
 static inline vec vec_load_u8(const uint8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)));
@@ -68,6 +89,20 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 }
 
 #elif VEC_FLOATS == 8
+
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    return (unsigned)_mm256_movemask_ps((vec)(a < b));
+}
+
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+    return a * b + c;
+}
+
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    const __m256i i = (__m256i)x;
+    const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(w, w));
+}
 
 static inline vec vec_load_u8(const uint8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)));
@@ -97,6 +132,21 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 typedef uint8_t vec_u8 __attribute__((vector_size(VEC_FLOATS)));
 typedef uint16_t vec_u16 __attribute__((vector_size(2 * VEC_FLOATS)));
+
+static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
+    const vec_i32 x = a < b;
+    return (unsigned)((x[0] & 1) | (x[1] & 2) | (x[2] & 4) | (x[3] & 8));
+}
+
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+    return a * b + c;
+}
+
+static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
+    x |= (x > 255); /* the lowest byte is what is stored */
+    const vec_u8 i = __builtin_convertvector(x, vec_u8);
+    memcpy(p, &i, sizeof i);
+}
 
 static inline vec vec_load_u8(const uint8_t *p) {
     vec_u8 x;
@@ -130,6 +180,24 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 }
 
 #endif
+
+/* x / n for an odd whole number n < 2^23, inverse = fl(1 / n), to the bit, for every x.
+ *
+ * q = fl(x * inverse) is within an ulp of x / n, r = x - q * n is exact, and fl(q + r * inverse) is
+ * the correctly rounded quotient (Markstein), also among the subnormals: x / n is never in the
+ * middle between two of them. Zeros (whose sign would get lost) and infinities are put back.
+ * tests/test_smooth_simd.c tries them all. Narrower vectors divide as fast as that. */
+static inline vec vec_over_odd(vec x, vec n, vec inverse) {
+#if VEC_FLOATS == 16
+    const vec q = x * inverse;
+    const vec r = _mm512_fnmadd_ps(q, n, x);
+    /* Where x is a zero or an infinity: x itself. */
+    return _mm512_fixupimm_ps(_mm512_fmadd_ps(r, inverse, q), x, _mm512_set1_epi32(0x110100), 0);
+#else
+    (void)inverse;
+    return x / n;
+#endif
+}
 
 /* NaN becomes 0x7fc00000. */
 static inline vec vec_canonical(vec x) {

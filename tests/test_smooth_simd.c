@@ -1,0 +1,322 @@
+/* The fast CPU code of smooth where random images seldom lead: every sum of the 16-bit way, images
+ * full of ties, every quotient; at every SIMD level. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan.h"
+#include "smooth/smooth.h"
+#include "smooth/smooth_simd.h"
+#include "smooth/smooth_u8.h"
+#include "testing.h"
+
+static gf_plan *plan_of(const char *text, gf_format format) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, text);
+    gf_plan *plan = NULL;
+    gf_error error = {0};
+    if (gf_plan_new(filter, settings, &format, &plan, &error))
+        fail_msg("%s", error.message);
+    gf_settings_free(settings);
+    return plan;
+}
+
+/* ---- sixteen bits ---------------------------------------------------------------------------- */
+
+/* numerator / denominator: the real number that T is multiplied with, but for the rounding of the
+ * parameters. Every T is either in doubt, or further from a middle than the plan's doubt and
+ * rounded as that number is. */
+static void check_every_sum(const char *text, uint32_t numerator, uint32_t denominator,
+                            unsigned ties) {
+    gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8});
+    const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
+    const gf_smooth_seven *by = gf_smooth_exact_of(plan);
+    assert_non_null(by);
+    assert_memory_equal(by->tap, plan->integer.tap, 7);
+    assert_int_equal(by->tap[7], 0);
+    uint32_t most = 0, found = 0;
+    for (int k = 0; k < 7; k++) {
+        most += 255u * by->tap[k];
+        assert_true(by->tap[k] + by->tap[k + 1] <= 128); /* maddubs does not saturate */
+    }
+    assert_true(most < 1u << 14);
+    for (uint32_t t = 0; t <= most; t++) {
+        const uint32_t value = ((t * by->factor >> 16) + 16) >> 5;
+        const uint32_t right = (2 * numerator * t + denominator) / (2 * denominator);
+        const double real = (double)numerator * t / denominator;
+        const double off = fabs(real - floor(real) - 0.5);
+        if ((int16_t)(uint16_t)(t * by->tie) < by->tie_below) {
+            found++;
+            continue;
+        }
+        if ((value < 255 ? value : 255) != (right < 255 ? right : 255))
+            fail_msg("'%s': T = %u gives %u, not %u", text, t, value, right);
+        if (off <= (double)plan->integer.doubt && real < 256)
+            fail_msg("'%s': T = %u is a tie and not in doubt", text, t);
+    }
+    assert_int_equal(found, ties);
+    free(head);
+}
+
+static void every_sum_rounds_right(void **state) {
+    (void)state;
+    check_every_sum("", 33, 1250, 8); /* 625, 1875, ..., 9375; those above are 255 */
+    check_every_sum("keep-brightness", 1, 55, 0);
+    gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8});
+    assert_null(gf_smooth_exact_of((const gf_smooth_plan *)other));
+    free(other);
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* One image through the golden function and through the CPU's at every level, in `parts`. */
+static void compare(const char *text, const test_image *in, uint32_t parts, const char *what) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_plan *plan = plan_of(text, in->format);
+    test_image want = test_image_new(in->format, 0);
+    const gf_band golden = {.in = in->rows, .out = want.rows};
+    assert_int_equal(filter->golden(plan, &golden, NULL), GF_OK);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        test_image got = test_image_new(in->format, 5);
+        void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
+        assert_non_null(scratch);
+        const gf_band band = {.in = in->rows, .out = got.rows};
+        for (uint32_t part = 0; part < parts; part++)
+            filter->cpu.run(plan, &band, part, parts, scratch, (gf_isa)isa);
+        char whole[256];
+        snprintf(whole, sizeof whole, "%s, '%s', %s, %u parts", what, text,
+                 gf_simd_names()[1 + isa], parts);
+        if (!test_same(&want, &got, whole))
+            fail_msg("%s differs from golden", whole);
+        if (!test_margins_intact(&got))
+            fail_msg("%s: wrote outside its rows", whole);
+        free(scratch);
+        test_image_free(&got);
+    }
+    test_image_free(&want);
+    free(plan);
+}
+
+/* Row y of a plane, as bytes, each pixel's channels alike but for their number. */
+static void fill(const test_image *image, unsigned kind, test_random *random) {
+    for (uint64_t y = 0; y < image->format.height; y++) {
+        unsigned char *row = gf_row(&image->rows, y);
+        for (uint64_t i = 0; i < gf_row_samples(&image->format); i++) {
+            const uint64_t r = test_next(random) >> 32;
+            switch (kind) {
+            case 0: /* all ties: T = 55 * 125 = 6875 */
+                row[i] = 125;
+                break;
+            case 1: /* nearly all, at any place of a vector */
+                row[i] = r % 61 ? 125 : (unsigned char)r;
+                break;
+            case 2: /* a few */
+                row[i] = (unsigned char)(124 + r % 3);
+                break;
+            case 3: /* sums up to the largest */
+                row[i] = r & 1 ? 255 : 0;
+                break;
+            default:
+                row[i] = (unsigned char)r;
+            }
+        }
+    }
+}
+
+/* Around every edge of a vector and of a strip. */
+static void images_full_of_ties(void **state) {
+    (void)state;
+    static const char *const cases[] = {"",
+                                        "axis=y",
+                                        "keep-brightness",
+                                        "radius=8",
+                                        "radius=8 axis=y",
+                                        "weight=0.3333",
+                                        "tile=40",
+                                        "stages=blur",
+                                        "gain=1.3",
+                                        "gain=0.5 radius=1",
+                                        "stages=smooth weight=1",
+                                        "gain=3 axis=y",
+                                        "stages=enhance gain=0.5"};
+    static const uint64_t wide[] = {1344, 1365, 1366, 2047, 2049, 4095, 4097, 6000};
+    test_random random = {test_environment("GF_TEST_SEED", 3)};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    for (uint64_t round = 0; round < 25 * test_environment("GF_TEST_ROUNDS", 12); round++) {
+        gf_format format = {1 + test_below(&random, 300), 1 + test_below(&random, 40),
+                            (uint32_t)(1 + test_below(&random, 4)), GF_U8};
+        if (test_below(&random, 6) == 0)
+            format.width = wide[test_below(&random, sizeof wide / sizeof wide[0])];
+        test_image in = test_image_new(format, (size_t)test_below(&random, 3));
+        const unsigned kind = (unsigned)test_below(&random, 5);
+        fill(&in, kind, &random);
+        char what[128];
+        snprintf(what, sizeof what, "round %" PRIu64 ", %" PRIu64 "x%" PRIu64 "x%u, kind %u", round,
+                 format.width, format.height, format.channels, kind);
+        compare(cases[test_below(&random, sizeof cases / sizeof cases[0])], &in,
+                (uint32_t)(1 + test_below(&random, 5)), what);
+        test_image_free(&in);
+    }
+}
+
+/* Every grey, alone: T = 55 v; and the place of one different sample, at every distance. */
+static void flat_images(void **state) {
+    (void)state;
+    for (unsigned value = 0; value < 256; value++) {
+        const gf_format format = {200, 1, 1, GF_U8};
+        test_image in = test_image_new(format, 0);
+        memset(in.rows.data, (int)value, 200);
+        in.rows.data[value % 200] = (unsigned char)(value * 7);
+        compare("", &in, 1, "flat");
+        test_image_free(&in);
+    }
+}
+
+/* The doubtful are found, no more than there are, wherever they lie. */
+static void doubts_are_counted(void **state) {
+    (void)state;
+    gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8});
+    uint8_t *in = calloc(4096 + 6, 1), *out = calloc(4096, 1);
+    void *scratch = aligned_alloc(64, gf_smooth_u8_bytes((const gf_smooth_plan *)plan));
+    assert_true(in && out && scratch);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        gf_smooth_u8 by;
+        const gf_smooth_chain chain = {.plan = (const gf_smooth_plan *)plan};
+        assert_true(gf_smooth_u8_on(&by, &chain, (gf_isa)isa, scratch));
+        for (size_t n = 1; n <= 200; n++) {
+            /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
+             * overlap find it again. */
+            for (size_t at = 0; at < n; at++) {
+                memset(in, 0, n + 6);
+                in[at + 6] = 125;
+                by.doubts->count = 0;
+                assert_true(gf_smooth_u8_row(&by, in + 3, out, n));
+                if (by.doubts->count < 1 || by.doubts->count > 3 || by.doubts->at[0] != at)
+                    fail_msg("%s: tie at %zu of %zu: %zu found", gf_simd_names()[1 + isa], at, n,
+                             by.doubts->count);
+            }
+        }
+        /* Too many for one by one. */
+        memset(in, 125, 4096 + 6);
+        assert_false(gf_smooth_u8_row(&by, in + 3, out, 4096));
+    }
+    free(in);
+    free(out);
+    free(scratch);
+    free(plan);
+}
+
+/* A part is cut out of a row where there are few rows: all parts have something to do. */
+static void few_wide_rows_are_cut(void **state) {
+    (void)state;
+    test_random random = {5};
+    for (int type = GF_U8; type <= GF_F32; type++) {
+        const gf_format format = {70000, 2, 3, (gf_type)type};
+        test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+        test_fill(&in, TEST_UNIFORM, &random);
+        compare("", &in, 7, "few rows");
+        gf_plan *plan = plan_of("", format);
+        const gf_filter *filter = gf_filter_find("smooth");
+        void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
+        const gf_band band = {.in = in.rows, .out = out.rows};
+        filter->cpu.run(plan, &band, 5, 7, scratch, GF_ISA_PORTABLE);
+        /* Part 5 of 7 of two rows: nothing of the first, not all of the second. */
+        const size_t bytes = gf_row_bytes(&format), sample = bytes / 70000;
+        assert_true(test_painted(gf_row(&out.rows, 0), gf_row(&out.rows, 0) + bytes));
+        assert_true(test_painted(gf_row(&out.rows, 1), gf_row(&out.rows, 1) + 20000 * sample));
+        assert_true(
+            test_painted(gf_row(&out.rows, 1) + 60100 * sample, gf_row(&out.rows, 1) + bytes));
+        free(scratch);
+        free(plan);
+        test_image_free(&in);
+        test_image_free(&out);
+    }
+}
+
+/* ---- quotients ------------------------------------------------------------------------------- */
+
+static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
+    [GF_ISA_PORTABLE] = &gf_smooth_simd_portable,
+#ifdef GF_X86_64
+    [GF_ISA_AVX2] = &gf_smooth_simd_avx2,
+    [GF_ISA_AVX512] = &gf_smooth_simd_avx512,
+#endif
+};
+
+#define SOME 4096
+
+/* Bit patterns first, first + step, ... as x: x / taps as blur makes it of x, -0, -0, ... */
+static void check_quotients(const gf_smooth_simd *simd, unsigned taps, uint32_t first,
+                            uint32_t step) {
+    static float in[SOME + 255 * SOME + GF_SMOOTH_PAD], out[SOME + GF_SMOOTH_PAD];
+    static unsigned ready; /* taps after the first that are -0 already */
+    for (; ready < taps; ready++)
+        for (size_t i = 0; i < SOME; i++)
+            in[(ready + 1) * SOME + i] = -0.0f;
+    for (uint32_t i = 0; i < SOME; i++) {
+        const uint32_t bits = first + i * step;
+        memcpy(&in[i], &bits, sizeof bits);
+    }
+    simd->blur(out, in, SOME, taps, SOME, (gf_smooth_soon){0});
+    const float divisor = (float)taps;
+    uint32_t wrong = 0;
+    for (size_t i = 0; i < SOME; i++) {
+        const float want = in[i] / divisor;
+        uint32_t a, b;
+        memcpy(&a, &want, sizeof a);
+        memcpy(&b, &out[i], sizeof b);
+        wrong |= (a ^ b) & (want == want || out[i] == out[i] ? UINT32_MAX : 0);
+    }
+    if (wrong)
+        fail_msg("a quotient by %u is wrong: x from %08" PRIx32 " in steps of %" PRIu32, taps,
+                 first, step);
+}
+
+/* Every binade, signs, zeros, infinities, NaN, subnormals: 2^16 x of each divisor; with
+ * GF_TEST_ROUNDS >= 1000 all 2^32 of every divisor of a common radius, and 2^24 of the others. */
+static void quotients_are_divisions(void **state) {
+    (void)state;
+    const bool all = test_environment("GF_TEST_ROUNDS", 12) >= 1000;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        for (unsigned taps = 1; taps <= 255; taps++) {
+            const uint64_t bits = !all ? 16 : taps <= 7 && taps > 1 ? 32 : 24;
+            const uint32_t step = (uint32_t)(UINT64_C(1) << (32 - bits));
+            for (uint64_t i = 0; i < UINT64_C(1) << bits; i += SOME)
+                check_quotients(levels[isa], taps,
+                                (uint32_t)i * step + (step > 1 ? taps * 77 % step : 0), step);
+            /* The ends of the number line, one by one. */
+            check_quotients(levels[isa], taps, 0, 1);
+            check_quotients(levels[isa], taps, 0x80000000, 1);
+            check_quotients(levels[isa], taps, 0x7f800000 - SOME / 2, 1);
+            check_quotients(levels[isa], taps, 0xff800000 - SOME / 2, 1);
+            check_quotients(levels[isa], taps, 0x00800000 - SOME / 2, 1);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_sum_rounds_right),
+        cmocka_unit_test(images_full_of_ties),
+        cmocka_unit_test(flat_images),
+        cmocka_unit_test(doubts_are_counted),
+        cmocka_unit_test(few_wide_rows_are_cut),
+        cmocka_unit_test(quotients_are_divisions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
