@@ -186,6 +186,10 @@ $(BUILD)/codec: $(OBJ)/bench/codec.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -211,9 +215,10 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
 
-bench: all $(BUILD)/draw $(BUILD)/codec ## Time gpufilter against the codec alone
+bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
+	@$(BUILD)/bench-cpu --peer bench/cpu_peer.py --json $(BUILD)/bench-cpu.json
 
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
 	@tests/golden.sh $(BUILD) write
