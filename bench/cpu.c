@@ -74,7 +74,8 @@ static const char *const content_names[] = {"photo", "noise", "flat"};
 static int usage(void) {
     fprintf(stderr,
             "usage: bench-cpu [--size WxH] [--rounds N] [--simd LEVEL] [--only TEXT]\n"
-            "                 [--threads N] [--peer SCRIPT] [--json FILE]\n");
+            "                 [--threads N] [--peer SCRIPT] [--json FILE]\n"
+            "                 [--statistic median|best]\n");
     return 2;
 }
 
@@ -111,10 +112,10 @@ static double limit(const bench_case *c, const bench_times *times) {
 static void print_head(const bench_options *options, const bench_peer *peer) {
     char processor[128];
     gf_processor(processor, sizeof processor);
-    printf("%llu x %llu, %s, SIMD %s, OpenCV %s; milliseconds, medians of %u rounds\n\n",
+    printf("%llu x %llu, %s, SIMD %s, OpenCV %s; milliseconds, %s of %u rounds\n\n",
            (unsigned long long)options->width, (unsigned long long)options->height, processor,
            gf_simd_names()[1 + options->isa], peer ? bench_peer_version(peer) : "is not there",
-           options->rounds);
+           options->best ? "best" : "medians", options->rounds);
     printf("%-44s %-7s %7s %7s %7s %8s", "filter", "format", "memcpy", "read", "1 core",
            "of limit");
     for (uint32_t t = 1; t < options->teams; t++)
@@ -206,6 +207,9 @@ int main(int argc, char **argv) {
             threads = (uint32_t)a;
         else if (strcmp(name, "--simd") == 0 && choose_isa(&options, value))
             continue;
+        else if (strcmp(name, "--statistic") == 0 &&
+                 (strcmp(value, "best") == 0 || strcmp(value, "median") == 0))
+            options.best = value[0] == 'b';
         else if (strcmp(name, "--only") == 0)
             only = value;
         else if (strcmp(name, "--peer") == 0)

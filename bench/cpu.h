@@ -30,10 +30,12 @@ typedef struct bench_options {
     uint64_t width, height;
     uint32_t rounds;
     uint32_t teams, threads[BENCH_MAX_TEAMS];
+    bool best; /* the least of the rounds instead of their median */
     gf_isa isa;
 } bench_options;
 
-/* Median milliseconds, for each number of threads; negative where nothing was measured. */
+/* Milliseconds, medians of the rounds, for each number of threads; negative where nothing was
+ * measured. */
 typedef struct bench_times {
     double copy[BENCH_MAX_TEAMS]; /* memcpy of the input's bytes */
     double read[BENCH_MAX_TEAMS]; /* a sum of its 64-bit words */

@@ -170,8 +170,10 @@ static int compare_doubles(const void *a, const void *b) {
     return (p > q) - (p < q);
 }
 
-static double median(double *values, uint32_t n) {
+static double middle(double *values, uint32_t n, bool best) {
     qsort(values, n, sizeof *values, compare_doubles);
+    if (best)
+        return values[0];
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
@@ -246,9 +248,9 @@ static bool all_rounds(const bench_case *c, const bench_options *options, bench_
         double *const to[] = {times->copy, times->read, times->band, times->run};
         for (int kind = 0; kind < KINDS; kind++)
             for (uint32_t t = 0; t < options->teams; t++)
-                to[kind][t] = median(samples->times[kind][t], options->rounds);
-        times->peer = median(samples->peer, options->rounds);
-        times->gain = median(samples->gain, options->rounds);
+                to[kind][t] = middle(samples->times[kind][t], options->rounds, options->best);
+        times->peer = middle(samples->peer, options->rounds, options->best);
+        times->gain = middle(samples->gain, options->rounds, false);
     }
     for (uint32_t t = 0; t < options->teams; t++) {
         gf_pool_close(pools[t]);
