@@ -39,9 +39,9 @@ static inline vec_words count_u16(vec_words count, vec_words x, vec_words edge) 
 static inline vec_i32 count_f32(vec_i32 count, vec x, vec edge) {
     return count - (vec_i32)(x >= edge);
 }
-#define MOST_EDGES_U8 16
-#define MOST_EDGES_U16 16
-#define MOST_EDGES_F32 16
+#define MOST_EDGES_U8 (2 * VEC_FLOATS)
+#define MOST_EDGES_U16 (2 * VEC_FLOATS)
+#define MOST_EDGES_F32 (2 * VEC_FLOATS)
 #endif
 
 #define EDGES_AT_ONCE 8
