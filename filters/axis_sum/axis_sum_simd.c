@@ -41,15 +41,23 @@ static void add_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* `turns` periods, to their lanes; no more than fit the wide type of the sums. */
+/* Short runs from many places, rows that begin anew: the processor fetches ahead too late, so the
+ * loops ask for what comes next. It may lie beyond the last row, where asking does no harm. */
+#define LINE_BYTES 64
+#define AHEAD 3072
+
 #define ADD_PERIODS(NAME, TYPE, WIDE, VEC, LOAD, BITS)                                             \
     static inline void NAME(const TYPE *row, size_t turns, uint32_t *lanes) {                      \
         VEC even[PERIOD_VECTORS] = {{0}}, odd[PERIOD_VECTORS] = {{0}};                             \
-        for (size_t t = 0; t < turns; t++, row += PERIOD_BYTES / sizeof(TYPE))                     \
+        for (size_t t = 0; t < turns; t++, row += PERIOD_BYTES / sizeof(TYPE)) {                   \
+            for (size_t l = 0; l < PERIOD_BYTES; l += LINE_BYTES)                                  \
+                __builtin_prefetch((const unsigned char *)row + AHEAD + l);                        \
             _Pragma("GCC unroll 12") for (size_t v = 0; v < PERIOD_VECTORS; v++) {                 \
                 const VEC x = LOAD((const unsigned char *)row + v * sizeof(VEC));                  \
                 even[v] += x & (WIDE)(((WIDE)1 << (BITS)) - 1);                                    \
                 odd[v] += x >> (BITS);                                                             \
             }                                                                                      \
+        }                                                                                          \
         WIDE all[2][PERIOD_BYTES / sizeof(WIDE)];                                                  \
         memcpy(all[0], even, sizeof even);                                                         \
         memcpy(all[1], odd, sizeof odd);                                                           \
@@ -91,16 +99,26 @@ ROW_SUM(row_u16, uint16_t, add_periods_u16, 65536, 1)
 /* Periods that go into the lanes at once: each lane still takes them one after the other. */
 #define AT_ONCE 4
 
+#define LINE (LINE_BYTES / sizeof(float))
+
+static inline void add_line(const float *restrict row, size_t period, double *restrict lanes) {
+    for (size_t j = 0; j < LINE; j++) {
+        double lane = lanes[j];
+        for (size_t k = 0; k < AT_ONCE; k++)
+            lane += (double)row[k * period + j];
+        lanes[j] = lane;
+    }
+}
+
 static void row_f32(const float *row, size_t n, uint32_t channels, double *sums, double *lanes) {
     const size_t period = (size_t)GF_LANES * channels;
     for (size_t j = 0; j < period; j++)
         lanes[j] = 0;
     for (; n >= AT_ONCE * period; row += AT_ONCE * period, n -= AT_ONCE * period)
-        for (size_t j = 0; j < period; j++) {
-            double lane = lanes[j];
-            for (size_t k = 0; k < AT_ONCE; k++)
-                lane += (double)row[k * period + j];
-            lanes[j] = lane;
+        for (size_t j = 0; j < period; j += LINE) {
+            for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++)
+                __builtin_prefetch(row + k * period + j);
+            add_line(row + j, period, lanes + j);
         }
     for (; n >= period; row += period, n -= period)
         for (size_t j = 0; j < period; j++)
@@ -124,6 +142,8 @@ static void row_f32(const float *row, size_t n, uint32_t channels, double *sums,
         for (size_t v = 0; v < vectors; v++) {                                                     \
             VEC low = even[v], high = odd[v];                                                      \
             for (size_t r = 0; r < count; r++) {                                                   \
+                if (v * sizeof(VEC) % LINE_BYTES == 0)                                             \
+                    __builtin_prefetch(rows + (count + r) * stride + v * sizeof(VEC));             \
                 const VEC x = LOAD(rows + r * stride + v * sizeof(VEC));                           \
                 low += x & (WIDE)(((WIDE)1 << (BITS)) - 1);                                        \
                 high += x >> (BITS);                                                               \
@@ -175,7 +195,7 @@ ADD(add_u8, uint8_t, uint16_t, vec_words, add_rows_u8, 257u)
 ADD(add_u16, uint16_t, uint32_t, vec_longs, add_rows_u16, 65537u)
 
 /* A NaN stays one, so it is enough to make it the one NaN in the end. */
-static inline __attribute__((always_inline)) void add_rows_f32(double *sums,
+static inline __attribute__((always_inline)) void add_rows_f32(double *restrict sums,
                                                                const unsigned char *rows,
                                                                size_t stride, const size_t count,
                                                                size_t n) {
@@ -190,6 +210,17 @@ static inline __attribute__((always_inline)) void add_rows_f32(double *sums,
     }
 }
 
+/* Eight rows, a cache line of each at a time. */
+static void add_eight_f32(double *sums, const unsigned char *rows, size_t stride, size_t n) {
+    size_t i = 0;
+    for (; n - i >= LINE; i += LINE) {
+        for (size_t r = 8; r < 16; r++)
+            __builtin_prefetch(rows + r * stride + i * sizeof(float));
+        add_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, LINE);
+    }
+    add_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
+}
+
 /* Fewer columns at a time: sums of 64 bits and several rows share the cache. */
 #define STRIP_F32 1024
 
@@ -200,7 +231,7 @@ static void add_f32(void *to, const unsigned char *rows, size_t stride, uint64_t
         const size_t some = n - i < STRIP_F32 ? n - i : STRIP_F32;
         uint64_t r = 0;
         for (; count - r >= 8; r += 8)
-            add_rows_f32(sums, first + r * stride, stride, 8, some);
+            add_eight_f32(sums, first + r * stride, stride, some);
         for (; r < count; r++)
             add_rows_f32(sums, first + r * stride, stride, 1, some);
     }

@@ -103,6 +103,8 @@ static inline vec_bits add_products(vec_bits sum, vec_bits even, vec_bits odd, v
 /* Four products at a time go to a lane of 32 bits: 2^32 / (4 * 255^2) > 16384. */
 #define TURNS 16384
 
+#define AHEAD 3072 /* rows begin anew, and the processor fetches ahead too late */
+
 /* Adds the products of whole vectors to sums, and returns the samples that it has taken. */
 static inline __attribute__((always_inline)) size_t vectors_u8(const uint8_t *a, const uint8_t *b,
                                                                size_t n, const uint32_t channels,
@@ -115,6 +117,8 @@ static inline __attribute__((always_inline)) size_t vectors_u8(const uint8_t *a,
     while (n - i >= sizeof(vec_bits)) {
         vec_bits some[GF_DOT_SSD] = {VEC_ZERO(), VEC_ZERO(), VEC_ZERO()};
         for (size_t k = 0; k < TURNS && n - i >= sizeof(vec_bits); k++, i += step) {
+            __builtin_prefetch(a + i + AHEAD);
+            __builtin_prefetch(b + i + AHEAD);
             const vec_bits x = load_u8(a + i, channels, shuffle);
             const vec_bits y = load_u8(b + i, channels, shuffle);
             const vec_bits xe = VEC_AND(x, low), xo = VEC_OP(srli_epi16)(x, 8);
@@ -186,15 +190,24 @@ static inline __attribute__((always_inline)) void add_f32(const float *restrict 
     }
 }
 
-#define AT_ONCE 4
+#define AT_ONCE 2
+#define LINE 16 /* samples of a cache line */
 
 static void row_f32(const float *a, const float *b, size_t n, uint32_t channels, double *sums,
                     double *lanes) {
     const size_t period = (size_t)GF_LANES * channels;
     memset(lanes, 0, GF_DOT_SUMS * period * sizeof *lanes);
     size_t i = 0;
+    /* Short runs from many places: the processor fetches ahead too late, so the loop asks for what
+     * comes next. It may lie beyond the row, where asking does no harm. */
     for (; n - i >= AT_ONCE * period; i += AT_ONCE * period)
-        add_f32(a + i, b + i, period, AT_ONCE, period, lanes);
+        for (size_t j = 0; j < period; j += LINE) {
+            for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++) {
+                __builtin_prefetch(a + i + k * period + j);
+                __builtin_prefetch(b + i + k * period + j);
+            }
+            add_f32(a + i + j, b + i + j, LINE, AT_ONCE, period, lanes + j);
+        }
     for (; n - i >= period; i += period)
         add_f32(a + i, b + i, period, 1, period, lanes);
     add_f32(a + i, b + i, n - i, 1, period, lanes);

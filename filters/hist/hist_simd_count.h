@@ -46,6 +46,8 @@ static inline vec_i32 count_f32(vec_i32 count, vec x, vec edge) {
 
 #define EDGES_AT_ONCE 8
 
+#define AHEAD 3072 /* bytes: the phases go in strides that the processor does not foresee */
+
 /* NAME_n takes `turns` whole periods and a constant number of edges. */
 #define ABOVE(NAME, TYPE, COUNT_TYPE, VALUES, COUNTS, COUNT, PERIOD)                               \
     static inline __attribute__((always_inline)) void NAME##_n(                                    \
@@ -58,6 +60,7 @@ static inline vec_i32 count_f32(vec_i32 count, vec x, vec edge) {
                 limits[e] = edges[e] - (VALUES){0};                                                \
             for (size_t t = 0; t < turns; t++) {                                                   \
                 VALUES x;                                                                          \
+                __builtin_prefetch(values + t * (PERIOD) + phase + AHEAD / sizeof(TYPE));          \
                 memcpy(&x, values + t * (PERIOD) + phase, sizeof x);                               \
                 _Pragma("GCC unroll 8") for (uint32_t e = 0; e < n; e++) counts[e] =               \
                     COUNT(counts[e], x, limits[e]);                                                \
