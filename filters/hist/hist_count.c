@@ -121,24 +121,40 @@ gf_hist_counter gf_hist_counter_new(const gf_hist_plan *plan, const gf_hist_simd
 /* Counters of 32 bits: no more pixels than this go into them. */
 #define FLUSH_PIXELS (UINT64_C(1) << 31)
 
+#define LINE_BYTES 64 /* of the cache */
+
 /* Sample i of a turn has table i: channel i % measured, copy i / measured. */
 #define TURNS(NAME, TYPE)                                                                          \
     static inline __attribute__((always_inline)) void NAME##_turns(                                \
-        const TYPE *values, size_t n, const uint32_t turn, const uint32_t stride,                  \
-        uint32_t *restrict tables) {                                                               \
+        const gf_hist_piece *piece, const TYPE *values, const bool ask, const uint32_t turn,       \
+        const uint32_t stride, uint32_t *restrict tables) {                                        \
+        const unsigned char *ahead = piece->ahead;                                                 \
+        const size_t n = piece->samples, step = turn * piece->ahead_bytes;                         \
         size_t i = 0;                                                                              \
-        for (; n - i >= turn; i += turn)                                                           \
+        for (; n - i >= turn; i += turn) {                                                         \
+            if (ask) {                                                                             \
+                __builtin_prefetch(ahead, 0, 2);                                                   \
+                if (step > LINE_BYTES)                                                             \
+                    __builtin_prefetch(ahead + LINE_BYTES, 0, 2);                                  \
+                ahead += step;                                                                     \
+            }                                                                                      \
             _Pragma("GCC unroll 12") for (uint32_t j = 0; j < turn; j++)                           \
                 tables[j * stride + values[i + j]]++;                                              \
+        }                                                                                          \
         for (uint32_t j = 0; j < n - i; j++)                                                       \
             tables[j * stride + values[i + j]]++;                                                  \
     }                                                                                              \
     static inline __attribute__((always_inline)) void NAME(                                        \
-        const TYPE *values, size_t n, uint32_t turn, const uint32_t stride, uint32_t *tables) {    \
-        if (turn == 8)                                                                             \
-            NAME##_turns(values, n, 8, stride, tables);                                            \
+        const gf_hist_piece *piece, const TYPE *values, uint32_t turn, const uint32_t stride,      \
+        uint32_t *tables) {                                                                        \
+        if (turn == 8 && piece->ahead)                                                             \
+            NAME##_turns(piece, values, true, 8, stride, tables);                                  \
+        else if (turn == 8)                                                                        \
+            NAME##_turns(piece, values, false, 8, stride, tables);                                 \
+        else if (piece->ahead)                                                                     \
+            NAME##_turns(piece, values, true, 12, stride, tables);                                 \
         else                                                                                       \
-            NAME##_turns(values, n, 12, stride, tables);                                           \
+            NAME##_turns(piece, values, false, 12, stride, tables);                                \
     }
 
 TURNS(count_values, uint8_t)
@@ -172,13 +188,13 @@ void gf_hist_counter_add(gf_hist_counter *counter, const gf_hist_piece *piece) {
                                                  counter->edge_count, counter->tables);
         break;
     case GF_HIST_VALUES:
-        count_values(piece->values, piece->samples, turn, CELLS_SMALL, counter->tables);
+        count_values(piece, piece->values, turn, CELLS_SMALL, counter->tables);
         break;
     case GF_HIST_BINS:
         if (plan->bins < CELLS_SMALL)
-            count_bins(piece->bins, piece->samples, turn, CELLS_SMALL, counter->tables);
+            count_bins(piece, piece->bins, turn, CELLS_SMALL, counter->tables);
         else
-            count_bins(piece->bins, piece->samples, turn, CELLS_LARGE, counter->tables);
+            count_bins(piece, piece->bins, turn, CELLS_LARGE, counter->tables);
         break;
     default:
         count_direct(plan, piece, counter->counts);

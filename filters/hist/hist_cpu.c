@@ -54,6 +54,11 @@ static gf_hist_piece load_piece(const gf_hist_work *work, uint64_t y, uint64_t x
     gf_hist_piece piece = {.values = pixels,
                            .samples = n * plan->measured,
                            .position = (y * format->width + x) * plan->measured};
+    const size_t pixel = format->channels * work->sample;
+    piece.ahead_bytes = pixel / plan->measured;
+    /* Nobody reads from memory while a copy or bins are counted. */
+    if (bins || plan->luma || plan->measured < format->channels)
+        piece.ahead = pixels + n * pixel;
     if (plan->luma || plan->measured < format->channels) {
         work->simd->gather(plan, pixels, n, work->scratch->values);
         piece.values = work->scratch->values;

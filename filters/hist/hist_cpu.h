@@ -16,6 +16,11 @@ typedef struct gf_hist_piece {
     const uint32_t *bins; /* NULL if nobody needs them */
     size_t samples;
     uint64_t position; /* of the first one in the image */
+    /* What will be read next, for whoever has time to ask for it: so many bytes a sample of this
+     * piece. It may lie beyond the image, where asking does no harm. NULL: the processor itself
+     * sees what comes. */
+    const unsigned char *ahead;
+    size_t ahead_bytes;
 } gf_hist_piece;
 
 /* ---- counting: hist_count.c ------------------------------------------------------------------ */

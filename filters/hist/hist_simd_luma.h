@@ -63,9 +63,11 @@ static inline void luma_u8_n(const uint8_t *p, size_t n, size_t channels, uint8_
     const __m512i spread = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
     const __m512i rg4 = _mm512_broadcast_i32x4(rg), b4 = _mm512_broadcast_i32x4(b);
     size_t i = 0;
-    for (; (n - i) * channels >= 64; i += LUMA_PIXELS) /* a load takes 64 bytes */
+    for (; (n - i) * channels >= 64; i += LUMA_PIXELS) { /* a load takes 64 bytes */
+        __builtin_prefetch(p + i * channels + 3072);
         _mm_storeu_si128((__m128i *)(values + i),
                          luma_vector(p + i * channels, channels, spread, rg4, b4));
+    }
     for (; i < n; i++)
         values[i] =
             (uint8_t)gf_luma_integer(p[i * channels], p[i * channels + 1], p[i * channels + 2]);
