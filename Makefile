@@ -200,6 +200,10 @@ $(BUILD)/bench-cuda: $(BENCH_CU:%.cu=$(OBJ)/%.cu.o) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
+$(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -225,9 +229,10 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
 
-bench: all $(BUILD)/draw $(BUILD)/codec ## Time gpufilter against the codec alone
+bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
+	@$(BUILD)/bench-cpu --peer bench/cpu_peer.py --json $(BUILD)/bench-cpu.json
 
 bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)

@@ -14,8 +14,6 @@ static const gf_axis_sum_simd *const simd_levels[GF_ISA_COUNT] = {
 #endif
 };
 
-#define STRIP_SAMPLES 1024
-
 static void sum_rows(const gf_axis_sum_plan *plan, const gf_axis_sum_simd *simd,
                      const gf_band *band, uint64_t begin, uint64_t end, double *lanes) {
     const gf_format *format = &plan->head.in;
@@ -39,17 +37,13 @@ static void sum_rows(const gf_axis_sum_plan *plan, const gf_axis_sum_simd *simd,
 /* Samples [begin, end) of all rows of the band. */
 static void sum_columns(const gf_axis_sum_plan *plan, const gf_axis_sum_simd *simd,
                         const gf_band *band, uint64_t begin, uint64_t end) {
-    for (uint64_t i = begin; i < end; i += STRIP_SAMPLES) {
-        const size_t n = (size_t)(end - i < STRIP_SAMPLES ? end - i : STRIP_SAMPLES);
-        for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
-            const void *row = gf_row(&band->in, y);
-            if (plan->head.in.type == GF_U8)
-                simd->add_u8((uint64_t *)band->state + i, (const uint8_t *)row + i, n);
-            else if (plan->head.in.type == GF_U16)
-                simd->add_u16((uint64_t *)band->state + i, (const uint16_t *)row + i, n);
-            else
-                simd->add_f32((double *)band->state + i, (const float *)row + i, n);
-        }
+    const gf_type type = plan->head.in.type;
+    const unsigned char *rows = gf_row(&band->in, band->out.y0);
+    for (uint64_t i = begin; i < end; i += GF_AXIS_SUM_STRIP) {
+        const uint64_t left = end - i;
+        simd->add[type]((uint64_t *)band->state + i, rows + i * gf_type_bytes(type),
+                        band->in.stride, band->out.rows,
+                        (size_t)(left < GF_AXIS_SUM_STRIP ? left : GF_AXIS_SUM_STRIP));
     }
 }
 

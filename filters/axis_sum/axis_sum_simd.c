@@ -1,47 +1,130 @@
-/* The loops are written for the compiler to vectorise: sums lie side by side, a whole number of
- * pixels and of vectors apart. */
+/* Integers are added in lanes of twice their width, those at even and at odd places apart, which a
+ * mask and a shift give; as many as the lanes hold, and then these to wider ones. Lanes lie a whole
+ * number of pixels and of vectors apart. */
 #include "axis_sum/axis_sum_simd.h"
 
 #include "engine/vec.h"
 #include "lanes.h"
 
-#define PERIOD 192 /* samples: a multiple of every channel count and of every vector */
+typedef uint16_t vec_words __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef uint32_t vec_longs __attribute__((vector_size(4 * VEC_FLOATS)));
 
-#define ROW_SUM(NAME, TYPE, FLUSH)                                                                 \
-    static void NAME(const TYPE *row, size_t n, uint32_t channels, uint64_t *sums) {               \
-        uint64_t all[PERIOD] = {0};                                                                \
-        size_t i = 0;                                                                              \
-        while (n - i >= PERIOD) {                                                                  \
-            uint32_t some[PERIOD] = {0};                                                           \
-            for (size_t k = 0; k < (FLUSH) && n - i >= PERIOD; k++, i += PERIOD)                   \
-                for (size_t j = 0; j < PERIOD; j++)                                                \
-                    some[j] += row[i + j];                                                         \
-            for (size_t j = 0; j < PERIOD; j++)                                                    \
-                all[j] += some[j];                                                                 \
+/* A number of bytes that is a whole number of pixels and of vectors, whatever these are. */
+#define PERIOD_BYTES 192
+#define PERIOD_VECTORS (PERIOD_BYTES / (4 * VEC_FLOATS))
+
+/* Lanes that are equal modulo this belong to one channel, whatever the channels. */
+#define FOLDED 48
+
+static inline vec_words load_words(const void *p) {
+    vec_words x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static inline vec_longs load_longs(const void *p) {
+    vec_longs x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static void add_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64_t *sums) {
+    uint64_t folded[FOLDED] = {0};
+    for (size_t i = 0; i < n; i += FOLDED)
+        for (size_t j = 0; j < FOLDED; j++)
+            folded[j] += lanes[i + j];
+    for (uint32_t c = 0; c < channels; c++)
+        for (size_t j = c; j < FOLDED; j += channels)
+            sums[c] += folded[j];
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* `turns` periods, to their lanes; no more than fit the wide type of the sums. */
+/* Short runs from many places, rows that begin anew: the processor fetches ahead too late, so the
+ * loops ask for what comes next. It may lie beyond the last row, where asking does no harm. */
+#define LINE_BYTES 64
+#define AHEAD 3072
+
+#define ADD_PERIODS(NAME, TYPE, WIDE, VEC, LOAD, BITS)                                             \
+    static inline void NAME(const TYPE *row, size_t turns, uint32_t *lanes) {                      \
+        VEC even[PERIOD_VECTORS] = {{0}}, odd[PERIOD_VECTORS] = {{0}};                             \
+        for (size_t t = 0; t < turns; t++, row += PERIOD_BYTES / sizeof(TYPE)) {                   \
+            for (size_t l = 0; l < PERIOD_BYTES; l += LINE_BYTES)                                  \
+                __builtin_prefetch((const unsigned char *)row + AHEAD + l);                        \
+            _Pragma("GCC unroll 12") for (size_t v = 0; v < PERIOD_VECTORS; v++) {                 \
+                const VEC x = LOAD((const unsigned char *)row + v * sizeof(VEC));                  \
+                even[v] += x & (WIDE)(((WIDE)1 << (BITS)) - 1);                                    \
+                odd[v] += x >> (BITS);                                                             \
+            }                                                                                      \
         }                                                                                          \
-        for (size_t j = 0; j < n - i; j++)                                                         \
-            all[j] += row[i + j];                                                                  \
-        for (uint32_t c = 0; c < channels; c++) {                                                  \
-            sums[c] = 0;                                                                           \
-            for (size_t j = c; j < PERIOD; j += channels)                                          \
-                sums[c] += all[j];                                                                 \
+        WIDE all[2][PERIOD_BYTES / sizeof(WIDE)];                                                  \
+        memcpy(all[0], even, sizeof even);                                                         \
+        memcpy(all[1], odd, sizeof odd);                                                           \
+        for (size_t j = 0; j < PERIOD_BYTES / sizeof(WIDE); j++) {                                 \
+            lanes[2 * j] += all[0][j];                                                             \
+            lanes[2 * j + 1] += all[1][j];                                                         \
         }                                                                                          \
     }
 
-/* As many additions as 32 bits hold. */
-ROW_SUM(row_u8, uint8_t, 1u << 24)
-ROW_SUM(row_u16, uint16_t, 1u << 16)
+ADD_PERIODS(add_periods_u8, uint8_t, uint16_t, vec_words, load_words, 8)
+ADD_PERIODS(add_periods_u16, uint16_t, uint32_t, vec_longs, load_longs, 16)
+
+/* TURNS periods fit the wide lanes: 257 * 255 is 65535. FLUSH times as many, and what is left of a
+ * period, fit the 32 bits of the others: 65537 * 65535 is 2^32 - 1. */
+#define ROW_SUM(NAME, TYPE, ADD, TURNS, FLUSH)                                                     \
+    static void NAME(const TYPE *row, size_t n, uint32_t channels, uint64_t *sums) {               \
+        const size_t period = PERIOD_BYTES / sizeof(TYPE);                                         \
+        memset(sums, 0, channels * sizeof *sums);                                                  \
+        do {                                                                                       \
+            uint32_t lanes[PERIOD_BYTES / sizeof(TYPE)] = {0};                                     \
+            for (size_t k = 0; k < (FLUSH) && n >= period; k++) {                                  \
+                const size_t turns = n / period < (TURNS) ? n / period : (TURNS);                  \
+                ADD(row, turns, lanes);                                                            \
+                row += turns * period;                                                             \
+                n -= turns * period;                                                               \
+            }                                                                                      \
+            if (n < period) {                                                                      \
+                for (size_t j = 0; j < n; j++)                                                     \
+                    lanes[j] += row[j];                                                            \
+                n = 0;                                                                             \
+            }                                                                                      \
+            add_lanes(lanes, period, channels, sums);                                              \
+        } while (n > 0);                                                                           \
+    }
+
+ROW_SUM(row_u8, uint8_t, add_periods_u8, 257, 65536)
+ROW_SUM(row_u16, uint16_t, add_periods_u16, 65536, 1)
+
+/* Periods that go into the lanes at once: each lane still takes them one after the other. */
+#define AT_ONCE 4
+
+#define LINE (LINE_BYTES / sizeof(float))
+
+static inline void add_line(const float *restrict row, size_t period, double *restrict lanes) {
+    for (size_t j = 0; j < LINE; j++) {
+        double lane = lanes[j];
+        for (size_t k = 0; k < AT_ONCE; k++)
+            lane += (double)row[k * period + j];
+        lanes[j] = lane;
+    }
+}
 
 static void row_f32(const float *row, size_t n, uint32_t channels, double *sums, double *lanes) {
     const size_t period = (size_t)GF_LANES * channels;
     for (size_t j = 0; j < period; j++)
         lanes[j] = 0;
-    size_t i = 0;
-    for (; n - i >= period; i += period)
+    for (; n >= AT_ONCE * period; row += AT_ONCE * period, n -= AT_ONCE * period)
+        for (size_t j = 0; j < period; j += LINE) {
+            for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++)
+                __builtin_prefetch(row + k * period + j);
+            add_line(row + j, period, lanes + j);
+        }
+    for (; n >= period; row += period, n -= period)
         for (size_t j = 0; j < period; j++)
-            lanes[j] += (double)row[i + j];
-    for (size_t j = 0; j < n - i; j++)
-        lanes[j] += (double)row[i + j];
+            lanes[j] += (double)row[j];
+    for (size_t j = 0; j < n; j++)
+        lanes[j] += (double)row[j];
     for (size_t stride = GF_LANES / 2; stride > 0; stride /= 2)
         for (size_t j = 0; j < stride * channels; j++)
             lanes[j] += lanes[j + stride * channels];
@@ -49,20 +132,110 @@ static void row_f32(const float *row, size_t n, uint32_t channels, double *sums,
         sums[c] = gf_canonical_double(lanes[c]);
 }
 
-static void add_u8(uint64_t *sums, const uint8_t *row, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        sums[i] += row[i];
+/* ---- columns --------------------------------------------------------------------------------- */
+
+/* Adds `count` rows, a constant, to `vectors` wide lanes. */
+#define ADD_ROWS(NAME, WIDE, VEC, LOAD, BITS)                                                      \
+    static inline __attribute__((always_inline)) void NAME(const unsigned char *rows,              \
+                                                           size_t stride, const size_t count,      \
+                                                           size_t vectors, VEC *even, VEC *odd) {  \
+        for (size_t v = 0; v < vectors; v++) {                                                     \
+            VEC low = even[v], high = odd[v];                                                      \
+            for (size_t r = 0; r < count; r++) {                                                   \
+                if (v * sizeof(VEC) % LINE_BYTES == 0)                                             \
+                    __builtin_prefetch(rows + (count + r) * stride + v * sizeof(VEC));             \
+                const VEC x = LOAD(rows + r * stride + v * sizeof(VEC));                           \
+                low += x & (WIDE)(((WIDE)1 << (BITS)) - 1);                                        \
+                high += x >> (BITS);                                                               \
+            }                                                                                      \
+            even[v] = low;                                                                         \
+            odd[v] = high;                                                                         \
+        }                                                                                          \
+    }
+
+ADD_ROWS(add_rows_u8, uint16_t, vec_words, load_words, 8)
+ADD_ROWS(add_rows_u16, uint32_t, vec_longs, load_longs, 16)
+
+/* As many rows as fit the wide lanes, then these to the sums. What is left of whole vectors goes
+ * there at once. */
+#define ADD(NAME, TYPE, WIDE, VEC, ROWS, MOST)                                                     \
+    static void NAME(void *to, const unsigned char *rows, size_t stride, uint64_t count,           \
+                     size_t n) {                                                                   \
+        uint64_t *sums = to;                                                                       \
+        const size_t vectors = n * sizeof(TYPE) / sizeof(VEC);                                     \
+        const size_t whole = vectors * sizeof(VEC) / sizeof(TYPE);                                 \
+        for (uint64_t r = 0; r < count && whole < n; r++)                                          \
+            for (size_t i = whole; i < n; i++) {                                                   \
+                TYPE x;                                                                            \
+                memcpy(&x, rows + r * stride + i * sizeof x, sizeof x);                            \
+                sums[i] += x;                                                                      \
+            }                                                                                      \
+        while (count > 0 && vectors > 0) {                                                         \
+            VEC even[GF_AXIS_SUM_STRIP * sizeof(TYPE) / sizeof(VEC)];                              \
+            VEC odd[GF_AXIS_SUM_STRIP * sizeof(TYPE) / sizeof(VEC)];                               \
+            memset(even, 0, vectors * sizeof *even);                                               \
+            memset(odd, 0, vectors * sizeof *odd);                                                 \
+            const uint64_t some = count < (MOST) ? count : (MOST);                                 \
+            uint64_t r = 0;                                                                        \
+            for (; some - r >= 4; r += 4)                                                          \
+                ROWS(rows + r * stride, stride, 4, vectors, even, odd);                            \
+            for (; r < some; r++)                                                                  \
+                ROWS(rows + r * stride, stride, 1, vectors, even, odd);                            \
+            const WIDE *evens = (const WIDE *)even, *odds = (const WIDE *)odd;                     \
+            for (size_t i = 0; i < whole / 2; i++) {                                               \
+                sums[2 * i] += evens[i];                                                           \
+                sums[2 * i + 1] += odds[i];                                                        \
+            }                                                                                      \
+            rows += some * stride;                                                                 \
+            count -= some;                                                                         \
+        }                                                                                          \
+    }
+
+ADD(add_u8, uint8_t, uint16_t, vec_words, add_rows_u8, 257u)
+ADD(add_u16, uint16_t, uint32_t, vec_longs, add_rows_u16, 65537u)
+
+/* A NaN stays one, so it is enough to make it the one NaN in the end. */
+static inline __attribute__((always_inline)) void add_rows_f32(double *restrict sums,
+                                                               const unsigned char *rows,
+                                                               size_t stride, const size_t count,
+                                                               size_t n) {
+    const float *row[8];
+    for (size_t r = 0; r < count; r++)
+        row[r] = (const float *)(const void *)(rows + r * stride);
+    for (size_t i = 0; i < n; i++) {
+        double sum = sums[i];
+        for (size_t r = 0; r < count; r++)
+            sum += (double)row[r][i];
+        sums[i] = gf_canonical_double(sum);
+    }
 }
 
-static void add_u16(uint64_t *sums, const uint16_t *row, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        sums[i] += row[i];
+/* Eight rows, a cache line of each at a time. */
+static void add_eight_f32(double *sums, const unsigned char *rows, size_t stride, size_t n) {
+    size_t i = 0;
+    for (; n - i >= LINE; i += LINE) {
+        for (size_t r = 8; r < 16; r++)
+            __builtin_prefetch(rows + r * stride + i * sizeof(float));
+        add_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, LINE);
+    }
+    add_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
 }
 
-static void add_f32(double *sums, const float *row, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        sums[i] = gf_canonical_double(sums[i] + (double)row[i]);
+/* Fewer columns at a time: sums of 64 bits and several rows share the cache. */
+#define STRIP_F32 1024
+
+static void add_f32(void *to, const unsigned char *rows, size_t stride, uint64_t count, size_t n) {
+    for (size_t i = 0; i < n; i += STRIP_F32) {
+        double *sums = (double *)to + i;
+        const unsigned char *first = rows + i * sizeof(float);
+        const size_t some = n - i < STRIP_F32 ? n - i : STRIP_F32;
+        uint64_t r = 0;
+        for (; count - r >= 8; r += 8)
+            add_eight_f32(sums, first + r * stride, stride, some);
+        for (; r < count; r++)
+            add_rows_f32(sums, first + r * stride, stride, 1, some);
+    }
 }
 
-const gf_axis_sum_simd GF_SIMD_NAME(gf_axis_sum_simd) = {row_u8, row_u16, row_f32,
-                                                         add_u8, add_u16, add_f32};
+const gf_axis_sum_simd GF_SIMD_NAME(gf_axis_sum_simd) = {
+    row_u8, row_u16, row_f32, {add_u8, add_u16, add_f32}};

@@ -15,8 +15,8 @@ static const gf_param params[] = {
 
 static const char *const cases[] = {"", "alpha", NULL};
 
-/* Nanoseconds a sample of both images together takes one core, about. */
-#define COST 0.4
+/* Nanoseconds a byte of both images together takes one core, about. */
+#define COST 0.2
 
 /* The largest value of a sample, or what counts as that. */
 static uint64_t max_of(gf_type type) {
@@ -34,7 +34,7 @@ static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *
                        head->in.width, gf_type_name(head->in.type), widest);
     plan->measured = gf_measured_channels(head->in.channels, gf_settings_flag(settings, "alpha"));
     head->record = plan->measured * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
-    head->cost = COST;
+    head->cost = COST * (double)gf_type_bytes(head->in.type);
     return GF_OK;
 }
 

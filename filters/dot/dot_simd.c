@@ -1,5 +1,4 @@
-/* The loops are written for the compiler to vectorise: sums lie side by side, a whole number of
- * pixels and of vectors apart. */
+/* The loops of dot. */
 #include "dot/dot_simd.h"
 
 #include <string.h>
@@ -10,6 +9,8 @@
 
 #define PERIOD 48 /* samples: a multiple of every channel count and of every vector of sums */
 
+/* Written for the compiler to vectorise: sums lie side by side, a whole number of pixels and of
+ * vectors apart. */
 #define ROW_DOT(NAME, TYPE, PRODUCT, SOME, FLUSH)                                                  \
     static void NAME(const TYPE *a, const TYPE *b, size_t n, uint32_t channels, uint64_t *sums) {  \
         uint64_t all[GF_DOT_SSD][PERIOD] = {{0}};                                                  \
@@ -43,29 +44,173 @@
     }
 
 /* A product of u8 fits in 16 bits and 2^16 of them in 32; of u16 in 32 bits and in a row in 64. */
+#if VEC_FLOATS < 8
 ROW_DOT(row_u8, uint8_t, uint16_t, uint32_t, 1u << 16)
+#else
+ROW_DOT(rest_u8, uint8_t, uint16_t, uint32_t, 1u << 16)
+#endif
 ROW_DOT(row_u16, uint16_t, uint32_t, uint64_t, SIZE_MAX)
 
-/* Adds the products of up to a period of samples to the lanes. */
-static inline void add_f32(const float *a, const float *b, size_t n, size_t period, double *lanes) {
+/* ---- u8 -------------------------------------------------------------------------------------- */
+
+#if VEC_FLOATS >= 8
+
+/* The four samples in each 32 bits are brought to be of one channel, in each 128 bits alike: those
+ * at even and those at odd places are then multiplied and added in pairs. Of three channels 128
+ * bits hold four pixels, and the last 32 bits nothing. */
+#define SHUFFLES                                                                                   \
+    const __m128i shuffles[] = {                                                                   \
+        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),                       \
+        _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15),                       \
+        _mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1),                       \
+        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)}
+
+#if VEC_FLOATS == 16
+typedef __m512i vec_bits;
+#define VEC_OP(NAME) _mm512_##NAME
+#define VEC_AND _mm512_and_si512
+#define VEC_BROADCAST _mm512_broadcast_i32x4
+#define VEC_ZERO _mm512_setzero_si512
+
+static inline vec_bits load_u8(const uint8_t *p, uint32_t channels, vec_bits shuffle) {
+    vec_bits x = _mm512_loadu_si512(p);
+    if (channels == 3)
+        x = _mm512_permutexvar_epi32(
+            _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0), x);
+    return channels == 1 ? x : _mm512_shuffle_epi8(x, shuffle);
+}
+#else
+typedef __m256i vec_bits;
+#define VEC_OP(NAME) _mm256_##NAME
+#define VEC_AND _mm256_and_si256
+#define VEC_BROADCAST _mm256_broadcastsi128_si256
+#define VEC_ZERO _mm256_setzero_si256
+
+static inline vec_bits load_u8(const uint8_t *p, uint32_t channels, vec_bits shuffle) {
+    vec_bits x = _mm256_loadu_si256((const __m256i *)p);
+    if (channels == 3)
+        x = _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0));
+    return channels == 1 ? x : _mm256_shuffle_epi8(x, shuffle);
+}
+#endif
+
+static inline vec_bits add_products(vec_bits sum, vec_bits even, vec_bits odd, vec_bits even2,
+                                    vec_bits odd2) {
+    return VEC_OP(add_epi32)(
+        sum, VEC_OP(add_epi32)(VEC_OP(madd_epi16)(even, even2), VEC_OP(madd_epi16)(odd, odd2)));
+}
+
+/* Four products at a time go to a lane of 32 bits: 2^32 / (4 * 255^2) > 16384. */
+#define TURNS 16384
+
+#define AHEAD 3072 /* rows begin anew, and the processor fetches ahead too late */
+
+/* Adds the products of whole vectors to sums, and returns the samples that it has taken. */
+static inline __attribute__((always_inline)) size_t vectors_u8(const uint8_t *a, const uint8_t *b,
+                                                               size_t n, const uint32_t channels,
+                                                               uint64_t *sums) {
+    SHUFFLES;
+    const vec_bits shuffle = VEC_BROADCAST(shuffles[channels - 1]);
+    const vec_bits low = VEC_OP(set1_epi16)(255);
+    const size_t step = sizeof(vec_bits) / 4 * (channels == 3 ? 3 : 4);
+    size_t i = 0;
+    while (n - i >= sizeof(vec_bits)) {
+        vec_bits some[GF_DOT_SSD] = {VEC_ZERO(), VEC_ZERO(), VEC_ZERO()};
+        for (size_t k = 0; k < TURNS && n - i >= sizeof(vec_bits); k++, i += step) {
+            __builtin_prefetch(a + i + AHEAD);
+            __builtin_prefetch(b + i + AHEAD);
+            const vec_bits x = load_u8(a + i, channels, shuffle);
+            const vec_bits y = load_u8(b + i, channels, shuffle);
+            const vec_bits xe = VEC_AND(x, low), xo = VEC_OP(srli_epi16)(x, 8);
+            const vec_bits ye = VEC_AND(y, low), yo = VEC_OP(srli_epi16)(y, 8);
+            some[GF_DOT_AB] = add_products(some[GF_DOT_AB], xe, xo, ye, yo);
+            some[GF_DOT_AA] = add_products(some[GF_DOT_AA], xe, xo, xe, xo);
+            some[GF_DOT_BB] = add_products(some[GF_DOT_BB], ye, yo, ye, yo);
+        }
+        for (size_t s = 0; s < GF_DOT_SSD; s++) {
+            uint32_t lanes[VEC_FLOATS];
+            memcpy(lanes, &some[s], sizeof lanes);
+            for (size_t j = 0; j < VEC_FLOATS; j++) {
+                const size_t c = channels == 3 ? j % 4 : j % channels;
+                if (c < channels) /* otherwise it is nothing */
+                    sums[c * GF_DOT_SSD + s] += lanes[j];
+            }
+        }
+    }
+    return i;
+}
+
+static void row_u8(const uint8_t *a, const uint8_t *b, size_t n, uint32_t channels,
+                   uint64_t *sums) {
+    uint64_t vectors[4 * GF_DOT_SSD] = {0};
+    size_t taken;
+    switch (channels) {
+    case 1:
+        taken = vectors_u8(a, b, n, 1, vectors);
+        break;
+    case 2:
+        taken = vectors_u8(a, b, n, 2, vectors);
+        break;
+    case 3:
+        taken = vectors_u8(a, b, n, 3, vectors);
+        break;
+    default:
+        taken = vectors_u8(a, b, n, 4, vectors);
+        break;
+    }
+    rest_u8(a + taken, b + taken, n - taken, channels, sums);
+    for (uint32_t i = 0; i < channels * GF_DOT_SSD; i++)
+        sums[i] += vectors[i];
+}
+
+#endif
+
+/* ---- f32 ------------------------------------------------------------------------------------- */
+
+/* Adds the products of up to a period of samples to the lanes, `periods` times: each lane takes
+ * them one after the other. */
+static inline __attribute__((always_inline)) void add_f32(const float *restrict a,
+                                                          const float *restrict b, size_t n,
+                                                          const size_t periods, size_t period,
+                                                          double *restrict lanes) {
     double *ab = lanes, *aa = ab + period, *bb = aa + period, *ssd = bb + period;
     for (size_t j = 0; j < n; j++) {
-        const double p = (double)a[j], q = (double)b[j], d = p - q;
-        ab[j] += p * q;
-        aa[j] += p * p;
-        bb[j] += q * q;
-        ssd[j] += d * d;
+        double sum_ab = ab[j], sum_aa = aa[j], sum_bb = bb[j], sum_ssd = ssd[j];
+        for (size_t k = 0; k < periods; k++) {
+            const double p = (double)a[k * period + j], q = (double)b[k * period + j], d = p - q;
+            sum_ab += p * q;
+            sum_aa += p * p;
+            sum_bb += q * q;
+            sum_ssd += d * d;
+        }
+        ab[j] = sum_ab;
+        aa[j] = sum_aa;
+        bb[j] = sum_bb;
+        ssd[j] = sum_ssd;
     }
 }
+
+#define AT_ONCE 2
+#define LINE 16 /* samples of a cache line */
 
 static void row_f32(const float *a, const float *b, size_t n, uint32_t channels, double *sums,
                     double *lanes) {
     const size_t period = (size_t)GF_LANES * channels;
     memset(lanes, 0, GF_DOT_SUMS * period * sizeof *lanes);
     size_t i = 0;
+    /* Short runs from many places: the processor fetches ahead too late, so the loop asks for what
+     * comes next. It may lie beyond the row, where asking does no harm. */
+    for (; n - i >= AT_ONCE * period; i += AT_ONCE * period)
+        for (size_t j = 0; j < period; j += LINE) {
+            for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++) {
+                __builtin_prefetch(a + i + k * period + j);
+                __builtin_prefetch(b + i + k * period + j);
+            }
+            add_f32(a + i + j, b + i + j, LINE, AT_ONCE, period, lanes + j);
+        }
     for (; n - i >= period; i += period)
-        add_f32(a + i, b + i, period, period, lanes);
-    add_f32(a + i, b + i, n - i, period, lanes);
+        add_f32(a + i, b + i, period, 1, period, lanes);
+    add_f32(a + i, b + i, n - i, 1, period, lanes);
     for (size_t s = 0; s < GF_DOT_SUMS; s++, lanes += period) {
         for (size_t stride = period / 2; stride >= channels; stride /= 2)
             for (size_t j = 0; j < stride; j++)

@@ -73,9 +73,11 @@ static const char *const cases[] = {
     NULL,
 };
 
-/* Nanoseconds that a sample takes one core, about: counting, and extracting. */
-#define COST_COUNT 0.7
-#define COST_EXTRACT 2.0
+/* Nanoseconds that a sample takes one core, about: counting, and extracting from one bin or from
+ * several. */
+#define COST_COUNT 0.4
+#define COST_EXTRACT 0.4
+#define COST_EXTRACT_SEVERAL 1.5
 
 /* ---- what is extracted ----------------------------------------------------------------------- */
 
@@ -178,7 +180,9 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     head->result_bytes = bytes + rows_bytes;
     head->download = (double)plan->extracts / plan->bins * plan->measured / head->in.channels *
                      (double)gf_hist_sample_bytes(plan, 1);
-    head->cost = COST_COUNT + (extract ? COST_EXTRACT : 0);
+    head->cost = COST_COUNT;
+    if (extract)
+        head->cost += plan->extracts > 1 ? COST_EXTRACT_SEVERAL : COST_EXTRACT;
     return GF_OK;
 }
 

@@ -1,30 +1,31 @@
-/* Plain loops, for the compiler to vectorise. */
+/* The loops of hist. Most are plain, for the compiler to vectorise. */
 #include "hist/hist_simd.h"
 
 #include <string.h>
 
 #include "engine/vec.h"
 #include "hist/hist_bin.h"
+#include "hist/hist_simd_count.h"
+#include "hist/hist_simd_luma.h"
+#include "hist/hist_simd_select.h"
+
+/* ---- measured samples ------------------------------------------------------------------------ */
 
 #define GATHER(NAME, TYPE, LUMA)                                                                   \
     static void NAME(const gf_hist_plan *plan, const TYPE *pixels, size_t n, TYPE *values) {       \
         const size_t channels = plan->head.in.channels;                                            \
-        if (plan->luma) {                                                                          \
-            for (size_t i = 0; i < n; i++) {                                                       \
-                const TYPE *p = pixels + i * channels;                                             \
-                values[i] = (TYPE)LUMA(p[0], p[1], p[2]);                                          \
-            }                                                                                      \
-        } else if (plan->measured == channels) {                                                   \
+        if (plan->luma)                                                                            \
+            LUMA(pixels, n, channels, values);                                                     \
+        else if (plan->measured == channels)                                                       \
             memcpy(values, pixels, n *channels * sizeof *values);                                  \
-        } else {                                                                                   \
+        else                                                                                       \
             for (size_t i = 0; i < n; i++)                                                         \
                 values[i] = pixels[i * channels + plan->first];                                    \
-        }                                                                                          \
     }
 
-GATHER(gather_u8, uint8_t, gf_luma_integer)
-GATHER(gather_u16, uint16_t, gf_luma_integer)
-GATHER(gather_f32, float, gf_luma_real)
+GATHER(gather_u8, uint8_t, luma_u8)
+GATHER(gather_u16, uint16_t, luma_u16)
+GATHER(gather_f32, float, luma_f32)
 
 static void gather(const gf_hist_plan *plan, const void *pixels, size_t n, void *values) {
     switch (plan->head.in.type) {
@@ -40,25 +41,58 @@ static void gather(const gf_hist_plan *plan, const void *pixels, size_t n, void 
     }
 }
 
-#define BINS_INTEGER(NAME, TYPE, MAX)                                                              \
-    static void NAME(uint32_t count, const TYPE *values, size_t n, uint32_t *bins) {               \
-        for (size_t i = 0; i < n; i++)                                                             \
-            bins[i] = gf_hist_bin_integer(values[i], count, MAX);                                  \
-    }
+/* ---- bins ------------------------------------------------------------------------------------ */
 
-BINS_INTEGER(bins_u8, uint8_t, 255)
-BINS_INTEGER(bins_u16, uint16_t, 65535)
+static void bins_u8(uint32_t count, const uint8_t *values, size_t n, uint32_t *bins) {
+    for (size_t i = 0; i < n; i++)
+        bins[i] = gf_hist_bin_integer(values[i], count, 255);
+}
+
+/* floor(v * count / 65535) in 16 bits. With v * count = 65536 high + low it is high, or high + 1
+ * where low + high + 1 carries: let v * count = 65535 q + s, s < 65535; then high is q and low is
+ * s - q where s >= q, which does not carry; otherwise high is q - 1 and low is 65536 + s - q, which
+ * does. q fits because count < 65536. */
+static void bins_u16_below(uint32_t count, const uint16_t *values, size_t n, uint32_t *bins) {
+    const uint16_t factor = (uint16_t)count, last = (uint16_t)(count - 1);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t product = (uint32_t)values[i] * factor;
+        const uint16_t high = (uint16_t)(product >> 16), low = (uint16_t)product;
+        const uint16_t room = (uint16_t)(65535 - low);
+        const uint16_t carry = high >= room;
+        const uint16_t bin = (uint16_t)(high + carry);
+        bins[i] = bin < last ? bin : last;
+    }
+}
+
+static void bins_u16(uint32_t count, const uint16_t *values, size_t n, uint32_t *bins) {
+    if (count < 65536)
+        bins_u16_below(count, values, n, bins);
+    else
+        for (size_t i = 0; i < n; i++)
+            bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for the last one */
+}
+
+/* gf_hist_bin_real without a branch, and with a conversion that every processor has. */
+static inline uint32_t bin_real(double v, double count, uint32_t nan) {
+    double scaled = v * count;
+    const bool number = scaled == scaled; /* NOLINT(misc-redundant-expression) */
+    scaled = scaled > 0 ? scaled : 0;
+    scaled = scaled < count ? scaled : count - 1;
+    const int32_t bin = (int32_t)scaled;
+    return number ? (uint32_t)bin : nan;
+}
 
 static void bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bins) {
+    const double scale = count;
     for (size_t i = 0; i < n; i++)
-        bins[i] = gf_hist_bin_real((double)values[i], count);
+        bins[i] = bin_real((double)values[i], scale, count);
 }
 
 #define BINS_RANGED(NAME, TYPE)                                                                    \
     static void NAME(const gf_hist_plan *plan, const TYPE *values, size_t n, uint32_t *bins) {     \
-        const double lo = plan->lo, width = plan->hi - plan->lo;                                   \
+        const double lo = plan->lo, width = plan->hi - plan->lo, scale = plan->bins;               \
         for (size_t i = 0; i < n; i++)                                                             \
-            bins[i] = gf_hist_bin_real(((double)values[i] - lo) / width, plan->bins);              \
+            bins[i] = bin_real(((double)values[i] - lo) / width, scale, plan->bins);               \
     }
 
 BINS_RANGED(ranged_u8, uint8_t)
@@ -88,4 +122,10 @@ static void bins(const gf_hist_plan *plan, const void *values, size_t n, uint32_
     }
 }
 
-const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {gather, bins};
+const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
+    .gather = gather,
+    .bins = bins,
+    .above = {above_u8, above_u16, above_f32},
+    .select = {select_u8, select_u16, select_f32},
+    .most_edges = {MOST_EDGES_U8, MOST_EDGES_U16, MOST_EDGES_F32},
+};

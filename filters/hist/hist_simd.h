@@ -6,11 +6,29 @@
 
 #include "hist/hist.h"
 
+/* Samples after which `above` starts again with the first of its lanes, by gf_type: whole pixels of
+ * any channel count, and whole vectors. */
+#define GF_HIST_PERIOD_U8 192
+#define GF_HIST_PERIOD_U16 96
+#define GF_HIST_PERIOD_F32 48
+/* Samples that one call of `above` may be given: no lane counts beyond 8 bits. */
+#define GF_HIST_ABOVE_MOST (255 * GF_HIST_PERIOD_U8)
+
 typedef struct gf_hist_simd {
     /* Measured samples of n pixels, side by side. Samples of `values` have the image's type. */
     void (*gather)(const gf_hist_plan *plan, const void *pixels, size_t n, void *values);
     /* Their bins; plan->bins for NaN. */
     void (*bins)(const gf_hist_plan *plan, const void *values, size_t n, uint32_t *bins);
+    /* By gf_type: lanes[e * period + j] grows by how many of the samples j, j + period, ... are
+     * edges[e] or more. Edges have the type of the samples. */
+    void (*above[3])(const void *values, size_t n, const void *edges, uint32_t count,
+                     uint32_t *lanes);
+    /* By gf_type: takes, in order, the samples from range[0] to range[1], both included, and where
+     * they are: sample i is at position + i. Returns how many; writes no more than n of each. */
+    size_t (*select[3])(const void *values, size_t n, const void *range, uint64_t position,
+                        uint64_t *positions, void *out);
+    /* With more edges than these, by gf_type, a table of counters is faster. */
+    uint32_t most_edges[3];
 } gf_hist_simd;
 
 extern const gf_hist_simd gf_hist_simd_portable;

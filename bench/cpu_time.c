@@ -1,0 +1,292 @@
+/* How long a filter takes: by itself, on the whole image as one band in memory, and through the
+ * engine, beside a copy and a read of the same bytes. A round runs each of them once, so that a
+ * noisy neighbour meets them all; medians of the rounds count. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cpu.h"
+#include "engine/backend.h"
+#include "plan.h"
+
+/* One image, or two side by side, and all that the filter makes of it. */
+typedef struct bench_work {
+    const gf_filter *filter;
+    gf_plan *plan;
+    gf_band band;
+    gf_isa isa;
+    uint32_t parts;
+    unsigned char *scratch, *states, *payloads; /* for each part, a stride apart */
+    size_t scratch_stride, state_stride, payload_stride;
+    unsigned char *copy; /* where memcpy goes */
+    size_t bytes;        /* of the input */
+    uint64_t sum;        /* of its words, so that nothing is left out */
+} bench_work;
+
+/* ---- yardsticks ------------------------------------------------------------------------------ */
+
+/* Vectors of the processor's own size: the compiler takes larger ones apart badly. */
+#define READ_SUM(NAME, WORDS)                                                                      \
+    static uint64_t NAME(const unsigned char *p, size_t n) {                                       \
+        typedef uint64_t words __attribute__((vector_size(8 * (WORDS)), aligned(8), may_alias));   \
+        words a = {0}, b = {0}, c = {0}, d = {0};                                                  \
+        size_t i = 0;                                                                              \
+        for (; n - i >= 4 * sizeof a; i += 4 * sizeof a) {                                         \
+            const words *w = (const words *)(const void *)(p + i);                                 \
+            a += w[0];                                                                             \
+            b += w[1];                                                                             \
+            c += w[2];                                                                             \
+            d += w[3];                                                                             \
+        }                                                                                          \
+        a += b + c + d;                                                                            \
+        uint64_t sum = 0;                                                                          \
+        for (int k = 0; k < (WORDS); k++)                                                          \
+            sum += a[k];                                                                           \
+        return sum;                                                                                \
+    }
+
+#ifdef GF_X86_64
+__attribute__((target("avx512f"))) READ_SUM(read_sum_avx512, 8) __attribute__((target("avx2")))
+READ_SUM(read_sum_avx2, 4)
+#endif
+    READ_SUM(read_sum_portable, 2)
+
+    /* As fast as the processor can, whatever level the filters are timed at. */
+    static uint64_t read_sum(const unsigned char *p, size_t n) {
+#ifdef GF_X86_64
+    if (gf_isa_available(GF_ISA_AVX512))
+        return read_sum_avx512(p, n);
+    if (gf_isa_available(GF_ISA_AVX2))
+        return read_sum_avx2(p, n);
+#endif
+    return read_sum_portable(p, n);
+}
+
+static void copy_part(void *context, uint32_t part, uint32_t thread) {
+    const bench_work *work = context;
+    (void)thread;
+    const size_t from = gf_share(work->bytes, part, work->parts);
+    memcpy(work->copy + from, work->band.in.data + from,
+           gf_share(work->bytes, part + 1, work->parts) - from);
+}
+
+static void read_part(void *context, uint32_t part, uint32_t thread) {
+    bench_work *work = context;
+    (void)thread;
+    const size_t from = gf_share(work->bytes, part, work->parts);
+    const uint64_t sum =
+        read_sum(work->band.in.data + from, gf_share(work->bytes, part + 1, work->parts) - from);
+    __atomic_fetch_add(&work->sum, sum, __ATOMIC_RELAXED);
+}
+
+static void band_part(void *context, uint32_t part, uint32_t thread) {
+    const bench_work *work = context;
+    (void)thread;
+    const bool one = work->plan->ordered || work->plan->disjoint;
+    gf_band band = work->band;
+    band.state = work->states + (one ? 0 : part) * work->state_stride;
+    band.payload = work->payloads + part * work->payload_stride;
+    work->filter->cpu.run(work->plan, &band, part, work->parts,
+                          work->scratch + part * work->scratch_stride, work->isa);
+}
+
+static double time_parts(bench_work *work, gf_pool *pool, uint32_t threads,
+                         void (*run)(void *, uint32_t, uint32_t)) {
+    gf_work parts = {.run = run, .context = work, .count = threads};
+    work->parts = threads;
+    const double start = gf_now();
+    if (threads == 1) {
+        run(work, 0, 0);
+    } else {
+        gf_pool_submit(pool, &parts);
+        gf_pool_wait(pool, &parts);
+    }
+    return (gf_now() - start) * 1e3;
+}
+
+/* ---- a case ---------------------------------------------------------------------------------- */
+
+/* What a filter wants to know first, as the engine asks for it. */
+static bool learn(bench_work *work) {
+    const gf_filter *before = work->filter->before;
+    if (!before)
+        return true;
+    gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
+    gf_plan *plan = NULL;
+    void *data = NULL, *scratch = NULL;
+    gf_error error = {0};
+    bool done = !gf_plan_new(before, settings, &work->plan->in, &plan, &error) &&
+                !before->measure->open(plan, &(gf_keep){.name = "bench"}, &data, &error);
+    if (done) {
+        gf_band band = {.in = work->band.in, .out = work->band.out};
+        scratch = gf_aligned_alloc(1, before->cpu.scratch_bytes(plan));
+        band.out.data = work->copy;
+        band.out.stride = gf_align(gf_out_bytes(plan));
+        before->cpu.run(plan, &band, 0, 1, scratch, work->isa);
+        before->measure->rows(plan, data, &band.out, &error);
+        before->measure->finish(plan, data, NULL, &error);
+        work->filter->learn(work->plan, plan, data);
+        before->measure->close(data);
+    }
+    free(scratch);
+    free(plan);
+    gf_settings_free(settings);
+    return done;
+}
+
+static bool alloc(bench_work *work, const bench_options *options, uint32_t most) {
+    const gf_plan *plan = work->plan;
+    const gf_measure *measure = work->filter->measure;
+    const uint64_t rows = options->height;
+    const size_t stride = gf_align(gf_row_bytes(&plan->in)) * plan->inputs;
+    const size_t out_stride = gf_align(gf_out_bytes(plan));
+    work->bytes = stride * (size_t)rows;
+    work->band.in = (gf_rows){gf_aligned_alloc((size_t)rows, stride), stride, 0, rows};
+    work->band.out = (gf_rows){gf_aligned_alloc((size_t)rows, out_stride), out_stride, 0, rows};
+    work->copy = gf_aligned_alloc((size_t)rows, stride > 64 ? stride : 64);
+    work->scratch_stride = gf_align(work->filter->cpu.scratch_bytes(plan));
+    work->scratch = gf_aligned_alloc(most, work->scratch_stride);
+    work->state_stride = gf_align((size_t)plan->state_bytes);
+    work->states = gf_aligned_alloc(most, work->state_stride);
+    if (plan->has_payload)
+        work->payload_stride = gf_align(measure->payload_bytes(plan, rows));
+    work->payloads = gf_aligned_alloc(most, work->payload_stride);
+    if (!work->band.in.data || !work->band.out.data || !work->copy || !work->scratch ||
+        !work->states || !work->payloads)
+        return false;
+    memset(work->states, 0, most * work->state_stride);
+    memset(work->band.out.data, 0, (size_t)rows * out_stride);
+    memset(work->copy, 0, work->bytes);
+    return true;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+static double middle(double *values, uint32_t n, bool best) {
+    qsort(values, n, sizeof *values, compare_doubles);
+    if (best)
+        return values[0];
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+#define MAX_ROUNDS 101
+enum { COPY, READ, BAND, RUN, KINDS };
+
+typedef struct bench_samples {
+    double times[KINDS][BENCH_MAX_TEAMS][MAX_ROUNDS];
+    double peer[MAX_ROUNDS], gain[MAX_ROUNDS];
+} bench_samples;
+
+static bool time_run(gf_engine *engine, const bench_work *work, const gf_settings *settings,
+                     const gf_pixels *in, double *ms) {
+    gf_result *result = NULL;
+    gf_error error = {0};
+    const double start = gf_now();
+    const bool image = work->plan->out.width != 0;
+    const gf_status status = gf_run_memory(
+        engine, work->filter, settings, &work->plan->in, in, image ? work->band.out.data : NULL,
+        image ? work->band.out.stride : 0, &result, NULL, &error);
+    *ms = (gf_now() - start) * 1e3;
+    gf_result_free(result);
+    if (status)
+        fprintf(stderr, "bench-cpu: %s\n", error.message);
+    return !status;
+}
+
+/* Round r; round 0 warms up and is overwritten. */
+static bool one_round(const bench_case *c, const bench_options *options, bench_work *work,
+                      const gf_settings *settings, gf_pool **pools, gf_engine **engines,
+                      bench_peer *peer, bench_samples *samples, uint32_t r) {
+    static void (*const parts[])(void *, uint32_t, uint32_t) = {copy_part, read_part, band_part};
+    gf_pixels in[2];
+    for (uint32_t i = 0; i < work->plan->inputs; i++)
+        in[i] = (gf_pixels){gf_band_input(&work->band, work->plan->inputs, i).data,
+                            work->band.in.stride};
+    for (uint32_t t = 0; t < options->teams; t++) {
+        for (int kind = COPY; kind < RUN; kind++)
+            samples->times[kind][t][r] =
+                time_parts(work, pools[t], options->threads[t], parts[kind]);
+        if (!time_run(engines[t], work, settings, in, &samples->times[RUN][t][r]))
+            return false;
+    }
+    samples->peer[r] = peer && c->peer ? bench_peer_time(peer, c->peer) : -1;
+    samples->gain[r] = samples->peer[r] / samples->times[BAND][0][r];
+    return true;
+}
+
+static bool all_rounds(const bench_case *c, const bench_options *options, bench_work *work,
+                       const gf_settings *settings, bench_peer *peer, bench_times *times) {
+    gf_pool *pools[BENCH_MAX_TEAMS] = {NULL};
+    gf_engine *engines[BENCH_MAX_TEAMS] = {NULL};
+    bench_samples *samples = calloc(1, sizeof *samples);
+    bool fine = samples != NULL;
+    for (uint32_t t = 0; fine && t < options->teams; t++) {
+        const gf_engine_options how = {.backend = "cpu",
+                                       .threads = options->threads[t],
+                                       .simd = gf_simd_names()[1 + options->isa]};
+        fine = !gf_pool_open(options->threads[t], &pools[t], NULL) &&
+               !gf_engine_open(&how, &engines[t], NULL);
+    }
+    for (uint32_t i = 0; fine && i < work->plan->inputs; i++) {
+        const gf_rows rows = gf_band_input(&work->band, work->plan->inputs, i);
+        if (peer && c->peer)
+            fine = bench_peer_image(peer, (int)i, &work->plan->in, &rows);
+    }
+    if (fine)
+        fine = one_round(c, options, work, settings, pools, engines, peer, samples, 0);
+    for (uint32_t r = 0; fine && r < options->rounds; r++)
+        fine = one_round(c, options, work, settings, pools, engines, peer, samples, r);
+    if (fine) {
+        double *const to[] = {times->copy, times->read, times->band, times->run};
+        for (int kind = 0; kind < KINDS; kind++)
+            for (uint32_t t = 0; t < options->teams; t++)
+                to[kind][t] = middle(samples->times[kind][t], options->rounds, options->best);
+        times->peer = middle(samples->peer, options->rounds, options->best);
+        times->gain = middle(samples->gain, options->rounds, false);
+    }
+    for (uint32_t t = 0; t < options->teams; t++) {
+        gf_pool_close(pools[t]);
+        gf_engine_close(engines[t]);
+    }
+    free(samples);
+    return fine;
+}
+
+bool bench_time(const bench_case *c, const bench_options *options, bench_peer *peer,
+                bench_times *times) {
+    const gf_format format = {options->width, options->height, c->channels, c->type};
+    uint32_t most = 1;
+    for (uint32_t t = 0; t < options->teams; t++)
+        most = options->threads[t] > most ? options->threads[t] : most;
+    bench_work work = {.filter = gf_filter_find(c->filter), .isa = options->isa};
+    gf_settings *settings =
+        gf_settings_new(work.filter->info.params, work.filter->info.param_count);
+    gf_error error = {0};
+    bool fine = !gf_settings_apply_case(settings, c->text, &error) &&
+                !gf_plan_new(work.filter, settings, &format, &work.plan, &error);
+    if (fine && !alloc(&work, options, most)) {
+        fprintf(stderr, "bench-cpu: out of memory\n");
+        fine = false;
+    }
+    if (fine) {
+        for (uint32_t i = 0; i < work.plan->inputs; i++) {
+            const gf_rows rows = gf_band_input(&work.band, work.plan->inputs, i);
+            bench_fill(&format, &rows, c->content, c->same ? 0 : i);
+        }
+        fine = learn(&work) && all_rounds(c, options, &work, settings, peer, times);
+    }
+    if (error.status)
+        fprintf(stderr, "bench-cpu: %s %s: %s\n", c->filter, c->text, error.message);
+    free(work.band.in.data);
+    free(work.band.out.data);
+    free(work.copy);
+    free(work.scratch);
+    free(work.states);
+    free(work.payloads);
+    free(work.plan);
+    gf_settings_free(settings);
+    return fine;
+}

@@ -1,0 +1,107 @@
+/* Counters of the CPU's loops that hold only so much: images of the largest value, wide or high
+ * enough that each must be emptied on the way, at every SIMD level, against golden. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "testing.h"
+
+typedef struct limit {
+    const char *filter, *text;
+    gf_format format;
+} limit;
+
+static const limit limits[] = {
+    /* Rows: 257 periods of 192 bytes, 65536 of u16, and what is left. */
+    {"axis-sum", "", {257 * 192 * 2 + 191, 2, 1, GF_U8}},
+    {"axis-sum", "", {257 * 64 + 1, 2, 3, GF_U8}},
+    {"axis-sum", "", {65536 * 96 + 95, 1, 1, GF_U16}},
+    {"axis-sum", "", {65537 * 24 + 1, 1, 4, GF_U16}},
+    /* Columns: 257 rows of u8, 65537 of u16. */
+    {"axis-sum", "axis=y", {70, 2 * 257 + 5, 3, GF_U8}},
+    {"axis-sum", "axis=y", {131, 258, 1, GF_U8}},
+    {"axis-sum", "axis=y", {33, 65537 + 2, 1, GF_U16}},
+    /* Products: 16384 vectors, which is nearly all that 32 bits hold. */
+    {"dot", "", {17000 * 64 + 63, 1, 1, GF_U8}},
+    {"dot", "", {17000 * 16 + 17, 1, 3, GF_U8}},
+    {"dot", "alpha", {17000 * 16 + 17, 1, 4, GF_U8}},
+    {"dot", "alpha", {17000 * 32 + 17, 1, 2, GF_U8}},
+    /* Pieces of a row, whole and not. */
+    {"hist", "bins=8 channel=all", {50003, 3, 3, GF_U8}},
+    {"hist", "bins=8", {50003, 3, 4, GF_U8}},
+    {"hist", "bins=8 channel=all", {50003, 3, 2, GF_U16}},
+    {"hist", "bins=8", {50003, 3, 1, GF_F32}},
+    {"hist", "channel=all", {50003, 3, 4, GF_U8}},
+    {"hist", "bins=1000 channel=all", {50003, 3, 3, GF_U16}},
+    {"hist", "bins=65535", {50003, 3, 1, GF_U16}},
+    {"hist", "bins=8 extract=7", {50003, 3, 1, GF_U8}},
+    {"hist", "bins=8 extract=6,7", {50003, 3, 1, GF_U16}},
+    {"hist", "bins=8 extract=all channel=all", {50003, 1, 3, GF_U8}},
+};
+
+static gf_result *run(const limit *l, const test_image *in, const gf_engine_options *options) {
+    const gf_filter *filter = gf_filter_find(l->filter);
+    gf_settings *settings = test_settings(filter, l->text);
+    const gf_pixels pixels[2] = {{in->rows.data, in->stride}, {in->rows.data, in->stride}};
+    gf_engine *engine = NULL;
+    gf_result *result = NULL;
+    gf_error error = {0};
+    if (gf_engine_open(options, &engine, &error) ||
+        gf_run_memory(engine, filter, settings, &l->format, pixels, NULL, 0, &result, NULL, &error))
+        fail_msg("%s", error.message);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return result;
+}
+
+static void check(const limit *l, const test_image *in) {
+    gf_result *want = run(l, in, &(gf_engine_options){.backend = "golden"});
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        const gf_engine_options options = {.backend = "cpu",
+                                           .threads = 1,
+                                           .simd = gf_simd_names()[1 + isa],
+                                           .band_rows = l->format.height};
+        gf_result *got = run(l, in, &options);
+        char what[256];
+        snprintf(what, sizeof what, "%s '%s' on %s, %" PRIu64 "x%" PRIu64 "x%u %s", l->filter,
+                 l->text, options.simd, l->format.width, l->format.height, l->format.channels,
+                 gf_type_name(l->format.type));
+        if (!test_same_result(want, got, what))
+            fail_msg("cpu differs from golden");
+        gf_result_free(got);
+    }
+    gf_result_free(want);
+}
+
+/* Every sample the largest; and then any. */
+static void limits_are_kept(void **state) {
+    (void)state;
+    test_random random = {test_environment("GF_TEST_SEED", 1)};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        test_image in = test_image_new(limits[i].format, 0);
+        for (uint64_t y = 0; y < in.format.height; y++) {
+            unsigned char *row = gf_row(&in.rows, y);
+            memset(row, 0xff, gf_row_bytes(&in.format));
+            for (uint64_t x = 0; in.format.type == GF_F32 && x < gf_row_samples(&in.format); x++)
+                ((float *)(void *)row)[x] = 1;
+        }
+        check(&limits[i], &in);
+        test_fill(&in, TEST_UNIFORM, &random);
+        check(&limits[i], &in);
+        test_image_free(&in);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(limits_are_kept)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
