@@ -69,7 +69,7 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
                               : C == 1           ? 4
                               : C == 2           ? 2
                                                  : (sizeof(In) == 2 && C == 3 ? 2 : 1);
-    static const int TURNS = 2;
+    static const int TURNS = sizeof(In) == 4 ? 2 : C == 3 ? 8 : 4;
     static const int RUNS = C == 1 ? 2 : 1;                                    // at once
     static const int WARPS = C == 3 || (C == 4 && sizeof(Out) == 4) ? 24 : 32; // a processor
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;

@@ -10,7 +10,7 @@
 
 #include "smooth_walk.cuh"
 
-#define GF_DIRECT_THREADS 256
+#define GF_DIRECT_THREADS 64 // few: a block that ends makes room at once
 #define GF_DIRECT_WARPS (GF_DIRECT_THREADS / 32)
 #define GF_DIRECT_RUNS 4 // that a lane takes in a turn
 

@@ -39,9 +39,8 @@ struct gf_integer_args {
 
 // The fixed-point form, if its zone of doubt is small.
 //
-// Up to `most` a value is below 255.5 - 2^-2 + a tap's share, and all beyond are stored as 255,
-// which `most` is, too. factor is off by at most |factor - exact|, the value so by that times
-// `most`. The fraction's lowest 8 bits are not looked at.
+// Sums beyond `most` are clamped to it. factor is off by at most |factor - exact|, the value so by
+// that times `most`. The fraction's lowest 8 bits are not looked at.
 static inline bool gf_fixed_of(const gf_smooth_integer *by, gf_integer_args *args) {
     const double one = 16777216; // 2^24
     const double exact = by->scale * one, largest = 255.25 / by->scale;
@@ -81,10 +80,6 @@ static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, in
     return args;
 }
 
-static __device__ __forceinline__ uint32_t gf_dot4(uint32_t bytes, uint32_t taps, uint32_t sum) {
-    return __dp4a(bytes, taps, sum);
-}
-
 // The 4 bytes of channel c of a group of C channels.
 template <int C>
 static __device__ __forceinline__ uint32_t gf_channel_word(const uint32_t *group, int c) {
@@ -122,7 +117,7 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
     typedef gf_integer_args Args;
     static const int C = CHANNELS, HALO = WORDS;
     static const int GROUPS = C == 2 ? 2 : C == 4 ? 1 : 4; // 16 bytes, or 48
-    static const int TURNS = 4;
+    static const int TURNS = C == 3 ? 8 : 4;
     static const int RUNS = C == 4 || HALO == 3 ? 1 : C == 1 && HALO == 1 ? 4 : 2; // at once
     static const int WARPS = C == 3 || (C == 4 && HALO > 1) ? 24 : 32;             // a processor
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
@@ -135,7 +130,7 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
         for (int k = 0; k < 2 * HALO + 1; k++) {
             if (REACH3 && ((pixel <= 0 && k == 2) || (pixel >= 3 && k == 0)))
                 continue;
-            sum = gf_dot4(word[k], args.tap[1 + pixel][k], sum);
+            sum = __dp4a(word[k], args.tap[1 + pixel][k], sum);
         }
         return sum;
     }

@@ -15,7 +15,7 @@
 
 #include "smooth_walk.cuh"
 
-#define GF_STAGED_THREADS 128
+#define GF_STAGED_THREADS 64
 #define GF_STAGED_WARPS (GF_STAGED_THREADS / 32)
 
 // How the rows of one kind of work pass through shared memory, in units of 16 bytes.

@@ -9,7 +9,6 @@
 #ifndef GF_SMOOTH_WALK_CUH
 #define GF_SMOOTH_WALK_CUH
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "device.cuh"
@@ -20,7 +19,6 @@
 struct gf_walk {
     const unsigned char *in;
     unsigned char *out;
-    uint32_t *taken;              // how many turns are
     size_t in_stride, out_stride; // bytes
     uint32_t in_stride32;         // the same
     uint64_t width;               // pixels
@@ -31,7 +29,6 @@ struct gf_walk {
     uint32_t rows_a_tile;             // 1, unless a tile holds whole rows
     uint32_t tiles_a_row;             // 1, unless a row needs more
     uint32_t tiles;                   // in all; where there are none, runs
-    uint32_t step_rows, step_tiles;   // from a tile to the next one of a warp
     uint64_t inner_end;               // pixels from here on are done by the definition
     uint32_t next_runs;               // runs with a halo behind them
     uint32_t inner_first, inner_runs; // so many runs from that one on are far from the row's ends
@@ -123,7 +120,7 @@ static __device__ __noinline__ void gf_smooth_exactly(const gf_walk &a, uint32_t
 #pragma unroll
         for (int k = -RADIUS; k <= RADIUS; k++) {
             const int d = j - 1 + k;
-            if (d >= -left && d < right && (j > 0 || d < right)) {
+            if (d >= -left && d < right) {
                 // The first is taken as it is: 0 + -0 would not be -0.
                 sum = n == 0 ? loaded[around + d] : __fadd_rn(sum, loaded[around + d]);
                 n++;
@@ -267,7 +264,7 @@ template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threa
 // so a warp takes few turns, but enough of them to fill its queue.
 template <typename Work> static unsigned gf_walk_blocks(uint64_t turns, uint64_t wave, int warps) {
     const uint64_t full = (turns + warps - 1) / warps;
-    const uint64_t enough = full / (getenv("GF_T") ? atoi(getenv("GF_T")) : Work::TURNS); // TUNE
+    const uint64_t enough = full / Work::TURNS;
     return static_cast<unsigned>(enough > wave ? enough : full < wave ? full : wave);
 }
 
