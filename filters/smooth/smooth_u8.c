@@ -14,7 +14,7 @@ static const gf_smooth_u8_simd *const simd_levels[GF_ISA_COUNT] = {
 /* ---- which way ------------------------------------------------------------------------------- */
 
 /* Values that round in 16 bits, found by trying every factor, and proven for every T by
- * tests/test_smooth_u8.c. Both have radius 2 and a weight of 0.6. */
+ * tests/test_smooth_simd.c. Both have radius 2 and a weight of 0.6. */
 static const struct {
     double scale;
     gf_smooth_seven by;
