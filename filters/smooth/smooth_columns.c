@@ -38,6 +38,8 @@ typedef struct gf_pass {
     uint64_t x, pixels;
     size_t lanes, x_bytes;
     uint64_t a, b, s, e;
+    /* The ring's enhanced rows, twice: wherever one begins, the others follow. */
+    const float *rows[2 * (2 * GF_SMOOTH_MAX_RADIUS + 1)];
 } gf_pass;
 
 static float *enhanced(const gf_pass *pass, uint64_t y) {
@@ -78,15 +80,13 @@ static void blur_row(const gf_pass *pass, uint64_t y, uint64_t *loaded) {
         load_row(pass, *loaded);
     if (r == 0)
         return;
-    const float *rows[2 * GF_SMOOTH_MAX_RADIUS + 1];
-    for (uint64_t i = lo; i <= hi; i++)
-        rows[i - lo] = enhanced(pass, i);
     gf_smooth_soon soon = {0};
     if (y > pass->s && *loaded < pass->in->y0 + pass->in->rows)
         soon = (gf_smooth_soon){gf_row(pass->in, *loaded) + pass->x_bytes,
                                 gf_row(pass->out, y - 1) + pass->x_bytes,
                                 gf_type_bytes(plan->head.in.type)};
-    pass->chain->simd->blur_rows(means(pass, y), rows, (unsigned)(hi - lo + 1), pass->lanes, soon);
+    pass->chain->simd->blur_rows(means(pass, y), pass->rows + lo % enhanced_rows(plan),
+                                 (unsigned)(hi - lo + 1), pass->lanes, soon);
 }
 
 static void finish_row(const gf_pass *pass, uint64_t y) {
@@ -125,6 +125,8 @@ void gf_smooth_chain_columns(const gf_smooth_chain *chain, const gf_rows *in, co
     const size_t channels = format->channels;
     const uint64_t strip = lanes_of(chain->plan) / channels;
     gf_pass pass = {.chain = chain, .in = in, .out = out};
+    for (uint64_t i = 0; i < 2 * enhanced_rows(chain->plan); i++)
+        pass.rows[i] = enhanced(&pass, i);
     for (uint64_t x = x0; x < x0 + pixels; x += strip) {
         pass.x = x;
         pass.pixels = min(strip, x0 + pixels - x);
