@@ -2,8 +2,11 @@
  * ring for the rows that need them. */
 #include "smooth/smooth_chain.h"
 
-#define RING_FLOATS 32768 /* 128 KiB: most of it in L2, for a common radius nearly in L1 */
-#define LANES_MIN 64      /* below, cache lines are wasted */
+/* Enhanced rows and means: 32 KiB, about L1. For xy 128 KiB, because the pass along a row does more
+ * in vain the shorter its pieces are. */
+#define RING_FLOATS_Y 8192
+#define RING_FLOATS_XY 32768
+#define LANES_MIN 64 /* below, cache lines are wasted */
 #define LANES_MAX 1024
 #define MEANS 4 /* rows of means: three that are needed, and a number that divides well */
 
@@ -18,7 +21,8 @@ static uint64_t enhanced_rows(const gf_smooth_plan *plan) {
 
 /* Samples of a row that are worked on at once. */
 static size_t lanes_of(const gf_smooth_plan *plan) {
-    const uint64_t lanes = RING_FLOATS / (enhanced_rows(plan) + MEANS);
+    const uint64_t ring = plan->axis == GF_SMOOTH_Y ? RING_FLOATS_Y : RING_FLOATS_XY;
+    const uint64_t lanes = ring / (enhanced_rows(plan) + MEANS);
     return (size_t)(lanes < LANES_MIN ? LANES_MIN : min(lanes, LANES_MAX));
 }
 
