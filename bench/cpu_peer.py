@@ -14,8 +14,10 @@ TYPES = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32}
 # smooth's default chain on integers is this filter, where nothing rounds.
 TAPS = np.array([[3, 6, 11, 11, 11, 8, 5]], np.float32) * 33 / 1250
 TAPS_Y = np.ascontiguousarray(TAPS.T)
+ONE = np.ones((1, 1), np.float32)
 images = [None, None]
-result = None
+means = None
+result = gray = None
 
 
 def top(image):
@@ -28,7 +30,10 @@ def hist(image, bins, channels):
 
 
 def luma(image):
-    return cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+    """Into memory that was touched before; the warm-up round makes it."""
+    global gray
+    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY, gray)
+    return gray
 
 
 def keep(image):
@@ -45,6 +50,8 @@ def channels(image):
 
 WORKS = {
     "filter2D": lambda a, b: cv2.filter2D(a, -1, TAPS, keep(a), borderType=cv2.BORDER_REPLICATE),
+    # For u16 faster than filter2D, for the others slower.
+    "sepFilter2D-x": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, ONE, keep(a), borderType=cv2.BORDER_REPLICATE),
     "filter2D-y": lambda a, b: cv2.filter2D(a, -1, TAPS_Y, keep(a), borderType=cv2.BORDER_REPLICATE),
     "sepFilter2D": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, TAPS_Y, keep(a), borderType=cv2.BORDER_REPLICATE),
     "reduce-x": lambda a, b: cv2.reduce(a, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
@@ -55,7 +62,8 @@ WORKS = {
     "gray+calcHist-8": lambda a, b: hist(luma(a), 8, [0]),
     "3 norms": lambda a, b: (cv2.norm(a, cv2.NORM_L2SQR), cv2.norm(b, cv2.NORM_L2SQR), cv2.norm(a, b, cv2.NORM_L2SQR)),
     "norm-inf": lambda a, b: cv2.norm(a, b, cv2.NORM_INF),
-    "mean+multiply": lambda a, b: cv2.multiply(a, tuple(128 / max(m, 1) for m in cv2.mean(a)), keep(a)),
+    # Our time has no measuring of means in it, either.
+    "multiply": lambda a, b: cv2.multiply(a, means, keep(a)),
 }
 
 
@@ -77,7 +85,8 @@ for line in iter(sys.stdin.buffer.readline, b""):
         while at < int(size):
             at += sys.stdin.buffer.readinto(view[at:])
         images[int(index)] = image
-        result = None
+        result = gray = None
+        means = tuple(128 / max(m, 1) for m in cv2.mean(image))
         answer("ok")
     else:
         try:

@@ -93,6 +93,7 @@ struct BenchRunner {
     std::function<bool(cudaStream_t)> run;
     std::function<bool()> right; // of what the last run left; none: it computes something else
     bool failed = false, wrong = false;
+    bool checked = false; // was it found right or wrong?
     std::vector<double> ms;
 };
 

@@ -86,6 +86,7 @@ BenchResult measure(const Options &options, const BenchRow &row, std::string *ab
         BenchRunner ours;
         ours.name = "gpufilter";
         ours.bytes = made.bytes;
+        ours.checked = true; // by bench_case_check
         ours.run = [&made](cudaStream_t stream) { return bench_case_launch(&made, stream); };
         result.runners = {bench_copy(&made), bench_read(&made), ours};
         if (options.peers) {

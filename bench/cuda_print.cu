@@ -77,9 +77,10 @@ static void write_runner(FILE *file, const BenchRunner &runner, const BenchRunne
                          bool first) {
     fprintf(file, "%s\n      {\"name\": \"%s\", \"state\": \"%s\"", first ? "" : ",",
             runner.name.c_str(),
-            runner.failed  ? "failed"
-            : runner.wrong ? "wrong"
-                           : "right");
+            runner.failed     ? "failed"
+            : runner.wrong    ? "wrong"
+            : !runner.checked ? "unchecked"
+                              : "right");
     if (!runner.failed)
         fprintf(file, ", \"ms\": %.6f, \"gb_per_s\": %.2f, \"bytes\": %.0f, \"ratio\": %.4f",
                 bench_median(runner.ms), bench_rate(runner), runner.bytes,

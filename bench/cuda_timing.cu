@@ -34,8 +34,10 @@ void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds) {
                 runner.failed = true;
                 cudaGetLastError();
             }
-            if (round < 0 && !runner.failed && round == -warm_ups && runner.right)
+            if (round < 0 && !runner.failed && round == -warm_ups && runner.right) {
                 runner.wrong = !runner.right();
+                runner.checked = true;
+            }
             if (round >= 0)
                 runner.ms.push_back(ms);
         }

@@ -56,20 +56,22 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
     typedef Out Tout;
     typedef gf_chain_args Args;
     static const int C = CHANNELS, HALO = 1;
-    // 16 bytes straight from memory; otherwise 64 bytes, or up to 192 where that is no whole number
-    // of pixels.
-    static const bool direct = sizeof(In) == sizeof(Out) && 4 * C * sizeof(In) <= 16 && C != 3;
-    static const int GROUPS = direct             ? 16 / (4 * C * static_cast<int>(sizeof(In)))
+    // Straight from memory 16 bytes; through shared memory 48 or 64, or what makes so many results.
+    static const bool direct = C == 1 && sizeof(In) == 4;
+    static const int GROUPS = direct             ? 1
                               : sizeof(In) == 1  ? (C == 1   ? 4
                                                     : C == 2 ? 2
                                                     : C == 3 ? 4
                                                              : 1)
-                              : sizeof(Out) == 2 ? (C == 4 ? 2 : 4)
-                                                 : (C == 1   ? 4
-                                                    : C == 4 ? 1
-                                                             : 2);
-    static const int RUNS = C == 1 ? 2 : 1;                                      // at once
-    static const int WARPS = C == 3 ? 20 : C == 4 && sizeof(Out) == 4 ? 24 : 32; // a processor
+                              : sizeof(Out) == 2 ? (C == 1   ? 8
+                                                    : C == 2 ? 4
+                                                             : 2)
+                              : C == 1           ? 4
+                              : C == 2           ? 2
+                                                 : (sizeof(In) == 2 && C == 3 ? 2 : 1);
+    static const int TURNS = 2;
+    static const int RUNS = C == 1 ? 2 : 1;                                    // at once
+    static const int WARPS = C == 3 || (C == 4 && sizeof(Out) == 4) ? 24 : 32; // a processor
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
     static_assert(RADIUS + 1 <= 4, "the window must lie within one group on either side");
 
@@ -114,11 +116,12 @@ template <typename In, typename Out, int CHANNELS, int RADIUS> struct gf_chain_w
             for (int i = 0; i < 2 * GROUPS * C; i++)
                 out[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
         }
-        return unsafe ? (1u << GROUPS) - 1 : 0;
+        return unsafe ? (1u << GROUPS * filtered) - 1 : 0;
     }
 
-    static __device__ __forceinline__ void exactly(const gf_walk &a, uint32_t y, uint64_t p) {
-        gf_smooth_exactly<Tin, Tout, C>(a, y, p);
+    static __device__ __forceinline__ void exactly(const gf_walk &a, uint32_t y, uint64_t p,
+                                                   int c) {
+        gf_smooth_exactly<Tin, Tout, C, RADIUS>(a, y, p, c);
     }
 
     // Sample i as the output holds it, in the lowest bits.

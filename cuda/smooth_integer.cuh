@@ -56,7 +56,10 @@ static inline bool gf_fixed_of(const gf_smooth_integer *by, gf_integer_args *arg
     const uint32_t steps = static_cast<uint32_t>(doubt * 65536) + 2;
     args->doubtful = 2 * steps;
     args->half = (1u << 23) + (steps << 8) - static_cast<uint32_t>(static_cast<int32_t>(half));
-    return steps <= 64;
+    // Sums beyond `most` must be white where `most` is, far from doubt: not so if a step of T is
+    // nearly a step of the result, or more.
+    return steps <= 64 && (args->most == 8388607 || args->most * static_cast<double>(by->scale) >
+                                                        254.5 + 2 * doubt + 1.0 / 512);
 }
 
 static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, int halo) {
@@ -119,6 +122,7 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
     typedef gf_integer_args Args;
     static const int C = CHANNELS, HALO = WORDS;
     static const int GROUPS = C == 2 ? 2 : C == 4 ? 1 : 4; // 16 bytes, or 48
+    static const int TURNS = 4;
     static const int RUNS = C == 4 || HALO == 3 ? 1 : C == 1 && HALO == 1 ? 4 : 2; // at once
     static const int WARPS = C == 3 || (C == 4 && HALO > 1) ? 24 : 32;             // a processor
     static const int filtered = C == 2 || C == 4 ? C - 1 : C;
@@ -157,7 +161,8 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
                     const uint32_t t = sum(args, word + g, i);
                     value[g][i] = (t < args.most ? t : args.most) * args.factor + args.half;
                 }
-                // The 16 bits after the result, of two at a time.
+                // The 16 bits after the result, of two at a time. (A branch here would keep the
+                // loads of the next run behind it.)
                 const uint32_t least = __vminu2(__byte_perm(value[g][0], value[g][1], 0x6521),
                                                 __byte_perm(value[g][2], value[g][3], 0x6521));
                 doubt[g] |= (least & 0xffff) < args.doubtful || least >> 16 < args.doubtful;
@@ -188,19 +193,21 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
     static __device__ __forceinline__ unsigned run(const gf_walk &, const Args &args,
                                                    const uint32_t *raw, uint32_t *out) {
         uint32_t value[filtered][GROUPS][4];
-        bool doubt[GROUPS] = {};
+        bool doubt[filtered][GROUPS] = {};
 #pragma unroll
         for (int c = 0; c < filtered; c++) {
             uint32_t word[GROUPS + 2 * HALO];
 #pragma unroll
             for (int g = 0; g < GROUPS + 2 * HALO; g++)
                 word[g] = gf_channel_word<C>(raw + g * C, c);
-            channel(args, word, value[c], doubt);
+            channel(args, word, value[c], doubt[c]);
         }
         unsigned unknown = 0;
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
-            unknown |= doubt[g] ? 1u << g : 0;
+#pragma unroll
+            for (int c = 0; c < filtered; c++)
+                unknown |= doubt[c][g] ? 1u << (g * filtered + c) : 0;
             const uint32_t *in = raw + (g + HALO) * C;
             uint32_t *to = out + g * C;
             const uint32_t *v = value[0][g];
@@ -234,7 +241,8 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
 
     // Samples are >= 0, so that adding 0 for one that is not there changes no sum. The corrected
     // quotient is the division (tests/test_smooth_integer.c).
-    static __device__ __forceinline__ void exactly(const gf_walk &a, uint32_t y, uint64_t p) {
+    static __device__ __forceinline__ void exactly(const gf_walk &a, uint32_t y, uint64_t p,
+                                                   int c) {
         const int around = 4 * HALO;
         // Pixels of the row before p, and from p on, as far as they matter.
         const int left = p < 64 ? static_cast<int>(p) : 64;
@@ -242,63 +250,49 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
         const int radius = static_cast<int>(a.radius);
         const unsigned char *in = a.in + y * a.in_stride + p * C;
         unsigned char *out = a.out + y * a.out_stride + p * C;
-        // Whole words, as far as they lie in the row's own memory.
-        uint32_t words[(4 + 2 * around) * C / 4];
-        const int64_t before = static_cast<int64_t>(p) * C;
-        const int64_t after = static_cast<int64_t>(a.in_stride) - before;
+        float loaded[4 + 2 * around];
 #pragma unroll
-        for (int w = 0; w < (4 + 2 * around) * C / 4; w++) {
-            const int at = 4 * w - around * C;
-            words[w] = 0;
-            if (at >= -before && at < after)
-                words[w] = *reinterpret_cast<const uint32_t *>(in + at);
+        for (int i = 0; i < 4 + 2 * around; i++) {
+            const int d = i - around;
+            loaded[i] = 0.0f;
+            if (d >= -left && d < right)
+                loaded[i] = enhance(gf_load(in[d * C + c]), a.constants.gain);
+        }
+        float mean[6];
+#pragma unroll
+        for (int j = 0; j < 6; j++) {
+            const int d = j - 1;
+            float sum = 0.0f;
+#pragma unroll
+            for (int k = -(around - 1); k <= around - 1; k++)
+                if (k >= -radius && k <= radius)
+                    sum = __fadd_rn(sum, loaded[around + d + k]);
+            const int lo = d - radius < -left ? -left : d - radius;
+            const int hi = d + radius < right ? d + radius : right - 1;
+            const int n = hi < lo ? 1 : hi - lo + 1; // nothing is there past the row's ends
+            const float quotient = __fmul_rn(sum, a.inverse[n]);
+            mean[j] =
+                __fmaf_rn(__fmaf_rn(-static_cast<float>(n), quotient, sum), a.inverse[n], quotient);
+        }
+        uint8_t stored[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float t = mean[i + 1];
+            if (a.constants.smooth)
+                t = smooth(mean[i], t, mean[i + 2], {i > -left, i + 1 < right}, a.constants);
+            stored[i] = gf_store<uint8_t>(t);
+        }
+        if (C == 1 && right >= 4) {
+            *reinterpret_cast<uchar4 *>(out) =
+                make_uchar4(stored[0], stored[1], stored[2], stored[3]);
+            return;
         }
 #pragma unroll
-        for (int c = 0; c < filtered; c++) {
-            float loaded[4 + 2 * around];
-#pragma unroll
-            for (int i = 0; i < 4 + 2 * around; i++) {
-                const int d = i - around, s = i * C + c;
-                const uint32_t sample = words[s / 4] >> 8 * (s % 4) & 0xff;
-                loaded[i] = d >= -left && d < right
-                                ? enhance(static_cast<float>(sample), a.constants.gain)
-                                : 0.0f;
-            }
-            float mean[6];
-#pragma unroll
-            for (int j = 0; j < 6; j++) {
-                const int d = j - 1;
-                float sum = 0.0f;
-#pragma unroll
-                for (int k = -(around - 1); k <= around - 1; k++)
-                    if (k >= -radius && k <= radius)
-                        sum = __fadd_rn(sum, loaded[around + d + k]);
-                const int lo = d - radius < -left ? -left : d - radius;
-                const int hi = d + radius < right ? d + radius : right - 1;
-                const int n = hi < lo ? 1 : hi - lo + 1; // nothing is there past the row's ends
-                const float quotient = __fmul_rn(sum, a.inverse[n]);
-                mean[j] = __fmaf_rn(__fmaf_rn(-static_cast<float>(n), quotient, sum), a.inverse[n],
-                                    quotient);
-            }
-            uint8_t stored[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                float t = mean[i + 1];
-                if (a.constants.smooth)
-                    t = smooth(mean[i], t, mean[i + 2], {i > -left, i + 1 < right}, a.constants);
-                stored[i] = gf_store<uint8_t>(t);
-            }
-            if (C == 1 && right >= 4) {
-                *reinterpret_cast<uchar4 *>(out) =
-                    make_uchar4(stored[0], stored[1], stored[2], stored[3]);
-                continue;
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (i < right)
-                    out[i * C + c] = stored[i];
-        }
-        for (int i = 0; i < 4 && i < right && filtered < C; i++)
+        for (int i = 0; i < 4; i++)
+            if (i < right)
+                out[i * C + c] = stored[i];
+        // The first channel's lane carries the alpha.
+        for (int i = 0; i < 4 && i < right && filtered < C && c == 0; i++)
             out[i * C + C - 1] = in[i * C + C - 1];
     }
 };

@@ -47,15 +47,9 @@ struct gf_tile {
     uint32_t y, before;
 };
 
-// The next one of a warp.
-static __device__ __forceinline__ gf_tile gf_next_tile(const gf_walk &a, gf_tile tile) {
-    tile.y += a.step_rows;
-    tile.before += a.step_tiles;
-    if (tile.before >= a.tiles_a_row) {
-        tile.before -= a.tiles_a_row;
-        tile.y += a.rows_a_tile;
-    }
-    return tile;
+static __device__ __forceinline__ gf_tile gf_find_tile(const gf_walk &a, uint32_t index) {
+    const uint32_t row = a.tiles_a_row == 1 ? index : __umulhi(index, a.magic) >> a.shift;
+    return {row * a.rows_a_tile, index - row * a.tiles_a_row};
 }
 
 // Begins to copy 16 bytes into shared memory, if `does`. (The compiler's own way makes a branch of
@@ -154,23 +148,22 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
     typedef gf_stage_shape<Work> Shape;
     const int GROUPS = Work::GROUPS, HALO = Work::HALO, halo = Shape::halo_units;
     __shared__ gf_stage_shared<Work> shared[GF_STAGED_WARPS];
-    __shared__ gf_queue<32 * Work::GROUPS> queues[GF_STAGED_WARPS];
+    __shared__ gf_queue<32 * GROUPS * Work::filtered> queues[GF_STAGED_WARPS];
     const unsigned lane = threadIdx.x % 32;
     gf_stage_shared<Work> &my = shared[threadIdx.x / 32];
-    gf_queue<32 *Work::GROUPS> &queue = queues[threadIdx.x / 32];
+    gf_queue<32 *GROUPS *Work::filtered> &queue = queues[threadIdx.x / 32];
     const uint32_t r = lane / a.lanes, l = lane - r * a.lanes; // the lane's row and run in a tile
     if (lane == 0)
         queue.waiting = 0;
 
-    const uint32_t warps = gridDim.x * GF_STAGED_WARPS;
-    uint32_t index = blockIdx.x * GF_STAGED_WARPS + threadIdx.x / 32;
-    gf_tile tile = {index / a.tiles_a_row * a.rows_a_tile, index % a.tiles_a_row};
+    uint32_t index = gf_first_turn();
+    gf_tile tile = gf_find_tile(a, index);
     if (index < a.tiles)
         gf_fetch<Work>(a, tile, my.stage[0]);
     __pipeline_commit();
     for (int turn = 0; index < a.tiles; turn ^= 1) {
-        index += warps;
-        const gf_tile next = gf_next_tile(a, tile);
+        index += gf_turn_step();
+        const gf_tile next = gf_find_tile(a, index);
         if (index < a.tiles)
             gf_fetch<Work>(a, next, my.stage[turn ^ 1]);
         __pipeline_commit();
@@ -196,16 +189,20 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
         if (r >= a.rows_a_tile || y >= a.rows)
             unknown = 0;
         else if (run - a.inner_first >= a.inner_runs)
-            unknown = gf_left_over(a, static_cast<uint64_t>(run) * (4 * GROUPS), GROUPS, unknown);
+            unknown |= gf_channels<Work>(
+                gf_left_over(a, static_cast<uint64_t>(run) * (4 * GROUPS), GROUPS));
         for (; unknown; unknown &= unknown - 1)
             queue.group[atomicAdd(&queue.waiting, 1)] =
-                (y * a.runs + run) * GROUPS + __ffs(static_cast<int>(unknown)) - 1;
+                (y * a.runs + run) * (GROUPS * Work::filtered) + __ffs(static_cast<int>(unknown)) -
+                1;
         __syncwarp(); // also before the stage is filled again
-        if (queue.waiting >= 32)
-            gf_drain<Work>(a, queue.group, &queue.waiting);
+        const uint32_t waiting = queue.waiting;
+        __syncwarp(); // before anyone adds to it again
+        if (waiting >= 32)
+            gf_drain<Work>(a, queue.group, &queue.waiting, false);
         tile = next;
     }
-    gf_finish<Work>(a, queues);
+    gf_drain<Work>(a, queue.group, &queue.waiting, true);
 }
 
 // Queues the work on all rows of a walk; false if rows are too long to be counted.
@@ -219,19 +216,16 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
     walk.rows_a_tile = walk.tiles_a_row == 1 ? 32 / walk.lanes : 1;
     const uint64_t wave = gf_walk_wave(smooth_staged<Work>, GF_STAGED_THREADS);
     walk.runs = walk.tiles_a_row * walk.lanes;
+    gf_walk_divide_by(&walk, walk.tiles_a_row);
     const uint64_t most_rows =
-        (UINT64_C(1) << 31) / (static_cast<uint64_t>(walk.runs) * Work::GROUPS);
+        (UINT64_C(1) << 31) / (static_cast<uint64_t>(walk.runs) * Work::GROUPS * Work::filtered);
     for (uint64_t y = 0; y < rows; y += most_rows) {
         const uint64_t some = rows - y < most_rows ? rows - y : most_rows;
         walk.rows = static_cast<uint32_t>(some);
         walk.tiles = static_cast<uint32_t>((some + walk.rows_a_tile - 1) / walk.rows_a_tile *
                                            walk.tiles_a_row);
-        const uint64_t blocks = gf_walk_blocks(walk.tiles, wave, GF_STAGED_WARPS);
-        walk.step_rows =
-            static_cast<uint32_t>(blocks * GF_STAGED_WARPS / walk.tiles_a_row) * walk.rows_a_tile;
-        walk.step_tiles = static_cast<uint32_t>(blocks * GF_STAGED_WARPS % walk.tiles_a_row);
-        smooth_staged<Work>
-            <<<static_cast<unsigned>(blocks), GF_STAGED_THREADS, 0, stream>>>(walk, args);
+        const unsigned blocks = gf_walk_blocks<Work>(walk.tiles, wave, GF_STAGED_WARPS);
+        smooth_staged<Work><<<blocks, GF_STAGED_THREADS, 0, stream>>>(walk, args);
         walk.in += some * walk.in_stride;
         walk.out += some * walk.out_stride;
     }

@@ -9,6 +9,7 @@
 #ifndef GF_SMOOTH_WALK_CUH
 #define GF_SMOOTH_WALK_CUH
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "device.cuh"
@@ -16,18 +17,16 @@
 
 #include "smooth/smooth.h"
 
-#define GF_WALK_TURNS 4 // that a warp takes at least, where there are enough
-#define GF_WALK_WAVES 16
-
 struct gf_walk {
     const unsigned char *in;
     unsigned char *out;
+    uint32_t *taken;              // how many turns are
     size_t in_stride, out_stride; // bytes
     uint32_t in_stride32;         // the same
     uint64_t width;               // pixels
     uint32_t rows;
     uint32_t runs;                    // of a row, the last ones perhaps beyond its end
-    uint32_t magic, shift;            // to divide by runs
+    uint32_t magic, shift;            // to divide by runs, or by tiles_a_row
     uint32_t lanes;                   // that share a row of a tile, a run each
     uint32_t rows_a_tile;             // 1, unless a tile holds whole rows
     uint32_t tiles_a_row;             // 1, unless a row needs more
@@ -96,44 +95,54 @@ static __device__ __forceinline__ void gf_store_words(unsigned char *to, const u
 
 // ---- by the definition --------------------------------------------------------------------------
 
-// The mean around position p of a channel whose first sample row points at.
-template <typename T, int C>
-static __device__ float gf_mean_at(const gf_walk &a, const T *row, uint64_t p) {
-    const uint64_t lo = p < a.radius ? 0 : p - a.radius;
-    const uint64_t hi = a.width - 1 - p < a.radius ? a.width - 1 : p + a.radius;
-    float sum = enhance(gf_load(row[lo * C]), a.constants.gain);
-    for (uint64_t q = lo + 1; q <= hi; q++)
-        sum = __fadd_rn(sum, enhance(gf_load(row[q * C]), a.constants.gain));
-    return __fdiv_rn(sum, static_cast<float>(hi - lo + 1));
-}
-
-// A group of up to 4 pixels from p on, in row y. Few threads come here: kept out of line, it costs
-// the others no registers.
-template <typename Tin, typename Tout, int C>
-static __device__ __noinline__ void gf_smooth_exactly(const gf_walk &a, uint32_t y, uint64_t p) {
-    const Tin *row = reinterpret_cast<const Tin *>(a.in + y * a.in_stride);
-    Tout *out = reinterpret_cast<Tout *>(a.out + y * a.out_stride);
-    const uint64_t end = a.width - p < 4 ? a.width : p + 4;
-    const bool smooths = a.constants.smooth;
-    for (int c = 0; c < C; c++) {
-        if ((C == 2 || C == 4) && c == C - 1) {
-            for (uint64_t i = p; i < end; i++)
-                out[i * C + c] = gf_carry<Tout, Tin>::run(row[i * C + c]);
-            break;
-        }
-        float before = smooths && p > 0 ? gf_mean_at<Tin, C>(a, row + c, p - 1) : 0.0f;
-        float here = gf_mean_at<Tin, C>(a, row + c, p);
-        for (uint64_t i = p; i < end; i++) {
-            const bool more = i + 1 < a.width;
-            const float after =
-                more && (smooths || i + 1 < end) ? gf_mean_at<Tin, C>(a, row + c, i + 1) : 0.0f;
-            const float t =
-                smooths ? smooth(before, here, after, {i > 0, more}, a.constants) : here;
-            out[i * C + c] = gf_store<Tout>(t);
-            before = here;
-            here = after;
-        }
+// Channel c of a group of up to 4 pixels from p on, in row y: what the window holds is loaded at
+// once, and added up as far as it is there. Few threads come here: kept out of line, it costs the
+// others no registers.
+template <typename Tin, typename Tout, int C, int RADIUS>
+static __device__ __noinline__ void gf_smooth_exactly(const gf_walk &a, uint32_t y, uint64_t p,
+                                                      int c) {
+    const int around = RADIUS + 1;
+    // Pixels of the row before p, and from p on, as far as they matter.
+    const int left = p < 64 ? static_cast<int>(p) : 64;
+    const int right = a.width - p < 64 ? static_cast<int>(a.width - p) : 64;
+    const Tin *in = reinterpret_cast<const Tin *>(a.in + y * a.in_stride) + p * C;
+    Tout *out = reinterpret_cast<Tout *>(a.out + y * a.out_stride) + p * C;
+    float loaded[4 + 2 * around];
+#pragma unroll
+    for (int i = 0; i < 4 + 2 * around; i++) {
+        const int d = i - around;
+        loaded[i] = 0.0f;
+        if (d >= -left && d < right)
+            loaded[i] = enhance(gf_load(in[d * C + c]), a.constants.gain);
     }
+    float mean[6];
+#pragma unroll
+    for (int j = 0; j < 6; j++) {
+        float sum = 0.0f;
+        int n = 0;
+#pragma unroll
+        for (int k = -RADIUS; k <= RADIUS; k++) {
+            const int d = j - 1 + k;
+            if (d >= -left && d < right && (j > 0 || d < right)) {
+                // The first is taken as it is: 0 + -0 would not be -0.
+                sum = n == 0 ? loaded[around + d] : __fadd_rn(sum, loaded[around + d]);
+                n++;
+            }
+        }
+        mean[j] = __fdiv_rn(sum, static_cast<float>(n > 0 ? n : 1));
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float t = mean[i + 1];
+        if (a.constants.smooth)
+            t = smooth(mean[i], t, mean[i + 2], {i > -left, i + 1 < right}, a.constants);
+        if (i < right)
+            out[i * C + c] = gf_store<Tout>(t);
+    }
+    // The first channel's lane carries the alpha.
+    if ((C == 2 || C == 4) && c == 0)
+        for (int i = 0; i < 4 && i < right; i++)
+            out[i * C + C - 1] = gf_carry<Tout, Tin>::run(in[i * C + C - 1]);
 }
 
 // ---- what is left over --------------------------------------------------------------------------
@@ -144,69 +153,81 @@ static __device__ __forceinline__ unsigned gf_from(int64_t n) {
 }
 
 // Which groups of a run near an end of its row are done by the definition.
-static __device__ __forceinline__ unsigned gf_left_over(const gf_walk &a, uint64_t x, int groups,
-                                                        unsigned unknown) {
+static __device__ __forceinline__ unsigned gf_left_over(const gf_walk &a, uint64_t x, int groups) {
     const int64_t begin = static_cast<int64_t>(x);
-    unknown |= ~gf_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2);
+    unsigned unknown = ~gf_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2);
     unknown |= gf_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
     unknown &= ~gf_from((static_cast<int64_t>(a.width) - begin + 3) >> 2);
     return unknown & ((1u << groups) - 1);
 }
 
-// Groups of a warp that wait, by number: a row's after those of the rows before it.
+// A bit for each filtered channel of the groups that have one.
+template <typename Work> static __device__ __forceinline__ unsigned gf_channels(unsigned groups) {
+    unsigned bits = 0;
+#pragma unroll
+    for (int g = 0; g < Work::GROUPS; g++)
+        bits |= groups >> g & 1 ? ((1u << Work::filtered) - 1) << g * Work::filtered : 0;
+    return bits;
+}
+
+// Channels of groups that wait, by number: a row's after those of the rows before it, a group's
+// side by side.
 template <int MOST> struct gf_queue {
     uint32_t waiting;
     uint32_t group[32 + MOST]; // most that a turn adds
 };
 
 template <typename Work>
-static __device__ __forceinline__ void gf_do_group(const gf_walk &a, uint32_t group) {
-    const uint32_t a_row = a.runs * Work::GROUPS, y = group / a_row;
-    Work::exactly(a, y, static_cast<uint64_t>(group - y * a_row) * 4);
+static __device__ __forceinline__ void gf_do_group(const gf_walk &a, uint32_t number) {
+    const uint32_t a_row = a.runs * Work::GROUPS, group = number / Work::filtered;
+    const uint32_t y = group / a_row;
+    Work::exactly(a, y, static_cast<uint64_t>(group - y * a_row) * 4,
+                  static_cast<int>(number % Work::filtered));
 }
 
-// Does 32 groups at a time, until fewer than 32 wait. All lanes call it.
+// Does groups that wait, 32 at a time; all of them, or until fewer are left. All lanes call it.
 template <typename Work>
-static __device__ __noinline__ void gf_drain(const gf_walk &a, uint32_t *group, uint32_t *waiting) {
+static __device__ __noinline__ void gf_drain(const gf_walk &a, uint32_t *group, uint32_t *waiting,
+                                             bool all) {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t left = *waiting;
-    for (; left >= 32; left -= 32)
-        gf_do_group<Work>(a, group[left - 32 + lane]);
+    while (left >= 32 || (all && left > 0)) {
+        const uint32_t some = left < 32 ? left : 32;
+        left -= some;
+        if (lane < some)
+            gf_do_group<Work>(a, group[left + lane]);
+    }
     __syncwarp();
     if (lane == 0)
         *waiting = left;
     __syncwarp();
 }
 
-// Does what waits in the queues of a block, which its threads share evenly. All threads call it.
-template <typename Work, int MOST>
-static __device__ __forceinline__ void gf_finish(const gf_walk &a, const gf_queue<MOST> *queue) {
-    const int warps = blockDim.x / 32;
-    __syncthreads();
-    uint32_t mine = threadIdx.x;
-    for (int w = 0; w < warps; w++) {
-        if (mine < queue[w].waiting) {
-            gf_do_group<Work>(a, queue[w].group[mine]);
-            break;
-        }
-        mine -= queue[w].waiting;
-    }
+// The number of a warp among those of all blocks, and how many these are: a warp takes every so
+// many turns.
+static __device__ __forceinline__ uint32_t gf_first_turn() {
+    return (blockIdx.x * blockDim.x + threadIdx.x) / 32;
 }
 
-// Work, to both kernels, has Tin, Tout, C, GROUPS, HALO, RUNS (at once), WARPS (a processor),
-// Args, and
+static __device__ __forceinline__ uint32_t gf_turn_step() {
+    return gridDim.x * (blockDim.x / 32);
+}
+
+// Work, to both kernels, has Tin, Tout, C, filtered (channels), GROUPS, HALO, RUNS (at once), TURNS
+// (of a warp, about), WARPS (a processor), Args, and
 //   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw,
 //                                  uint32_t *out)
 // which makes of the words of HALO + GROUPS + HALO groups those of GROUPS groups, as if no end of
-// the row were near, and returns a bit for each group that it does not know; and
-//   static __device__ void exactly(const gf_walk &, uint32_t y, uint64_t p)
-// which does the group of up to 4 pixels from p on, in row y, by the definition.
+// the row were near, and returns a bit for each channel of a group that it does not know; and
+//   static __device__ void exactly(const gf_walk &, uint32_t y, uint64_t p, int c)
+// which does channel c of the group of up to 4 pixels from p on, in row y, by the definition.
+
 // Sets what both kernels ask of an image of so many rows' width; false if it is too wide for them.
 template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
     const size_t pixel = Work::C * sizeof(typename Work::Tout);
     const uint64_t most = UINT64_C(1) << 29;
     const uint64_t runs = (walk->width + 4 * Work::GROUPS - 1) / (4 * Work::GROUPS);
-    if (runs * Work::GROUPS >= most || walk->in_stride > UINT32_MAX / 4)
+    if (runs * Work::GROUPS * Work::filtered >= most || walk->in_stride > UINT32_MAX / 4)
         return false;
     walk->in_units = static_cast<uint32_t>(walk->in_stride / 16);
     walk->out_units = static_cast<uint32_t>(walk->width * pixel / 16);
@@ -221,6 +242,15 @@ template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
     return true;
 }
 
+// Of n below 2^31: n / divisor = n * magic >> 32 + shift. Not for 1, whose number does not fit.
+static inline void gf_walk_divide_by(gf_walk *walk, uint64_t divisor) {
+    walk->shift = 0;
+    while (UINT64_C(2) << walk->shift < divisor)
+        walk->shift++;
+    walk->magic = static_cast<uint32_t>(
+        (UINT64_C(1) << (32 + walk->shift)) / (divisor > 1 ? divisor : 2) + 1);
+}
+
 // Blocks of a kernel that are at home on the device at once.
 template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threads) {
     int device = 0, processors = 1, resident = 1;
@@ -230,13 +260,12 @@ template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threa
     return static_cast<uint64_t>(processors) * (resident > 0 ? resident : 1);
 }
 
-// Blocks for so many turns of a warp: enough turns a warp to fill its queue, enough blocks that
-// processors that are done first find another one.
-static inline uint64_t gf_walk_blocks(uint64_t turns, uint64_t wave, int warps) {
+// Blocks for so many turns. Blocks that end make room for others on whichever processor is ahead:
+// so a warp takes few turns, but enough of them to fill its queue.
+template <typename Work> static unsigned gf_walk_blocks(uint64_t turns, uint64_t wave, int warps) {
     const uint64_t full = (turns + warps - 1) / warps;
-    uint64_t waves = full / (wave * GF_WALK_TURNS);
-    waves = waves < 1 ? 1 : waves > GF_WALK_WAVES ? GF_WALK_WAVES : waves;
-    return full < wave * waves ? full : wave * waves;
+    const uint64_t enough = full / (getenv("GF_T") ? atoi(getenv("GF_T")) : Work::TURNS); // TUNE
+    return static_cast<unsigned>(enough > wave ? enough : full < wave ? full : wave);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,45 @@ static void blocks_work_through_many_pieces(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_format format = {1500 + 77 * c, 1600, (uint32_t)(1 + c % 4), (gf_type)(c % 3)};
         assert_true(band_of_format(gf_filter_find("smooth"), cases[c], 12345 + c, format, true));
+    }
+}
+
+/* u8 that are had by integers: with scales that step over white, and with any parameters. */
+static void bright_and_random_parameters(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const char *const cases[] = {
+        "stages=enhance gain=1.8",
+        "stages=enhance gain=2",
+        "stages=enhance gain=10",
+        "stages=enhance gain=100",
+        "stages=smooth weight=2",
+        "stages=smooth weight=2.0001",
+        "stages=enhance,blur radius=1 gain=100",
+        "gain=10 weight=1",
+        "gain=3 weight=1.5 radius=3",
+    };
+    const gf_filter *smooth = gf_filter_find("smooth");
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const gf_format format = {501 + c, 9, (uint32_t)(1 + c % 4), GF_U8};
+        assert_true(band_of_format(smooth, cases[c], 777 + c, format, true));
+    }
+    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
+    test_random random = {test_environment("GF_TEST_SEED", 20261120)};
+    for (uint64_t round = 0; round < rounds; round++) {
+        char text[128];
+        const double top = test_below(&random, 2) ? 100 : 3;
+        const double gain = top * (double)(1 + test_below(&random, 1000)) / 1000;
+        const double weight =
+            test_below(&random, 2)
+                ? (double)(1 + test_below(&random, 30)) / (double)(1 + test_below(&random, 30))
+                : (double)(1 + test_below(&random, 3000)) / 1001;
+        snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight,
+                 (int)test_below(&random, 9), test_below(&random, 2) ? " keep-brightness" : "");
+        const gf_format format = {1 + test_below(&random, 300), 3,
+                                  (uint32_t)(1 + test_below(&random, 4)), GF_U8};
+        assert_true(band_of_format(smooth, text, round, format, true));
     }
 }
 
@@ -279,8 +319,11 @@ static void no_silent_substitute(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_stay_inside),    cmocka_unit_test(blocks_work_through_many_pieces),
-        cmocka_unit_test(wide_and_tall),        cmocka_unit_test(one_engine_many_images),
+        cmocka_unit_test(bands_stay_inside),
+        cmocka_unit_test(blocks_work_through_many_pieces),
+        cmocka_unit_test(bright_and_random_parameters),
+        cmocka_unit_test(wide_and_tall),
+        cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

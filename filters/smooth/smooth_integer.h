@@ -7,10 +7,10 @@
  *   SUMS  value = near * (S[i-1] + S[i]) + next * S[i+1],
  *         S[i] = sum of I[i - radius .. i + radius]
  *
- * That value, computed in binary32 or better, and the chain's own result both lie within `doubt` /
- * 2 of the real number. So both round to the same integer, unless the value is less than `doubt`
- * away from the middle between two integers: there, only the chain itself decides. Above 255.5 +
- * doubt both are stored as 255. */
+ * That value, computed in binary32 or better, and the chain's own result differ by less than
+ * `doubt`: what each may be away from the real number adds up to that. So both round to the same
+ * integer, unless the value is less than `doubt` away from the middle between two integers: there,
+ * only the chain itself decides. Above 255.5 + doubt both are stored as 255. */
 #ifndef GF_SMOOTH_INTEGER_H
 #define GF_SMOOTH_INTEGER_H
 
