@@ -59,8 +59,7 @@ __global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WAR
                 if (place[k] < a.out_units)
                     gf_store_words<16>(a.out + begin[k], result);
                 if (place[k] - a.inner_first >= a.inner_runs)
-                    bits |= gf_channels<Work>(
-                        gf_left_over(a, static_cast<uint64_t>(place[k]) * (4 * GROUPS), GROUPS));
+                    bits = gf_left_over<Work>(a, place[k], bits);
                 unknown |= bits << (done + k) * BITS;
             }
         }

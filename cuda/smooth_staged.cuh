@@ -189,8 +189,7 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
         if (r >= a.rows_a_tile || y >= a.rows)
             unknown = 0;
         else if (run - a.inner_first >= a.inner_runs)
-            unknown |= gf_channels<Work>(
-                gf_left_over(a, static_cast<uint64_t>(run) * (4 * GROUPS), GROUPS));
+            unknown = gf_left_over<Work>(a, run, unknown);
         for (; unknown; unknown &= unknown - 1)
             queue.group[atomicAdd(&queue.waiting, 1)] =
                 (y * a.runs + run) * (GROUPS * Work::filtered) + __ffs(static_cast<int>(unknown)) -

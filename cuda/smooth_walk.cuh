@@ -152,15 +152,6 @@ static __device__ __forceinline__ unsigned gf_from(int64_t n) {
     return n >= 32 ? 0 : n <= 0 ? ~0u : ~0u << n;
 }
 
-// Which groups of a run near an end of its row are done by the definition.
-static __device__ __forceinline__ unsigned gf_left_over(const gf_walk &a, uint64_t x, int groups) {
-    const int64_t begin = static_cast<int64_t>(x);
-    unsigned unknown = ~gf_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2);
-    unknown |= gf_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
-    unknown &= ~gf_from((static_cast<int64_t>(a.width) - begin + 3) >> 2);
-    return unknown & ((1u << groups) - 1);
-}
-
 // A bit for each filtered channel of the groups that have one.
 template <typename Work> static __device__ __forceinline__ unsigned gf_channels(unsigned groups) {
     unsigned bits = 0;
@@ -168,6 +159,18 @@ template <typename Work> static __device__ __forceinline__ unsigned gf_channels(
     for (int g = 0; g < Work::GROUPS; g++)
         bits |= groups >> g & 1 ? ((1u << Work::filtered) - 1) << g * Work::filtered : 0;
     return bits;
+}
+
+// What is unknown of a run near an end of its row: groups there are done by the definition, and
+// what lies beyond the row is not.
+template <typename Work>
+static __device__ __forceinline__ unsigned gf_left_over(const gf_walk &a, uint32_t run,
+                                                        unsigned unknown) {
+    const int64_t begin = static_cast<int64_t>(run) * (4 * Work::GROUPS);
+    const unsigned there = ~gf_from((static_cast<int64_t>(a.width) - begin + 3) >> 2);
+    const unsigned rims = ~gf_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2) |
+                          gf_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
+    return (unknown | gf_channels<Work>(rims)) & gf_channels<Work>(there);
 }
 
 // Channels of groups that wait, by number: a row's after those of the rows before it, a group's
