@@ -1,9 +1,8 @@
 /* The CPU's benchmark: every filter on an image in memory, on one core and on more, beside memcpy
  * and a read-only pass over the same bytes, and beside OpenCV where it is installed.
  *
- *     bench-cpu [--size WxH] [--rounds N] [--simd LEVEL] [--only TEXT] [--threads N] [--peer
- * SCRIPT]
- *               [--json FILE]
+ *     bench-cpu [--size WxH] [--rounds N] [--simd LEVEL] [--only TEXT] [--threads N]
+ *               [--peer SCRIPT] [--json FILE] [--statistic median|best]
  *
  * "of limit": a copy of the input's bytes for filters that make an image, a read of them for
  * those that measure, over the filter's time; one core for both. */

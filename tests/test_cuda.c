@@ -294,6 +294,10 @@ static void blocks_work_through_many_pieces(void **state) {
     bands_stay_inside(state);
 }
 
+static void bright_and_random_parameters(void **state) {
+    bands_stay_inside(state);
+}
+
 static void wide_and_tall(void **state) {
     bands_stay_inside(state);
 }

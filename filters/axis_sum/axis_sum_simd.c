@@ -40,12 +40,12 @@ static void add_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* `turns` periods, to their lanes; no more than fit the wide type of the sums. */
 /* Short runs from many places, rows that begin anew: the processor fetches ahead too late, so the
  * loops ask for what comes next. It may lie beyond the last row, where asking does no harm. */
 #define LINE_BYTES 64
 #define AHEAD 3072
 
+/* `turns` periods, to their lanes; no more than fit the wide type of the sums. */
 #define ADD_PERIODS(NAME, TYPE, WIDE, VEC, LOAD, BITS)                                             \
     static inline void NAME(const TYPE *row, size_t turns, uint32_t *lanes) {                      \
         VEC even[PERIOD_VECTORS] = {{0}}, odd[PERIOD_VECTORS] = {{0}};                             \

@@ -103,9 +103,11 @@ gf_hist_counter gf_hist_counter_new(const gf_hist_plan *plan, const gf_hist_simd
                                     uint64_t pixels, uint32_t *tables) {
     const gf_type type = plan->head.in.type;
     gf_hist_counter counter = {.plan = plan, .simd = simd, .tables = tables};
+    const bool few =
+        edges_of(plan) <= simd->most_edges[type] &&
+        plan->head.in.width * plan->measured >= (uint64_t)simd->least_periods * period_of[type];
     /* Clearing and adding up the counters must not cost more than it saves. */
-    while (!suits(plan, counter.way) ||
-           (counter.way == GF_HIST_ABOVE && edges_of(plan) > simd->most_edges[type]) ||
+    while (!suits(plan, counter.way) || (counter.way == GF_HIST_ABOVE && !few) ||
            cells(plan, counter.way) > pixels * plan->measured)
         counter.way++;
     if (counter.way == GF_HIST_ABOVE)

@@ -128,4 +128,5 @@ const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
     .above = {above_u8, above_u16, above_f32},
     .select = {select_u8, select_u16, select_f32},
     .most_edges = {MOST_EDGES_U8, MOST_EDGES_U16, MOST_EDGES_F32},
+    .least_periods = 64 / VEC_FLOATS,
 };

@@ -27,8 +27,10 @@ typedef struct gf_hist_simd {
      * they are: sample i is at position + i. Returns how many; writes no more than n of each. */
     size_t (*select[3])(const void *values, size_t n, const void *range, uint64_t position,
                         uint64_t *positions, void *out);
-    /* With more edges than these, by gf_type, a table of counters is faster. */
+    /* With more edges than these, by gf_type, a table of counters is faster, and with fewer samples
+     * at a time than so many periods. */
     uint32_t most_edges[3];
+    uint32_t least_periods;
 } gf_hist_simd;
 
 extern const gf_hist_simd gf_hist_simd_portable;

@@ -2,8 +2,11 @@
  * ring for the rows that need them. */
 #include "smooth/smooth_chain.h"
 
-#define RING_FLOATS 32768 /* 128 KiB: most of it in L2, for a common radius nearly in L1 */
-#define LANES_MIN 64      /* below, cache lines are wasted */
+/* Enhanced rows and means: 32 KiB, about L1. For xy 128 KiB, because the pass along a row does more
+ * in vain the shorter its pieces are. */
+#define RING_FLOATS_Y 8192
+#define RING_FLOATS_XY 32768
+#define LANES_MIN 64 /* below, cache lines are wasted */
 #define LANES_MAX 1024
 #define MEANS 4 /* rows of means: three that are needed, and a number that divides well */
 
@@ -18,7 +21,8 @@ static uint64_t enhanced_rows(const gf_smooth_plan *plan) {
 
 /* Samples of a row that are worked on at once. */
 static size_t lanes_of(const gf_smooth_plan *plan) {
-    const uint64_t lanes = RING_FLOATS / (enhanced_rows(plan) + MEANS);
+    const uint64_t ring = plan->axis == GF_SMOOTH_Y ? RING_FLOATS_Y : RING_FLOATS_XY;
+    const uint64_t lanes = ring / (enhanced_rows(plan) + MEANS);
     return (size_t)(lanes < LANES_MIN ? LANES_MIN : min(lanes, LANES_MAX));
 }
 
@@ -38,6 +42,8 @@ typedef struct gf_pass {
     uint64_t x, pixels;
     size_t lanes, x_bytes;
     uint64_t a, b, s, e;
+    /* The ring's enhanced rows, twice: wherever one begins, the others follow. */
+    const float *rows[2 * (2 * GF_SMOOTH_MAX_RADIUS + 1)];
 } gf_pass;
 
 static float *enhanced(const gf_pass *pass, uint64_t y) {
@@ -78,15 +84,13 @@ static void blur_row(const gf_pass *pass, uint64_t y, uint64_t *loaded) {
         load_row(pass, *loaded);
     if (r == 0)
         return;
-    const float *rows[2 * GF_SMOOTH_MAX_RADIUS + 1];
-    for (uint64_t i = lo; i <= hi; i++)
-        rows[i - lo] = enhanced(pass, i);
     gf_smooth_soon soon = {0};
     if (y > pass->s && *loaded < pass->in->y0 + pass->in->rows)
         soon = (gf_smooth_soon){gf_row(pass->in, *loaded) + pass->x_bytes,
                                 gf_row(pass->out, y - 1) + pass->x_bytes,
                                 gf_type_bytes(plan->head.in.type)};
-    pass->chain->simd->blur_rows(means(pass, y), rows, (unsigned)(hi - lo + 1), pass->lanes, soon);
+    pass->chain->simd->blur_rows(means(pass, y), pass->rows + lo % enhanced_rows(plan),
+                                 (unsigned)(hi - lo + 1), pass->lanes, soon);
 }
 
 static void finish_row(const gf_pass *pass, uint64_t y) {
@@ -125,6 +129,8 @@ void gf_smooth_chain_columns(const gf_smooth_chain *chain, const gf_rows *in, co
     const size_t channels = format->channels;
     const uint64_t strip = lanes_of(chain->plan) / channels;
     gf_pass pass = {.chain = chain, .in = in, .out = out};
+    for (uint64_t i = 0; i < 2 * enhanced_rows(chain->plan); i++)
+        pass.rows[i] = enhanced(&pass, i);
     for (uint64_t x = x0; x < x0 + pixels; x += strip) {
         pass.x = x;
         pass.pixels = min(strip, x0 + pixels - x);

@@ -41,8 +41,9 @@ static void worker_on(gf_worker *worker, const gf_smooth_plan *plan, gf_isa isa,
     worker->plan = plan;
     unsigned char *floats = (unsigned char *)scratch + gf_smooth_u8_bytes(plan);
     worker->chain = gf_smooth_chain_on(plan, isa, (float *)(void *)floats);
-    worker->by_integers =
-        plan->axis != GF_SMOOTH_XY && gf_smooth_u8_on(&worker->u8, &worker->chain, isa, scratch);
+    /* Without a blur the chain has no division, and is as fast. */
+    worker->by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
+                          gf_smooth_u8_on(&worker->u8, &worker->chain, isa, scratch);
     const size_t sample = gf_type_bytes(plan->head.in.type), pixel = pixel_bytes(plan);
     for (size_t i = 0; i < sizeof worker->alpha; i++)
         worker->alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;

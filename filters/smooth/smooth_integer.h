@@ -4,8 +4,8 @@
  * roundings, a weighted sum of whole numbers, which integer instructions do faster:
  *
  *   TAPS  value = scale * T,  T = sum of tap[k] * I[i - reach + k] for k = 0 .. 2*reach
- *   SUMS  value = near * (S[i-1] + S[i]) + next * S[i+1],  S[i] = sum of I[i - radius .. i +
- * radius]
+ *   SUMS  value = near * (S[i-1] + S[i]) + next * S[i+1],
+ *         S[i] = sum of I[i - radius .. i + radius]
  *
  * That value, computed in binary32 or better, and the chain's own result differ by less than
  * `doubt`: what each may be away from the real number adds up to that. So both round to the same
