@@ -91,7 +91,7 @@ static void check(gf_engine *golden, const gf_filter *filter, const gf_settings 
         snprintf(which, sizeof which, "%s, image %" PRIu64 " of %" PRIu64, what, i, all->count);
         if ((drawn->width && !test_same(&want, &all->out[i], which)) ||
             !test_same_result(result, all->results[i], which))
-            fail_msg("the batch differs");
+            fail_msg("%s", "the batch differs");
         if (drawn->width && !test_margins_intact(&all->out[i]))
             fail_msg("%s: wrote outside its rows", which);
         gf_result_free(result);

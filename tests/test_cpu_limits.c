@@ -76,7 +76,7 @@ static void check(const limit *l, const test_image *in) {
                  l->text, options.simd, l->format.width, l->format.height, l->format.channels,
                  gf_type_name(l->format.type));
         if (!test_same_result(want, got, what))
-            fail_msg("cpu differs from golden");
+            fail_msg("%s", "cpu differs from golden");
         gf_result_free(got);
     }
     gf_result_free(want);
