@@ -20,6 +20,10 @@ static bool by_channels(const gf_smooth_plan *plan, const gf_rows *in, const gf_
                         cudaStream_t stream) {
     const uint32_t reach = plan->integer.reach;
     gf_integer_args args = {};
+    // 9 pixels of 2 bytes reach beyond the next run, which is loaded only together with what
+    // follows.
+    if (C == 2 && reach > 8)
+        return false;
     if (plan->integer.form == GF_SMOOTH_SUMS)
         return reach <= 4   ? launch<C, 1, false, GF_BY_SUMS>(plan, in, out, stream)
                : reach <= 8 ? launch<C, 2, false, GF_BY_SUMS>(plan, in, out, stream)

@@ -222,6 +222,25 @@ static void wide_and_tall(void **state) {
                                    images[i].format, true));
 }
 
+/* Windows that reach over one run, group or tile of the kernels for rows and not over the next, at
+ * both ends of rows of every length around them. */
+static void every_radius_and_width(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    for (uint32_t radius = 0; radius <= 9; radius++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (int type = GF_U8; type <= GF_F32; type++)
+                for (uint64_t width = 1; width < 80; width += 1 + width / 9) {
+                    char text[64];
+                    snprintf(text, sizeof text, "radius=%u%s", radius,
+                             width % 2 ? "" : " weight=0.3333 gain=0.9");
+                    const gf_format format = {width, 3, channels, (gf_type)type};
+                    assert_true(band_of_format(gf_filter_find("smooth"), text,
+                                               9000 + radius * 100 + width, format, true));
+                }
+}
+
 /* A random image (or pair) through two engines; nothing if the case does not suit it. */
 static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter *filter,
                             const char *text, test_random *random) {
@@ -298,6 +317,10 @@ static void bright_and_random_parameters(void **state) {
     bands_stay_inside(state);
 }
 
+static void every_radius_and_width(void **state) {
+    bands_stay_inside(state);
+}
+
 static void wide_and_tall(void **state) {
     bands_stay_inside(state);
 }
@@ -326,6 +349,7 @@ int main(void) {
         cmocka_unit_test(bands_stay_inside),
         cmocka_unit_test(blocks_work_through_many_pieces),
         cmocka_unit_test(bright_and_random_parameters),
+        cmocka_unit_test(every_radius_and_width),
         cmocka_unit_test(wide_and_tall),
         cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
