@@ -90,6 +90,9 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
         status = add_cpu(bench, &common, error);
     if (!status && cuda)
         status = add_cuda(bench, &common, devices, error);
+    if (!status && bench->target_count == 0)
+        status = gf_cli_fail(error, GF_NO_BACKEND,
+                             "bench: no CUDA device is usable; 'gpufilter devices' says why");
     gf_engine_options other = common;
     if (!status)
         status = gf_engine_open(&other, &bench->any, error);
