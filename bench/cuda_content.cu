@@ -24,7 +24,8 @@ static __device__ float level(BenchContent content, uint32_t x, uint32_t y, uint
                            40.0f * sinf(static_cast<float>(x) * 0.0037f) +
                            20.0f * sinf(static_cast<float>(y) * 0.15f);
         const float noise = static_cast<float>((byte & 15) + (byte >> 4)) - 15.0f;
-        return fminf(fmaxf(rintf(128.0f + wave + 0.5f * noise), 0.0f), 255.0f);
+        const float value = rintf(128.0f + wave + 0.5f * noise);
+        return value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value;
     }
     case BENCH_FLAT_100:
         return 100.0f;
