@@ -1,7 +1,7 @@
 /* Counting on the CPU: which way, and the ways. */
-#include <string.h>
+#include "hist/hist_count.h"
 
-#include "hist/hist_cpu.h"
+#include <string.h>
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 

@@ -1,8 +1,9 @@
 /* The fast CPU implementation of hist: a part's pixels in pieces that stay in the cache, each of
  * them counted, drawn and extracted. */
-#include "hist/hist_cpu.h"
-
 #include <string.h>
+
+#include "hist/hist_count.h"
+#include "hist/hist_extract.h"
 
 static const gf_hist_simd *const simd_levels[GF_ISA_COUNT] = {
     [GF_ISA_PORTABLE] = &gf_hist_simd_portable,

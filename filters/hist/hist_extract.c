@@ -1,10 +1,12 @@
 /* Extraction on the CPU. The samples of one bin are those from one value to another: they are taken
  * in one pass, into the far end of the payload, because how many positions come before the values
  * is known only in the end. Samples of several bins are counted first, and then placed. */
+#include "hist/hist_extract.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "hist/hist_cpu.h"
+#include "hist/hist_count.h"
 
 void gf_hist_ranks(const gf_hist_plan *plan, uint8_t *ranks) {
     memset(ranks, plan->extract_all ? 0 : GF_HIST_NO_RANK, (size_t)plan->bins + 1);

@@ -101,19 +101,13 @@ static size_t row_floats(const gf_smooth_plan *plan) {
 }
 
 size_t gf_smooth_chain_floats(const gf_smooth_plan *plan) {
-    size_t floats = 2 * gf_smooth_on_a_line(row_floats(plan));
-    if (plan->axis != GF_SMOOTH_X)
-        floats += gf_smooth_ring_floats(plan);
-    return floats;
+    return 2 * gf_smooth_on_a_line(row_floats(plan));
 }
 
 gf_smooth_chain gf_smooth_chain_on(const gf_smooth_plan *plan, gf_isa isa, float *scratch) {
     const size_t strip = gf_smooth_on_a_line(row_floats(plan));
-    return (gf_smooth_chain){.plan = plan,
-                             .simd = simd_levels[isa],
-                             .loaded = scratch,
-                             .blurred = scratch + strip,
-                             .ring = scratch + 2 * strip};
+    return (gf_smooth_chain){
+        .plan = plan, .simd = simd_levels[isa], .loaded = scratch, .blurred = scratch + strip};
 }
 
 /* ---- along rows ------------------------------------------------------------------------------ */

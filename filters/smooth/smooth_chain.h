@@ -22,7 +22,7 @@ typedef struct gf_smooth_chain {
     const gf_smooth_plan *plan;
     const gf_smooth_simd *simd;
     float *loaded, *blurred; /* a strip of a row: enhanced, and its means */
-    float *ring;             /* columns: gf_smooth_ring_floats */
+    float *ring;             /* for columns, from who calls: gf_smooth_ring_floats */
     const uint8_t *alpha;    /* for blend: puts alpha back in columns; NULL where there is none */
 } gf_smooth_chain;
 
@@ -38,9 +38,5 @@ void gf_smooth_chain_row(const gf_smooth_chain *chain, const unsigned char *row,
 #define GF_SMOOTH_ENDS 1024
 void gf_smooth_chain_ends(const gf_smooth_chain *chain, const gf_rows *in, const gf_rows *out,
                           uint64_t y, uint64_t rows, uint64_t s, uint64_t e);
-size_t gf_smooth_ring_floats(const gf_smooth_plan *plan);
-/* Rows [s, e) of out, pixels [x0, x0 + pixels) of them, by axis y or xy. */
-void gf_smooth_chain_columns(const gf_smooth_chain *chain, const gf_rows *in, const gf_rows *out,
-                             uint64_t x0, uint64_t pixels, uint64_t s, uint64_t e);
 
 #endif

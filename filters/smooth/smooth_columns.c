@@ -1,6 +1,6 @@
 /* The chain down columns: every row is enhanced once and its means are made once; both wait in a
  * ring for the rows that need them. */
-#include "smooth/smooth_chain.h"
+#include "smooth/smooth_columns.h"
 
 /* Enhanced rows and means: 32 KiB, about L1. For xy 128 KiB, because the pass along a row does more
  * in vain the shorter its pieces are. */
@@ -32,6 +32,8 @@ static size_t row_floats(const gf_smooth_plan *plan) {
 
 /* Behind the ring lies what the pass along a row makes of one row. */
 size_t gf_smooth_ring_floats(const gf_smooth_plan *plan) {
+    if (plan->axis == GF_SMOOTH_X)
+        return 0;
     return (size_t)(enhanced_rows(plan) + MEANS + 1) * row_floats(plan);
 }
 

@@ -3,6 +3,7 @@
 #include "smooth/smooth.h"
 
 #include "smooth/smooth_chain.h"
+#include "smooth/smooth_columns.h"
 #include "smooth/smooth_u8.h"
 
 /* Shorter runs of samples are not worth the integers' while. */
@@ -34,13 +35,15 @@ static size_t pixel_bytes(const gf_smooth_plan *plan) {
 
 size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    return gf_smooth_u8_bytes(plan) + gf_smooth_chain_floats(plan) * sizeof(float);
+    const size_t floats = gf_smooth_chain_floats(plan) + gf_smooth_ring_floats(plan);
+    return gf_smooth_u8_bytes(plan) + floats * sizeof(float);
 }
 
 static void worker_on(gf_worker *worker, const gf_smooth_plan *plan, gf_isa isa, void *scratch) {
     worker->plan = plan;
-    unsigned char *floats = (unsigned char *)scratch + gf_smooth_u8_bytes(plan);
-    worker->chain = gf_smooth_chain_on(plan, isa, (float *)(void *)floats);
+    float *floats = (float *)(void *)((unsigned char *)scratch + gf_smooth_u8_bytes(plan));
+    worker->chain = gf_smooth_chain_on(plan, isa, floats);
+    worker->chain.ring = floats + gf_smooth_chain_floats(plan);
     /* Without a blur the chain has no division, and is as fast. */
     worker->by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
                           gf_smooth_u8_on(&worker->u8, &worker->chain, isa, scratch);
