@@ -121,7 +121,7 @@ static bool learn(bench_work *work) {
         gf_band band = {.in = work->band.in, .out = work->band.out};
         scratch = gf_aligned_alloc(1, before->cpu.scratch_bytes(plan));
         band.out.data = work->copy;
-        band.out.stride = gf_align(gf_out_bytes(plan));
+        band.out.stride = gf_out_stride(plan);
         before->cpu.run(plan, &band, 0, 1, scratch, work->isa);
         before->measure->rows(plan, data, &band.out, &error);
         before->measure->finish(plan, data, NULL, &error);
@@ -139,7 +139,7 @@ static bool alloc(bench_work *work, const bench_options *options, uint32_t most)
     const gf_measure *measure = work->filter->measure;
     const uint64_t rows = options->height;
     const size_t stride = gf_align(gf_row_bytes(&plan->in)) * plan->inputs;
-    const size_t out_stride = gf_align(gf_out_bytes(plan));
+    const size_t out_stride = gf_out_stride(plan);
     work->bytes = stride * (size_t)rows;
     work->band.in = (gf_rows){gf_aligned_alloc((size_t)rows, stride), stride, 0, rows};
     work->band.out = (gf_rows){gf_aligned_alloc((size_t)rows, out_stride), out_stride, 0, rows};

@@ -128,7 +128,7 @@ bool bench_case_new(BenchCase *made, const BenchRow *row, uint64_t about, std::s
         gf_plan_new(made->filter, made->settings, &format, &made->plan, &error) ||
         gf_plan_new(made->filter, made->settings, &small, &made->small_plan, &error))
         return failed(error, why);
-    made->out_stride = gf_align(gf_out_bytes(made->plan));
+    made->out_stride = gf_out_stride(made->plan);
     if (!allocate(made, why))
         return false;
     bench_fill(made);

@@ -27,7 +27,8 @@ typedef struct gf_plan {
     gf_format in;
     gf_format out;   /* of the image it makes; width 0: it makes none */
     uint32_t inputs; /* images whose rows lie side by side in a band; see gf_band_input */
-    uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row */
+    uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row, or,
+                      * where there is none, the record of the row before */
     uint64_t state_bytes;
     bool
         disjoint; /* parts of a band write different places of the state: on a CPU one serves all */

@@ -127,8 +127,8 @@ bool test_band_new(test_band *band, const gf_filter *filter, const char *text, u
     const size_t sample = gf_type_bytes(format.type);
     const size_t padding = (4 + (size_t)test_below(&random, 60)) / sample * sample;
     const size_t in_stride = plan->inputs * stride_of(gf_row_bytes(&format), row_align, padding);
-    const size_t out_stride =
-        stride_of(gf_out_bytes(plan), plan->record && !row_align ? 8 : row_align, padding);
+    const size_t out_align = plan->out.width && row_align ? row_align : plan->record ? 8 : 0;
+    const size_t out_stride = stride_of(gf_out_bytes(plan), out_align, padding);
     band->in_size = 2 * TEST_MARGIN + (size_t)format.height * in_stride;
     band->out_size = 2 * TEST_MARGIN + (size_t)format.height * out_stride;
     band->in = paint(band->in_size);

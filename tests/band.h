@@ -23,7 +23,8 @@ typedef struct test_band {
 } test_band;
 
 /* False if the case does not suit the format: then nothing is there. whole: all rows. row_align:
- * rows begin on multiples of that many bytes; 0: wherever they end up. */
+ * image rows begin on multiples of that many bytes; 0: wherever they end up. Records alone begin on
+ * multiples of 8. */
 bool test_band_new(test_band *band, const gf_filter *filter, const char *text, uint64_t seed,
                    gf_format format, bool whole, size_t row_align);
 /* Fails the test if rows, state or payloads differ from golden's, or if anything but the band's

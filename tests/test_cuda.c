@@ -30,7 +30,7 @@ static void *to_device(const void *data, size_t size) {
 
 static bool band_of_format(const gf_filter *filter, const char *text, uint64_t seed,
                            gf_format format, bool whole) {
-    /* Rows begin on 64-byte boundaries, as the engine's do. */
+    /* Image rows begin on 64-byte boundaries, as the engine's do. */
     test_band band;
     if (!test_band_new(&band, filter, text, seed, format, whole, 64))
         return false;

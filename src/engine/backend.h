@@ -22,7 +22,7 @@ typedef struct gf_job {
     const gf_filter *filter;
     const gf_plan *plan;
     uint64_t in_rows, out_rows;   /* at most, of one band */
-    size_t in_stride, out_stride; /* bytes; multiples of GF_ROW_ALIGN */
+    size_t in_stride, out_stride; /* bytes; image rows are multiples of GF_ROW_ALIGN apart */
     uint32_t slots;
 } gf_job;
 
@@ -74,6 +74,12 @@ extern const gf_backend gf_backend_cuda;
 /* Bytes up to the next multiple of GF_ROW_ALIGN. */
 static inline size_t gf_align(size_t bytes) {
     return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+}
+
+/* Bytes from one output row to the next. Image rows are aligned; records alone lie side by side, so
+ * that a device writes whole lines of them and copies nothing else back. */
+static inline size_t gf_out_stride(const gf_plan *plan) {
+    return plan->out.width ? gf_align(gf_out_bytes(plan)) : plan->record;
 }
 
 /* Memory for n times so many bytes, aligned, also where that is none; NULL if there is not so much.

@@ -47,7 +47,7 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
     *out = (gf_job){.filter = job->filter,
                     .plan = plan,
                     .in_stride = plan->inputs * gf_align(gf_row_bytes(&plan->in)),
-                    .out_stride = gf_align(gf_out_bytes(plan)),
+                    .out_stride = gf_out_stride(plan),
                     .slots = wish.slots};
     uint64_t rows = height;
     if (!wish.whole_image) {

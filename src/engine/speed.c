@@ -34,8 +34,8 @@ static gf_status lay_out(gf_speed_run *run, gf_error *error) {
         return status;
     run->trial.in =
         (gf_rows){gf_aligned_alloc((size_t)height, job->in_stride), job->in_stride, 0, height};
-    run->trial.out =
-        (gf_rows){gf_aligned_alloc((size_t)height, job->out_stride), job->out_stride, 0, height};
+    run->trial.out = (gf_rows){gf_aligned_alloc(1, (size_t)height * job->out_stride),
+                               job->out_stride, 0, height};
     run->trial.state = gf_aligned_alloc(1, (size_t)plan->state_bytes);
     if (!run->trial.in.data || !run->trial.out.data || !run->trial.state)
         return gf_fail_memory(error, "memory", bytes, "what is timed");
