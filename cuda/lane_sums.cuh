@@ -223,4 +223,26 @@ static inline cudaError_t gf_launch_lanes(const gf_row_sums &a, uint32_t channel
     return cudaGetLastError();
 }
 
+// ---- any ----------------------------------------------------------------------------------------
+
+// The rows of a plan with such sums. Sums: gf_sample_sums or gf_product_sums; of f32 only how many
+// images they are of matters.
+template <template <typename T, int CHANNELS> class Sums>
+static inline cudaError_t gf_launch_rows(const gf_plan *plan, const gf_band *band,
+                                         uint32_t measured, cudaStream_t stream) {
+    const gf_row_sums a = gf_row_sums_of(plan, band, measured);
+    const uint32_t channels = plan->in.channels;
+    cudaError_t result = cudaSuccess;
+    gf_for_type(plan->in.type, [&](auto sample) {
+        typedef decltype(sample) Sample;
+        if constexpr (std::is_same<Sample, float>::value)
+            result = gf_launch_lanes<Sums<uint8_t, 1>::images>(a, channels, stream);
+        else
+            gf_for_channels(channels, [&](auto n) {
+                result = gf_launch_integer_rows<Sums<Sample, decltype(n)::value>>(a, stream);
+            });
+    });
+    return result;
+}
+
 #endif

@@ -14,6 +14,24 @@ struct gf_row_sums {
     gf_shares shares;
 };
 
+static inline gf_row_sums gf_row_sums_of(const gf_plan *plan, const gf_band *band,
+                                         uint32_t measured) {
+    gf_row_sums a = {};
+    for (uint32_t i = 0; i < plan->inputs; i++) {
+        const gf_rows rows = gf_band_input(band, plan->inputs, i);
+        a.in[i] = gf_row(&rows, band->out.y0);
+    }
+    a.in_stride = band->in.stride;
+    a.records = band->out.data + gf_record_offset(plan);
+    a.out_stride = band->out.stride;
+    a.width = plan->in.width;
+    a.rows = band->out.rows;
+    a.row_bytes = gf_row_bytes(&plan->in);
+    a.measured = measured;
+    a.shares = gf_share_rows(a.rows, a.row_bytes, plan->inputs);
+    return a;
+}
+
 static __device__ __forceinline__ unsigned long long *gf_record_at(const gf_row_sums &a,
                                                                    uint64_t y) {
     return reinterpret_cast<unsigned long long *>(a.records + y * a.out_stride);
