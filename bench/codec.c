@@ -1,28 +1,55 @@
 /* What PNG costs by itself: decodes IN and encodes it again into OUT with libpng's row API, at the
  * settings that gpufilter uses (zlib level 1, Sub filter, 64 KiB of output at a time). The
- * yardstick for bench/start.sh; 8 and 16-bit images without interlacing. */
+ * yardstick for bench/start.sh; 8 and 16-bit images without interlacing. When anything fails, OUT
+ * is removed. */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
-int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: codec IN.png OUT.png\n");
-        return 2;
-    }
-    FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
-    png_structp reader = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+/* The half-written file. Not what is no file, such as /dev/null. */
+static void drop(const char *path) {
+    struct stat found;
+    if (path && lstat(path, &found) == 0 && S_ISREG(found.st_mode))
+        remove(path);
+}
+
+static int fail(const char *what, const char *out_path) {
+    perror(what);
+    drop(out_path);
+    return 1;
+}
+
+/* libpng may not be returned to. Its pointer is the path of OUT, NULL while that is untouched. */
+static void png_fails(png_structp png, png_const_charp message) {
+    fprintf(stderr, "codec: %s\n", message);
+    drop(png_get_error_ptr(png));
+    exit(1);
+}
+
+static int convert(FILE *in, const char *out_path) {
+    png_structp reader = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, png_fails, NULL);
     png_infop info = png_create_info_struct(reader);
-    png_structp writer = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_structp writer =
+        png_create_write_struct(PNG_LIBPNG_VER_STRING, (png_voidp)out_path, png_fails, NULL);
     png_infop out_info = png_create_info_struct(writer);
-    if (!in || !out || !info || !out_info) {
-        perror("codec");
-        return 1;
-    }
+    if (!info || !out_info)
+        return fail("codec", NULL);
     png_init_io(reader, in);
     png_read_info(reader, info);
     png_uint_32 width = png_get_image_width(reader, info);
     png_uint_32 height = png_get_image_height(reader, info);
+    png_bytep row = malloc(png_get_rowbytes(reader, info));
+    if (!row)
+        return fail("codec", NULL);
+    /* Nothing was written until here: IN is a PNG. */
+    FILE *out = fopen(out_path, "wb");
+    if (!out) {
+        const int status = fail(out_path, NULL);
+        free(row);
+        return status;
+    }
+    png_set_error_fn(reader, (png_voidp)out_path, png_fails, NULL);
     png_init_io(writer, out);
     png_set_compression_level(writer, 1);
     png_set_filter(writer, 0, PNG_FILTER_SUB);
@@ -31,9 +58,6 @@ int main(int argc, char **argv) {
                  png_get_color_type(reader, info), PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     png_write_info(writer, out_info);
-    png_bytep row = malloc(png_get_rowbytes(reader, info));
-    if (!row)
-        return 1;
     for (png_uint_32 y = 0; y < height; y++) {
         png_read_row(reader, row, NULL);
         png_write_row(writer, row);
@@ -43,6 +67,18 @@ int main(int argc, char **argv) {
     free(row);
     png_destroy_read_struct(&reader, &info, NULL);
     png_destroy_write_struct(&writer, &out_info);
+    return fclose(out) == 0 ? 0 : fail(out_path, out_path);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: codec IN.png OUT.png\n");
+        return 2;
+    }
+    FILE *in = fopen(argv[1], "rb");
+    if (!in)
+        return fail(argv[1], NULL);
+    const int status = convert(in, argv[2]);
     fclose(in);
-    return fclose(out) != 0;
+    return status;
 }

@@ -18,8 +18,12 @@ enum BenchContent {
     BENCH_UNIFORM,
     BENCH_FLAT_100, // one value; u16 and f32: as much of their scale
     BENCH_FLAT_125,
-    BENCH_RARE, // 1 % of the samples in bin 3 of 8
-    BENCH_FULL, // all of them there
+    BENCH_RARE,     // 1 % of the samples in bin 3 of 8
+    BENCH_FULL,     // all of them there
+    BENCH_DOCUMENT, // two flat greys, and a line of noise now and then
+    // For compare, whose images are equal otherwise: uniform, and the second one differs.
+    BENCH_SOME_DIFFER, // in a sample of 50
+    BENCH_ALL_DIFFER,
 };
 
 const char *bench_content_name(BenchContent content);
@@ -76,13 +80,15 @@ bool bench_case_new(BenchCase *made, const BenchRow *row, uint64_t about, std::s
 void bench_case_free(BenchCase *made);
 // Does our kernel give golden's bits, on the first rows alone and on the whole image?
 bool bench_case_check(const BenchCase *made, std::string *why);
+// All that the device does for one result, on the stream: empties the state, and runs the kernels.
 bool bench_case_launch(const BenchCase *made, cudaStream_t stream);
 
 void bench_fill(const BenchCase *made);
 // On the device: are all rows those of the first period again?
 bool bench_rows_repeat(const BenchCase *made);
-// ... and all extracted samples, `count` a period, with positions that go on?
-bool bench_payload_repeats(const BenchCase *made, uint64_t count);
+// ... and the extracted samples of a bin, `count` a period, with positions that go on?
+bool bench_payload_repeats(const BenchCase *made, const uint64_t *positions, const void *values,
+                           uint64_t count);
 // Rows of one input without the padding between them, for those who only take that.
 BenchMemory bench_packed(const BenchCase *made, uint32_t input);
 
@@ -94,6 +100,7 @@ struct BenchRunner {
     std::function<bool()> right; // of what the last run left; none: it computes something else
     bool failed = false, wrong = false;
     bool checked = false; // was it found right or wrong?
+    std::string unlike;   // what else it computes, if it does
     std::vector<double> ms;
 };
 
@@ -123,6 +130,8 @@ enum { BENCH_COPY, BENCH_READ, BENCH_OURS, BENCH_PEERS };
 
 void bench_print_head();
 void bench_print_row(const BenchResult &result);
+// What the marks in the rows mean, where there are any.
+void bench_print_notes(const std::vector<BenchResult> &results);
 bool bench_write_json(const char *path, const std::string &machine,
                       const std::vector<BenchResult> &results);
 std::string bench_machine();

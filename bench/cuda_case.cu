@@ -8,6 +8,7 @@ extern "C" {
 #include "engine/backend.h"
 #include "plan.h"
 }
+#include "hist/hist.h"
 
 // Some peers read a few samples beyond both ends of a row.
 #define MARGIN 1024
@@ -157,6 +158,8 @@ static bool launch(const BenchCase *made, const gf_plan *plan, uint64_t rows, cu
     band.out = {made->out, made->out_stride, 0, rows};
     band.state = made->state.get();
     band.payload = made->payload.get();
+    if (plan->state_bytes && cudaMemsetAsync(band.state, 0, plan->state_bytes, stream))
+        return false;
     return made->filter->cuda->launch(plan, &band, made->scratch.get(), stream, nullptr) == GF_OK;
 }
 
@@ -200,18 +203,34 @@ static bool whole_state_right(const BenchCase *made) {
     return !made->filter->golden(made->plan, &band, nullptr) && state_right(made, want);
 }
 
+// Of every extracted bin the samples of the first rows are golden's, and all others repeat them.
 static bool whole_payload_right(const BenchCase *made) {
+    const uint32_t bins = reinterpret_cast<const gf_hist_plan *>(made->plan)->extracts;
     const uint64_t *want = reinterpret_cast<const uint64_t *>(made->want_payload.data());
-    const uint64_t count = want[1], total = count * made->repeats();
+    const uint64_t *want_positions = want + bins + 1;
     const size_t sample = gf_type_bytes(made->row->type);
-    const unsigned char *payload = made->payload.get();
-    const std::vector<uint64_t> got = bench_download<uint64_t>(payload, 2 + count);
-    if (got[0] != 0 || got[1] != total || memcmp(&got[2], want + 2, count * sizeof *want) != 0)
-        return false;
-    const std::vector<unsigned char> values =
-        bench_download<unsigned char>(payload + (2 + total) * sizeof *want, count * sample);
-    return memcmp(values.data(), want + 2 + count, count * sample) == 0 &&
-           bench_payload_repeats(made, count);
+    const unsigned char *want_values =
+        reinterpret_cast<const unsigned char *>(want_positions + want[bins]);
+    const uint64_t *head = reinterpret_cast<const uint64_t *>(made->payload.get());
+    const std::vector<uint64_t> begins = bench_download<uint64_t>(head, bins + 1);
+    for (uint32_t i = 0; i <= bins; i++)
+        if (begins[i] != want[i] * made->repeats())
+            return false;
+    const uint64_t *to_positions = head + bins + 1;
+    const unsigned char *to_values =
+        reinterpret_cast<const unsigned char *>(to_positions + begins[bins]);
+    for (uint32_t i = 0; i < bins; i++) {
+        const uint64_t count = want[i + 1] - want[i];
+        const uint64_t *positions = to_positions + begins[i];
+        const unsigned char *values = to_values + begins[i] * sample;
+        if (memcmp(bench_download<uint64_t>(positions, count).data(), want_positions + want[i],
+                   count * sizeof *want) != 0 ||
+            memcmp(bench_download<unsigned char>(values, count * sample).data(),
+                   want_values + want[i] * sample, count * sample) != 0 ||
+            !bench_payload_repeats(made, positions, values, count))
+            return false;
+    }
+    return true;
 }
 
 bool bench_case_check(const BenchCase *made, std::string *why) {
@@ -219,7 +238,7 @@ bool bench_case_check(const BenchCase *made, std::string *why) {
     for (int whole = 0; whole < 2; whole++) {
         const std::string on = whole ? " of the whole image" : " of the first rows";
         cudaMemset(made->out, 0xa5, made->out_stride * made->rows);
-        cudaMemset(made->state.get(), 0, plan->state_bytes);
+        cudaMemset(made->state.get(), 0xa5, plan->state_bytes);
         const bool launched = whole ? bench_case_launch(made, nullptr)
                                     : launch(made, made->small_plan, BENCH_PERIOD, nullptr);
         const cudaError_t result = cudaDeviceSynchronize();

@@ -1,8 +1,13 @@
 // Images made on the device, and the comparisons that are too large for the host.
 #include "cuda_bench.cuh"
 
+#include "hist/hist.h"
+
+#include <string.h>
+
 const char *bench_content_name(BenchContent content) {
-    static const char *const names[] = {"photo", "uniform", "flat 100", "flat 125", "1 %", "100 %"};
+    static const char *const names[] = {"photo", "uniform",  "flat 100", "flat 125", "1 %",
+                                        "100 %", "document", "1 in 50",  "differ"};
     return names[content];
 }
 
@@ -38,44 +43,71 @@ static __device__ float level(BenchContent content, uint32_t x, uint32_t y, uint
     }
     case BENCH_FULL:
         return static_cast<float>(96 + (byte & 31));
+    case BENCH_DOCUMENT:
+        return y % 16 == 5 ? static_cast<float>(byte) : x / 997 % 3 == 1 ? 205.0f : 235.0f;
     default:
         return static_cast<float>(byte);
     }
 }
 
+static __device__ bool uniform(BenchContent content) {
+    return content == BENCH_UNIFORM || content == BENCH_SOME_DIFFER || content == BENCH_ALL_DIFFER;
+}
+
+template <typename T>
+static __device__ T sample(BenchContent content, uint32_t x, uint32_t y, uint32_t c,
+                           uint32_t random) {
+    if (uniform(content) && sizeof(T) > 1)
+        return sizeof(T) == 2 ? static_cast<T>(random & 65535)
+                              : static_cast<T>(static_cast<float>(random >> 8) * 0x1p-24f);
+    const float v = level(content, x, y, c, random);
+    // The wider types have something below the steps of u8.
+    const float rest = content == BENCH_PHOTO ? static_cast<float>(random >> 24) : 0.0f;
+    return sizeof(T) == 1   ? static_cast<T>(v)
+           : sizeof(T) == 2 ? static_cast<T>(v * 256.0f + rest)
+                            : static_cast<T>(v / 256.0f + rest * 0x1p-16f);
+}
+
+// Another value.
+template <typename T> static __device__ T other(T value, uint32_t random) {
+    if (sizeof(T) == 4)
+        return static_cast<T>(value < 0.5f ? value + 0.25f : value - 0.25f);
+    const uint32_t most = sizeof(T) == 1 ? 255 : 65535;
+    return static_cast<T>(static_cast<uint32_t>(value) + 1 + random % most);
+}
+
+// one_in: of so many samples one has another value; 0: none.
 template <typename T>
 static __global__ void fill(unsigned char *in, size_t stride, uint64_t rows, uint64_t samples,
-                            uint32_t channels, BenchContent content, uint32_t seed) {
+                            uint32_t channels, BenchContent content, uint32_t seed,
+                            uint32_t one_in) {
     for (uint64_t y = blockIdx.x; y < rows; y += gridDim.x) {
         const uint32_t row = static_cast<uint32_t>(y % BENCH_PERIOD);
         T *to = reinterpret_cast<T *>(in + y * stride);
         for (uint64_t i = threadIdx.x; i < samples; i += blockDim.x) {
-            const uint32_t at = static_cast<uint32_t>(i), x = at / channels;
+            const uint32_t at = static_cast<uint32_t>(i);
             const uint32_t random = mix(mix(at + seed) ^ (row * 0x9e3779b9u));
-            if (content == BENCH_UNIFORM && sizeof(T) > 1) {
-                to[i] = sizeof(T) == 2 ? static_cast<T>(random & 65535)
-                                       : static_cast<T>(static_cast<float>(random >> 8) * 0x1p-24f);
-                continue;
-            }
-            const float v = level(content, x, row, at % channels, random);
-            // The wider types have something below the steps of u8.
-            const float rest = content == BENCH_PHOTO ? static_cast<float>(random >> 24) : 0.0f;
-            to[i] = sizeof(T) == 1   ? static_cast<T>(v)
-                    : sizeof(T) == 2 ? static_cast<T>(v * 256.0f + rest)
-                                     : static_cast<T>(v / 256.0f + rest * 0x1p-16f);
+            const T value = sample<T>(content, at / channels, row, at % channels, random);
+            const uint32_t pick = mix(random + 1 + at);
+            to[i] = one_in && (pick >> 16) % one_in == 0 ? other(value, pick & 0xffff) : value;
         }
     }
 }
 
 void bench_fill(const BenchCase *made) {
+    const BenchContent content = made->row->content;
+    const bool compared = strcmp(made->row->filter, "compare") == 0;
     for (uint32_t i = 0; i < made->plan->inputs; i++) {
-        // Images that are compared are equal.
-        const uint32_t seed = made->row->group[0] == 'c' ? 0 : i * 77777u;
+        const uint32_t seed = compared ? 0 : i * 77777u;
+        const uint32_t one_in = i == 0                         ? 0
+                                : content == BENCH_ALL_DIFFER  ? 1
+                                : content == BENCH_SOME_DIFFER ? 50
+                                                               : 0;
         unsigned char *in = made->in + (made->input(i) - made->in);
         gf_for_type(made->row->type, [&](auto sample) {
             fill<decltype(sample)><<<132 * 16, 256>>>(
                 in, made->in_stride, made->rows, gf_row_samples(&made->format()),
-                made->format().channels, made->row->content, seed);
+                made->format().channels, content, seed, one_in);
         });
     }
 }
@@ -122,15 +154,15 @@ bool bench_rows_repeat(const BenchCase *made) {
     return same(different);
 }
 
-bool bench_payload_repeats(const BenchCase *made, uint64_t count) {
+bool bench_payload_repeats(const BenchCase *made, const uint64_t *positions, const void *values,
+                           uint64_t count) {
     BenchMemory different = bench_memory(sizeof(unsigned));
-    const uint64_t total = count * made->repeats();
-    const uint64_t *positions =
-        reinterpret_cast<const uint64_t *>(made->payload.get()) + 2; // after a head of one bin
+    const uint32_t measured = reinterpret_cast<const gf_hist_plan *>(made->plan)->measured;
     gf_for_type(made->row->type, [&](auto sample) {
-        payload_repeats<<<132 * 16, 256>>>(
-            positions, reinterpret_cast<const decltype(sample) *>(positions + total), count, total,
-            BENCH_PERIOD * made->row->width, reinterpret_cast<unsigned *>(different.get()));
+        payload_repeats<<<132 * 16, 256>>>(positions, static_cast<const decltype(sample) *>(values),
+                                           count, count * made->repeats(),
+                                           BENCH_PERIOD * made->row->width * measured,
+                                           reinterpret_cast<unsigned *>(different.get()));
     });
     return same(different);
 }

@@ -26,7 +26,8 @@ const char usage[] =
     "  --no-peers            ours alone\n"
     "  --json FILE           all medians\n"
     "Ratios are to the copy's GB/s in the same rounds; each byte counts once each way. A goal that\n"
-    "is not reached has a '!'. times: ours to the best peer. Exit status 1 if a result is wrong.\n";
+    "is not reached has a '!'. times: ours to the best peer; a '*' marks one that computes something\n"
+    "else. Exit status 1 if a result is wrong.\n";
 
 bool parse_bytes(const char *text, uint64_t *bytes) {
     char *end;
@@ -136,6 +137,7 @@ int main(int argc, char **argv) {
         if (cudaDeviceSynchronize() != cudaSuccess)
             break; // an illegal address: nothing more can run
     }
+    bench_print_notes(results);
     if (!absent.empty())
         printf("not here, so not timed: %s\n", absent.c_str());
     if (options.json && !bench_write_json(options.json, machine, results)) {

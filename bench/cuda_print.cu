@@ -1,7 +1,10 @@
 // What the GPU benchmark says: the machine, the table, the file.
 #include "cuda_bench.cuh"
 
+#include <algorithm>
+
 #include <stdio.h>
+#include <string.h>
 
 #ifndef GF_BENCH_COMMIT
 #define GF_BENCH_COMMIT "unknown"
@@ -38,7 +41,7 @@ static const BenchRunner *best_peer(const BenchResult &result) {
 }
 
 void bench_print_head() {
-    printf("%-9s %-21s %-8s %-4s %2s %6s %7s %7s %7s %6s %5s  %-19s %6s %6s\n", "kernel", "case",
+    printf("%-9s %-28s %-8s %-4s %2s %6s %7s %7s %7s %6s %5s  %-19s %6s %6s\n", "kernel", "case",
            "content", "type", "ch", "width", "copy", "read", "ours", "ratio", "goal", "best peer",
            "ratio", "times");
     fflush(stdout);
@@ -46,7 +49,7 @@ void bench_print_head() {
 
 void bench_print_row(const BenchResult &result) {
     const BenchRow &row = result.row;
-    printf("%-9s %-21s %-8s %-4s %2u %6llu", row.group, *row.text ? row.text : "default",
+    printf("%-9s %-28s %-8s %-4s %2u %6llu", row.group, *row.text ? row.text : "default",
            bench_content_name(row.content), gf_type_name(row.type), row.channels,
            static_cast<unsigned long long>(row.width));
     if (!result.wrong.empty()) {
@@ -62,8 +65,8 @@ void bench_print_row(const BenchResult &result) {
     printf(" %7.0f %7.0f %7.0f %6.3f %5s", bench_rate(copy), bench_rate(result.runners[BENCH_READ]),
            bench_rate(ours), ratio, goal);
     if (const BenchRunner *peer = best_peer(result))
-        printf("  %-19s %6.3f %6.2f\n", peer->name.c_str(), bench_ratio(*peer, copy),
-               bench_ratio(ours, *peer));
+        printf("  %-19s %6.3f %6.2f\n", (peer->name + (peer->unlike.empty() ? "" : "*")).c_str(),
+               bench_ratio(*peer, copy), bench_ratio(ours, *peer));
     else
         printf("  -\n");
     for (size_t i = BENCH_PEERS; i < result.runners.size(); i++)
@@ -71,6 +74,22 @@ void bench_print_row(const BenchResult &result) {
             printf("          (%s: %s)\n", result.runners[i].name.c_str(),
                    result.runners[i].failed ? "failed" : "another result");
     fflush(stdout);
+}
+
+void bench_print_notes(const std::vector<BenchResult> &results) {
+    std::vector<std::string> notes;
+    for (const BenchResult &result : results) {
+        if (strcmp(result.row.filter, "normalize") == 0)
+            notes.push_back(
+                "normalize: the pass that writes; a run has the pass of hist before it");
+        for (const BenchRunner &runner : result.runners)
+            if (!runner.unlike.empty())
+                notes.push_back("* " + runner.name + ": " + runner.unlike);
+    }
+    for (size_t i = 0; i < notes.size(); i++)
+        if (std::find(notes.begin(), notes.begin() + static_cast<ptrdiff_t>(i), notes[i]) ==
+            notes.begin() + static_cast<ptrdiff_t>(i))
+            printf("%s\n", notes[i].c_str());
 }
 
 static void write_runner(FILE *file, const BenchRunner &runner, const BenchRunner &copy,
@@ -81,6 +100,8 @@ static void write_runner(FILE *file, const BenchRunner &runner, const BenchRunne
             : runner.wrong    ? "wrong"
             : !runner.checked ? "unchecked"
                               : "right");
+    if (!runner.unlike.empty())
+        fprintf(file, ", \"unlike\": \"%s\"", runner.unlike.c_str());
     if (!runner.failed)
         fprintf(file, ", \"ms\": %.6f, \"gb_per_s\": %.2f, \"bytes\": %.0f, \"ratio\": %.4f",
                 bench_median(runner.ms), bench_rate(runner), runner.bytes,

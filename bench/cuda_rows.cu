@@ -23,15 +23,30 @@ static void add_smooth(std::vector<BenchRow> &rows) {
     add(rows, "smooth", "", GF_U8, 1, WIDTH, BENCH_FLAT_125, 0.95);
     add(rows, "smooth", "", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0.92);
     add(rows, "smooth", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0.97);
+    // Most samples of these are ties.
+    add(rows, "smooth", "", GF_U8, 3, WIDTH, BENCH_FLAT_125, 0);
+    for (const char *text :
+         {"gain=2 weight=0.5", "stages=enhance gain=0.5", "stages=enhance,blur gain=1.5"})
+        add(rows, "smooth", text, GF_U8, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "smooth", "gain=2 weight=0.5", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
+    // These are clamped nearly everywhere.
+    for (uint32_t c = 1; c <= 3; c += 2)
+        add(rows, "smooth", "", GF_U8, c, WIDTH, BENCH_DOCUMENT, 0);
+    // Without clamping, and with ties all over.
+    add(rows, "smooth", "keep-brightness", GF_U8, 1, WIDTH, BENCH_DOCUMENT, 0);
+    add(rows, "smooth", "stages=enhance,blur gain=0.9", GF_U8, 1, WIDTH, BENCH_DOCUMENT, 0);
     static const char *const others[] = {"gain=0.9 weight=0.45", "radius=1", "radius=3", "radius=8",
                                          "keep-brightness"};
     for (const char *text : others)
         for (uint32_t c = 1; c <= 3; c += 2)
             add(rows, "smooth", text, GF_U8, c, WIDTH, BENCH_PHOTO, 0.55);
-    static const uint64_t widths[] = {6001, 5999, 512, 100, 64, 17};
+    static const uint64_t widths[] = {6001, 5999, 1000, 512, 100, 64, 17};
     for (uint64_t width : widths)
         for (uint32_t c = 1; c <= 3; c += 2)
             add(rows, "smooth", "", GF_U8, c, width, BENCH_PHOTO, 0);
+    for (gf_type type : {GF_U16, GF_F32})
+        for (uint64_t width : {512, 100})
+            add(rows, "smooth", "", type, 1, width, BENCH_PHOTO, 0);
 }
 
 static void add_sums(std::vector<BenchRow> &rows) {
@@ -65,6 +80,8 @@ static void add_hist(std::vector<BenchRow> &rows) {
     add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_FULL, 0);
     add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_PHOTO, 0);
     add(rows, "extract", "bins=8 extract=3", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "extract", "bins=8 extract=1,3,6", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0);
+    add(rows, "extract", "bins=8 extract=3 channel=all", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);
 }
 
 std::vector<BenchRow> bench_rows() {
@@ -76,9 +93,11 @@ std::vector<BenchRow> bench_rows() {
     add(rows, "dot", "", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
     add(rows, "dot", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0.95);
     add(rows, "dot", "", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
-    add(rows, "compare", "", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0);
-    add(rows, "compare", "", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
-    add(rows, "compare", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0);
+    for (BenchContent content : {BENCH_UNIFORM, BENCH_SOME_DIFFER, BENCH_ALL_DIFFER}) {
+        add(rows, "compare", "", GF_U8, 1, WIDTH, content, 0);
+        add(rows, "compare", "", GF_U8, 3, WIDTH, content, 0);
+        add(rows, "compare", "", GF_F32, 1, WIDTH, content, 0);
+    }
     for (gf_type type : {GF_U8, GF_U16, GF_F32})
         add(rows, "normalize", "", type, 1, WIDTH, BENCH_PHOTO, 0);
     add(rows, "normalize", "", GF_U8, 3, WIDTH, BENCH_PHOTO, 0);

@@ -22,6 +22,8 @@ template <typename Call> BenchRunner bench_cub_runner(const char *name, double m
 
 // The dot product that a peer must find, of all rows.
 double bench_want_dot(const BenchCase *made);
+// The number of samples that differ, of all rows.
+double bench_want_differing(const BenchCase *made);
 // The count of bin `bin` of measured channel c over all rows.
 uint64_t bench_want_count(const BenchCase *made, uint32_t c, uint32_t bin);
 

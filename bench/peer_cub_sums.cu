@@ -2,7 +2,10 @@
 #include "cuda_bench.cuh"
 #include "peer_cub.cuh"
 
+#include "compare/compare.h"
+
 #include <cmath>
+#include <type_traits>
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
@@ -84,7 +87,7 @@ void reduce_pair(const BenchCase *made, double want, std::vector<BenchRunner> &p
         }));
     peers.back().right = [=] {
         const double got = static_cast<double>(bench_download<Sum>(out.get(), 1)[0]);
-        return std::fabs(got - want) <= (sizeof(T) == 4 ? 1e-3 * want : 0);
+        return std::fabs(got - want) <= (std::is_same<Sum, float>::value ? 1e-3 * want : 0);
     };
 }
 
@@ -99,6 +102,14 @@ double bench_want_dot(const BenchCase *made) {
                     : static_cast<double>(*reinterpret_cast<const uint64_t *>(record));
     }
     return want * static_cast<double>(made->repeats());
+}
+
+double bench_want_differing(const BenchCase *made) {
+    uint64_t want = 0;
+    for (size_t y = 0; y < BENCH_PERIOD; y++)
+        want += reinterpret_cast<const gf_compare_record *>(&made->want[y * made->out_stride])
+                    ->differing;
+    return static_cast<double>(want * made->repeats());
 }
 
 void bench_cub_sums(const BenchCase *made, std::vector<BenchRunner> &peers) {
@@ -122,8 +133,8 @@ void bench_cub_sums(const BenchCase *made, std::vector<BenchRunner> &peers) {
     }
     if (group == "compare") {
         if (type == GF_U8)
-            reduce_pair<uint8_t, uint64_t, Difference>(made, 0, peers);
+            reduce_pair<uint8_t, uint64_t, Difference>(made, bench_want_differing(made), peers);
         else if (type == GF_F32)
-            reduce_pair<float, uint64_t, Difference>(made, 0, peers);
+            reduce_pair<float, uint64_t, Difference>(made, bench_want_differing(made), peers);
     }
 }

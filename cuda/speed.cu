@@ -1,7 +1,7 @@
 // Timing on a device. Events on a full queue time what the device does, not how fast it is asked:
 // several passes are queued before the first is waited for. Passes take turns on copies of the
 // image that together are several times the cache.
-#include "speed.cuh"
+#include "speed_even.cuh"
 
 #include <stdlib.h>
 
@@ -20,13 +20,22 @@ struct Bench {
     gf_trial *trial;
     cudaStream_t stream;
     cudaEvent_t begin[QUEUE], end[QUEUE];
-    int copies;
-    void *in[GF_SPEED_COPIES], *out[GF_SPEED_COPIES];
+    int copies; // one after the other
+    void *in, *out;
+    size_t in_bytes, out_bytes; // from copy to copy
     void *state, *scratch, *payload;
     void *host_payload;
     int next; // copy
     gf_job job;
 };
+
+unsigned char *in_copy(const Bench *bench, int i) {
+    return static_cast<unsigned char *>(bench->in) + static_cast<size_t>(i) * bench->in_bytes;
+}
+
+unsigned char *out_copy(const Bench *bench, int i) {
+    return static_cast<unsigned char *>(bench->out) + static_cast<size_t>(i) * bench->out_bytes;
+}
 
 // One band, or a few with a payload each.
 void choose_bands(gf_job *job) {
@@ -37,14 +46,41 @@ void choose_bands(gf_job *job) {
         job->in_rows = height;
 }
 
+// All copies of the image, and empty room for what becomes of each.
+gf_status open_copies(Bench *bench, gf_error *error) {
+    const gf_trial *trial = bench->trial;
+    const size_t in = static_cast<size_t>(trial->in.rows) * trial->in.stride;
+    const size_t out = static_cast<size_t>(trial->out.rows) * trial->out.stride;
+    bench->in_bytes = gf_speed_padded(in);
+    bench->out_bytes = gf_speed_padded(out);
+    bench->copies = gf_speed_turns(bench->in_bytes + bench->out_bytes);
+    const size_t copies = static_cast<size_t>(bench->copies);
+    gf_status status = gf_speed_alloc(&bench->in, copies * bench->in_bytes, error);
+    if (!status)
+        status = gf_speed_alloc(&bench->out, copies * bench->out_bytes, error);
+    if (!status)
+        status = gf_cuda_check(cudaMemset(bench->out, 0, copies * bench->out_bytes),
+                               "device memory", error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpy(bench->in, trial->in.data, in, cudaMemcpyHostToDevice),
+                               "upload", error);
+    // What is there is doubled: there may be many.
+    for (int i = 1; i < bench->copies && !status; i *= 2) {
+        const int more = bench->copies - i < i ? bench->copies - i : i;
+        status = gf_cuda_check(cudaMemcpy(in_copy(bench, i), bench->in,
+                                          static_cast<size_t>(more) * bench->in_bytes,
+                                          cudaMemcpyDeviceToDevice),
+                               "copy", error);
+    }
+    return status;
+}
+
 gf_status open_bench(Bench *bench, gf_error *error) {
     gf_trial *trial = bench->trial;
     const gf_plan *plan = trial->job.plan;
     const gf_filter *filter = trial->job.filter;
     bench->job = trial->job;
     choose_bands(&bench->job);
-    const size_t in = static_cast<size_t>(trial->in.rows) * trial->in.stride;
-    const size_t out = static_cast<size_t>(trial->out.rows) * trial->out.stride;
     gf_status status =
         gf_cuda_check(cudaStreamCreateWithFlags(&bench->stream, cudaStreamNonBlocking),
                       "cudaStreamCreate", error);
@@ -53,19 +89,8 @@ gf_status open_bench(Bench *bench, gf_error *error) {
         if (!status)
             status = gf_cuda_check(cudaEventCreate(&bench->end[i]), "cudaEventCreate", error);
     }
-    const int copies = gf_speed_copies(in + out);
-    for (; bench->copies < copies && !status; bench->copies++) {
-        status = gf_speed_alloc(&bench->in[bench->copies], in, error);
-        if (!status)
-            status = gf_speed_alloc(&bench->out[bench->copies], out, error);
-        if (!status)
-            status = gf_cuda_check(cudaMemset(bench->out[bench->copies], 0, out ? out : 1),
-                                   "device memory", error);
-        if (!status)
-            status = gf_cuda_check(
-                cudaMemcpy(bench->in[bench->copies], trial->in.data, in, cudaMemcpyHostToDevice),
-                "upload", error);
-    }
+    if (!status)
+        status = open_copies(bench, error);
     if (!status)
         status = gf_speed_alloc(&bench->state, static_cast<size_t>(plan->state_bytes), error);
     if (!status && filter->cuda->scratch_bytes)
@@ -85,10 +110,8 @@ gf_status open_bench(Bench *bench, gf_error *error) {
 void close_bench(Bench *bench) {
     if (bench->stream)
         cudaStreamSynchronize(bench->stream);
-    for (int i = 0; i < GF_SPEED_COPIES; i++) {
-        cudaFree(bench->in[i]);
-        cudaFree(bench->out[i]);
-    }
+    cudaFree(bench->in);
+    cudaFree(bench->out);
     cudaFree(bench->state);
     cudaFree(bench->scratch);
     cudaFree(bench->payload);
@@ -123,7 +146,7 @@ gf_status take_payload(const Bench *bench, gf_error *error) {
     return status ? status : measure->payload(plan, bench->trial->data, bench->host_payload, error);
 }
 
-// The kernels of all bands. The state is empty before them.
+// The kernels of all bands.
 gf_status queue_bands(Bench *bench, bool first, gf_error *error) {
     const gf_job *job = &bench->job;
     const gf_trial *trial = bench->trial;
@@ -134,11 +157,11 @@ gf_status queue_bands(Bench *bench, bool first, gf_error *error) {
         gf_place_band(job, k, &slot);
         gf_band band = {};
         band.in = slot.in;
-        band.in.data = static_cast<unsigned char *>(bench->in[bench->next]) +
-                       static_cast<size_t>(slot.in.y0) * trial->in.stride;
+        band.in.data =
+            in_copy(bench, bench->next) + static_cast<size_t>(slot.in.y0) * trial->in.stride;
         band.out = slot.out;
-        band.out.data = static_cast<unsigned char *>(bench->out[bench->next]) +
-                        static_cast<size_t>(slot.out.y0) * trial->out.stride;
+        band.out.data =
+            out_copy(bench, bench->next) + static_cast<size_t>(slot.out.y0) * trial->out.stride;
         band.state = bench->state;
         band.payload = bench->payload;
         status = job->filter->cuda->launch(job->plan, &band, bench->scratch, bench->stream, error);
@@ -148,14 +171,14 @@ gf_status queue_bands(Bench *bench, bool first, gf_error *error) {
     return status;
 }
 
+// Emptying the state is part of a pass: every result begins with that.
 gf_status queue_pass(Bench *bench, uint32_t i, bool first, gf_error *error) {
+    const size_t state = static_cast<size_t>(bench->job.plan->state_bytes);
     bench->next = (bench->next + 1) % bench->copies;
-    gf_status status = gf_cuda_check(
-        cudaMemsetAsync(bench->state, 0, static_cast<size_t>(bench->job.plan->state_bytes),
-                        bench->stream),
-        "cudaMemset", error);
-    if (!status)
-        status = gf_cuda_check(cudaEventRecord(bench->begin[i], bench->stream), "cudaEventRecord",
+    gf_status status =
+        gf_cuda_check(cudaEventRecord(bench->begin[i], bench->stream), "cudaEventRecord", error);
+    if (!status && state)
+        status = gf_cuda_check(cudaMemsetAsync(bench->state, 0, state, bench->stream), "cudaMemset",
                                error);
     if (!status)
         status = queue_bands(bench, first, error);
@@ -186,6 +209,7 @@ gf_status run_passes(Bench *bench, gf_error *error) {
         status = gf_cuda_check(cudaStreamSynchronize(bench->stream), "the kernels", error);
     while (!status && !gf_laps_enough(laps, bench->trial->budget)) {
         const uint32_t passes = count_passes(laps, bench->trial->budget);
+        status = gf_speed_hold(passes, bench->stream, error);
         for (uint32_t i = 0; i < passes && !status; i++)
             status = queue_pass(bench, i, false, error);
         if (!status)
@@ -207,7 +231,7 @@ gf_status bring_back(const Bench *bench, gf_error *error) {
     const gf_trial *trial = bench->trial;
     const size_t out = static_cast<size_t>(trial->out.rows) * trial->out.stride;
     gf_status status = gf_cuda_check(
-        cudaMemcpy(trial->out.data, bench->out[bench->next], out, cudaMemcpyDeviceToHost),
+        cudaMemcpy(trial->out.data, out_copy(bench, bench->next), out, cudaMemcpyDeviceToHost),
         "download", error);
     const size_t state = static_cast<size_t>(bench->job.plan->state_bytes);
     if (!status && state)

@@ -1,5 +1,5 @@
 // Timing copies on a device, to it and from it.
-#include "speed.cuh"
+#include "speed_even.cuh"
 
 #include <string.h>
 
@@ -11,9 +11,15 @@ struct Copies {
     uint64_t bytes;
     cudaStream_t up, down;
     cudaEvent_t begin, middle, end;
-    void *host[2], *device[GF_SPEED_COPIES];
-    int ways; // pieces of memory that copies on the device take turns on
+    void *host[2], *from, *to; // on the device so many images each
+    int turns;
+    size_t stride; // from image to image there
 };
+
+void *image(void *first, const Copies *copies, int i) {
+    return static_cast<unsigned char *>(first) +
+           static_cast<size_t>(i % copies->turns) * copies->stride;
+}
 
 gf_status open_copies(Copies *copies, gf_error *error) {
     const size_t bytes = static_cast<size_t>(copies->bytes);
@@ -31,13 +37,14 @@ gf_status open_copies(Copies *copies, gf_error *error) {
         if (!status)
             memset(copies->host[i], 1, bytes);
     }
-    const int wanted = gf_speed_copies(bytes);
-    const int ways = wanted > 4 ? wanted : 4;
-    for (; copies->ways < ways && !status; copies->ways++) {
-        status = gf_speed_alloc(&copies->device[copies->ways], bytes, error);
+    copies->stride = gf_speed_padded(bytes);
+    copies->turns = gf_speed_turns(2 * copies->stride);
+    const size_t all = static_cast<size_t>(copies->turns) * copies->stride;
+    for (void **memory : {&copies->from, &copies->to}) {
         if (!status)
-            status = gf_cuda_check(cudaMemset(copies->device[copies->ways], 1, bytes),
-                                   "device memory", error);
+            status = gf_speed_alloc(memory, all, error);
+        if (!status)
+            status = gf_cuda_check(cudaMemset(*memory, 1, all), "device memory", error);
     }
     return status ? status : gf_cuda_check(cudaDeviceSynchronize(), "device memory", error);
 }
@@ -45,8 +52,8 @@ gf_status open_copies(Copies *copies, gf_error *error) {
 void close_copies(Copies *copies) {
     for (void *host : copies->host)
         cudaFreeHost(host);
-    for (void *device : copies->device)
-        cudaFree(device);
+    cudaFree(copies->from);
+    cudaFree(copies->to);
     for (cudaEvent_t event : {copies->begin, copies->middle, copies->end})
         if (event)
             cudaEventDestroy(event);
@@ -57,22 +64,24 @@ void close_copies(Copies *copies) {
     cudaGetLastError();
 }
 
+// What is read was never written by a copy, and what was read or written lately is several times
+// the cache.
 gf_status copy_within(const Copies *copies, int i, gf_error *error) {
     return gf_cuda_check(
-        cudaMemcpyAsync(copies->device[(i + 1) % copies->ways], copies->device[i % copies->ways],
+        cudaMemcpyAsync(image(copies->to, copies, i), image(copies->from, copies, i),
                         static_cast<size_t>(copies->bytes), cudaMemcpyDeviceToDevice, copies->up),
         "copy", error);
 }
 
 gf_status copy_up(const Copies *copies, int i, gf_error *error) {
-    return gf_cuda_check(cudaMemcpyAsync(copies->device[i % 2], copies->host[0],
+    return gf_cuda_check(cudaMemcpyAsync(image(copies->to, copies, i), copies->host[0],
                                          static_cast<size_t>(copies->bytes), cudaMemcpyHostToDevice,
                                          copies->up),
                          "upload", error);
 }
 
 gf_status copy_down(const Copies *copies, int i, gf_error *error) {
-    return gf_cuda_check(cudaMemcpyAsync(copies->host[1], copies->device[2 + i % 2],
+    return gf_cuda_check(cudaMemcpyAsync(copies->host[1], image(copies->from, copies, i),
                                          static_cast<size_t>(copies->bytes), cudaMemcpyDeviceToHost,
                                          copies->down),
                          "download", error);
@@ -87,8 +96,10 @@ gf_status copy_both(const Copies *copies, int i, gf_error *error) {
 // both.
 gf_status queue_copies(const Copies *copies, gf_status (*copy)(const Copies *, int, gf_error *),
                        int first, gf_error *error) {
-    gf_status status =
-        gf_cuda_check(cudaEventRecord(copies->begin, copies->up), "cudaEventRecord", error);
+    gf_status status = gf_speed_hold(AT_A_TIME, copies->up, error);
+    if (!status)
+        status =
+            gf_cuda_check(cudaEventRecord(copies->begin, copies->up), "cudaEventRecord", error);
     if (!status)
         status = gf_cuda_check(cudaStreamWaitEvent(copies->down, copies->begin, 0),
                                "cudaStreamWaitEvent", error);
