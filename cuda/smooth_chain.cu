@@ -6,13 +6,13 @@
 // Smaller gains bring the products near binary32's least numbers, where dividing takes a division.
 #define LEAST_GAIN 1e-6f
 
-template <typename Work>
+template <typename Tin, typename Tout, int C, int RADIUS>
 static bool launch(const gf_walk &walk, uint64_t rows, const gf_chain_args &args,
                    cudaStream_t stream) {
-    if constexpr (Work::direct)
-        if (gf_direct_launch<Work>(walk, rows, args, stream))
+    if constexpr (sizeof(Tin) == sizeof(Tout))
+        if (gf_strips_launch<gf_strip_chain<Tin, C, RADIUS>>(walk, rows, args, stream))
             return true;
-    return gf_staged_launch<Work>(walk, rows, args, stream);
+    return gf_staged_launch<gf_chain_work<Tin, Tout, C, RADIUS>>(walk, rows, args, stream);
 }
 
 template <typename Tin, typename Tout, int C>
@@ -22,11 +22,11 @@ static bool by_radius(const gf_smooth_plan *plan, const gf_rows *in, const gf_ro
     const gf_chain_args args = {plan->gain, -8388608.0f * plan->gain};
     switch (plan->radius) {
     case 1:
-        return launch<gf_chain_work<Tin, Tout, C, 1>>(walk, out->rows, args, stream);
+        return launch<Tin, Tout, C, 1>(walk, out->rows, args, stream);
     case 2:
-        return launch<gf_chain_work<Tin, Tout, C, 2>>(walk, out->rows, args, stream);
+        return launch<Tin, Tout, C, 2>(walk, out->rows, args, stream);
     case 3:
-        return launch<gf_chain_work<Tin, Tout, C, 3>>(walk, out->rows, args, stream);
+        return launch<Tin, Tout, C, 3>(walk, out->rows, args, stream);
     default:
         return false;
     }

@@ -1,5 +1,5 @@
-// Smoothing rows in registers, by way of shared memory: for pixels of which no whole number fills
-// 16 bytes, and for results that are larger than the samples.
+// Smoothing rows in registers, by way of shared memory, tile by tile: for narrow rows, too, and for
+// results that are larger than the samples.
 //
 // Thread mapping: a warp takes a tile: up to 32 runs side by side in a row, or of narrow rows
 // several whole ones, a lane a run. A tile is copied asynchronously into a stage in shared memory,
@@ -25,7 +25,9 @@ template <typename Work> struct gf_stage_shape {
     static const int out_group = 4 * C * sizeof(typename Work::Tout);
     static const int in_run = GROUPS * in_group, out_run = GROUPS * out_group;
     static const int in_units = in_run / 16, out_units = out_run / 16;
-    static const int halo_units = (HALO * in_group + 15) / 16; // on either side of a tile
+    // On either side of a tile; an even number, so that the sectors of 32 bytes that memory moves
+    // do not lie askew in shared memory: each would be read twice.
+    static const int halo_units = (HALO * in_group + 31) / 32 * 2;
     static_assert(in_run % 16 == 0 && out_run % 16 == 0, "a run is made of whole units");
 };
 

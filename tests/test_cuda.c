@@ -165,6 +165,15 @@ static void wide_and_tall(void **state) {
         {"smooth", "", {5, 70001, 3, GF_U8}},
         {"smooth", "axis=y", {3, 200003, 1, GF_U16}},
         {"smooth", "axis=xy radius=30", {7, 131101, 1, GF_U8}},
+        /* Rows that fill a warp, many of them below each other. */
+        {"smooth", "", {401, 20011, 1, GF_F32}},
+        {"smooth", "radius=1", {203, 15013, 2, GF_F32}},
+        {"smooth", "", {131, 20011, 3, GF_F32}},
+        {"smooth", "radius=3", {129, 15013, 4, GF_F32}},
+        {"smooth", "", {777, 20011, 1, GF_U16}},
+        {"smooth", "radius=3 keep-brightness", {513, 15013, 2, GF_U16}},
+        {"smooth", "stages=enhance,blur", {257, 20011, 3, GF_U16}},
+        {"smooth", "radius=1", {257, 15013, 4, GF_U16}},
         {"normalize", "", {1048577, 3, 4, GF_U16}},
         {"normalize", "", {3, 300007, 2, GF_F32}},
         {"normalize", "", {6007, 1100, 3, GF_U8}}, /* a block a row */
@@ -238,6 +247,29 @@ static void every_radius_and_width(void **state) {
                     const gf_format format = {width, 3, channels, (gf_type)type};
                     assert_true(band_of_format(gf_filter_find("smooth"), text,
                                                9000 + radius * 100 + width, format, true));
+                }
+}
+
+/* Rows that fill one warp or several: ends of rows in every place of a lane's, and of the last warp
+ * with little to do. */
+static void rows_of_several_warps(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    for (int type = GF_U16; type <= GF_F32; type++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (uint32_t warps = 1; warps <= 2; warps++)
+                for (int d = -9; d <= 26; d += 1 + (d > 9 ? 4 : 0)) {
+                    const uint64_t bytes = 1536; /* of a warp: 48 a lane */
+                    const uint64_t pixel = channels * (type == GF_U16 ? 2 : 4);
+                    char text[64];
+                    snprintf(text, sizeof text, "radius=%d%s", 1 + (d + 9) % 3,
+                             d % 2 ? "" : " weight=0.3333 gain=0.9");
+                    const gf_format format = {warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3,
+                                              channels, (gf_type)type};
+                    assert_true(band_of_format(gf_filter_find("smooth"), text,
+                                               7000 + warps * 100 + (uint64_t)(d + 9), format,
+                                               true));
                 }
 }
 
@@ -321,6 +353,10 @@ static void every_radius_and_width(void **state) {
     bands_stay_inside(state);
 }
 
+static void rows_of_several_warps(void **state) {
+    bands_stay_inside(state);
+}
+
 static void wide_and_tall(void **state) {
     bands_stay_inside(state);
 }
@@ -350,6 +386,7 @@ int main(void) {
         cmocka_unit_test(blocks_work_through_many_pieces),
         cmocka_unit_test(bright_and_random_parameters),
         cmocka_unit_test(every_radius_and_width),
+        cmocka_unit_test(rows_of_several_warps),
         cmocka_unit_test(wide_and_tall),
         cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
