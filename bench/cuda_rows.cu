@@ -35,8 +35,13 @@ static void add_smooth(std::vector<BenchRow> &rows) {
     // Without clamping, and with ties all over.
     add(rows, "smooth", "keep-brightness", GF_U8, 1, WIDTH, BENCH_DOCUMENT, 0);
     add(rows, "smooth", "stages=enhance,blur gain=0.9", GF_U8, 1, WIDTH, BENCH_DOCUMENT, 0);
-    static const char *const others[] = {"gain=0.9 weight=0.45", "radius=1", "radius=3", "radius=8",
-                                         "keep-brightness"};
+    static const char *const others[] = {"gain=0.9 weight=0.45",
+                                         "radius=1",
+                                         "radius=3",
+                                         "radius=8",
+                                         "keep-brightness",
+                                         "weight=0.123",
+                                         "stages=enhance gain=1.5"};
     for (const char *text : others)
         for (uint32_t c = 1; c <= 3; c += 2)
             add(rows, "smooth", text, GF_U8, c, WIDTH, BENCH_PHOTO, 0.55);

@@ -94,7 +94,8 @@ template <typename Tin, typename Tout>
 static void rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                  cudaStream_t stream) {
     const bool to_float = sizeof(Tout) > sizeof(Tin);
-    if (sizeof(Tout) == 1 && gf_smooth_integer_rows(plan, in, out, stream))
+    if (sizeof(Tout) == 1 && (gf_smooth_mma_rows(plan, in, out, stream) ||
+                              gf_smooth_integer_rows(plan, in, out, stream)))
         return;
     if (!gf_smooth_chain_rows(plan, to_float, in, out, stream))
         general_rows<Tin, Tout>(plan, in, out, stream);

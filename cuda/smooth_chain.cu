@@ -21,6 +21,8 @@ static bool by_radius(const gf_smooth_plan *plan, const gf_rows *in, const gf_ro
     const gf_walk walk = gf_walk_of(plan, in, out);
     const gf_chain_args args = {plan->gain, -8388608.0f * plan->gain};
     switch (plan->radius) {
+    case 0:
+        return launch<Tin, Tout, C, 0>(walk, out->rows, args, stream);
     case 1:
         return launch<Tin, Tout, C, 1>(walk, out->rows, args, stream);
     case 2:
@@ -57,5 +59,6 @@ bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_ro
     if (type == GF_U16)
         return to_float ? by_channels<uint16_t, float>(plan, in, out, stream)
                         : by_channels<uint16_t, uint16_t>(plan, in, out, stream);
-    return to_float && by_channels<uint8_t, float>(plan, in, out, stream);
+    return to_float ? by_channels<uint8_t, float>(plan, in, out, stream)
+                    : by_channels<uint8_t, uint8_t>(plan, in, out, stream);
 }

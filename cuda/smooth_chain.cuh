@@ -45,7 +45,8 @@ static __device__ __forceinline__ float gf_divided(float x, float *most) {
         const float low = static_cast<float>(1.0 / N - static_cast<double>(high));
         return __fmaf_rn(x, high, __fmul_rn(x, low));
     }
-    *most = fmaxf(*most, fabsf(x));
+    const float size = fabsf(x);
+    *most = size > *most ? size : *most;
     const float inverse = 1.0f / n;
     const float quotient = __fmul_rn(x, inverse);
     return __fmaf_rn(-__fmaf_rn(n, quotient, -x), inverse, quotient);
@@ -57,7 +58,7 @@ template <typename Tout> static __device__ __forceinline__ uint32_t gf_stored_bi
         return __float_as_uint(gf_store<Tout>(t));
     uint16_t bits; // rounds to even and clamps, NaN to 0, as the store of the contract does
     asm("cvt.rni.u16.f32 %0, %1;" : "=h"(bits) : "f"(t));
-    return bits;
+    return sizeof(Tout) == 1 && bits > 255 ? 255 : bits;
 }
 
 // Sample i as the output holds it, in the lowest bits.
@@ -121,10 +122,15 @@ static __device__ __forceinline__ bool gf_chain(const gf_smooth_constants &k,
 #pragma unroll
         for (int i = 0; i < PIXELS * C; i++)
             out[i] = bits[i];
-    } else {
+    } else if (sizeof(Tout) == 2) {
 #pragma unroll
         for (int i = 0; i < PIXELS * C / 2; i++)
             out[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
+    } else {
+#pragma unroll
+        for (int i = 0; i < PIXELS * C / 4; i++)
+            out[i] = __byte_perm(__byte_perm(bits[4 * i], bits[4 * i + 1], 0x0040),
+                                 __byte_perm(bits[4 * i + 2], bits[4 * i + 3], 0x0040), 0x5410);
     }
     return sizeof(Tin) == 4 && most == __uint_as_float(0x7f800000u);
 }

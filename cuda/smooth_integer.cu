@@ -3,10 +3,10 @@
 
 #include "smooth_kernels.cuh"
 
-template <int C, int WORDS, bool REACH3, gf_integer_way WAY>
+template <int C, int WORDS, gf_integer_way WAY>
 static bool launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                    cudaStream_t stream) {
-    typedef gf_integer_work<C, WORDS, REACH3, WAY> Work;
+    typedef gf_integer_work<C, WORDS, WAY> Work;
     const gf_walk walk = gf_walk_of(plan, in, out);
     const gf_integer_args args = gf_integer_args_of(&plan->integer, WORDS);
     if constexpr (C != 3)
@@ -19,26 +19,25 @@ template <int C>
 static bool by_channels(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                         cudaStream_t stream) {
     const uint32_t reach = plan->integer.reach;
-    gf_integer_args args = {};
     // 9 pixels of 2 bytes reach beyond the next run, which is loaded only together with what
     // follows.
     if (C == 2 && reach > 8)
         return false;
     if (plan->integer.form == GF_SMOOTH_SUMS)
-        return reach <= 4   ? launch<C, 1, false, GF_BY_SUMS>(plan, in, out, stream)
-               : reach <= 8 ? launch<C, 2, false, GF_BY_SUMS>(plan, in, out, stream)
-                            : launch<C, 3, false, GF_BY_SUMS>(plan, in, out, stream);
-    if (reach <= 4 && gf_fixed_of(&plan->integer, &args))
-        return reach <= 3 ? launch<C, 1, true, GF_BY_FIXED>(plan, in, out, stream)
-                          : launch<C, 1, false, GF_BY_FIXED>(plan, in, out, stream);
-    return reach <= 4   ? launch<C, 1, false, GF_BY_TAPS>(plan, in, out, stream)
-           : reach <= 8 ? launch<C, 2, false, GF_BY_TAPS>(plan, in, out, stream)
-                        : launch<C, 3, false, GF_BY_TAPS>(plan, in, out, stream);
+        return reach <= 4   ? launch<C, 1, GF_BY_SUMS>(plan, in, out, stream)
+               : reach <= 8 ? launch<C, 2, GF_BY_SUMS>(plan, in, out, stream)
+                            : launch<C, 3, GF_BY_SUMS>(plan, in, out, stream);
+    return reach <= 4   ? launch<C, 1, GF_BY_TAPS>(plan, in, out, stream)
+           : reach <= 8 ? launch<C, 2, GF_BY_TAPS>(plan, in, out, stream)
+                        : launch<C, 3, GF_BY_TAPS>(plan, in, out, stream);
 }
 
 bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                             cudaStream_t stream) {
     if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY || plan->tile != 0)
+        return false;
+    // Small weights make many ties, all of which are done twice: the chain alone is faster.
+    if (plan->integer.form == GF_SMOOTH_TAPS && plan->radius <= 3)
         return false;
     switch (plan->head.in.channels) {
     case 1:

@@ -4,12 +4,9 @@
 // A group's channel is a word of 4 bytes. With HALO words before and after it, each weighted sum
 // of the group takes 2 * HALO + 1 dp4a (each adds 4 products of bytes). Then
 //
-//   BY_FIXED  sums are clamped, multiplied and rounded in 8.24 fixed point: the highest byte is the
-//             result, and the 16 bits after it tell whether the rounding is in doubt. About 7
-//             operations a sample;
-//   BY_TAPS   for sums too large for that. They are added onto the bits of 2^23, and so are floats
-//             without a conversion. One saturating fma makes of each a share of 255, another
-//             rounds it; what is left over tells of doubt. About 9 operations;
+//   BY_TAPS   they are added onto the bits of 2^23, and so are floats without a conversion. One
+//             saturating fma makes of each a share of 255, another rounds it; what is left over
+//             tells of doubt. About 9 operations a sample;
 //   BY_SUMS   where means, not samples, have weights. About 12 operations.
 //
 // Reads a byte and writes a byte a sample.
@@ -26,40 +23,14 @@
 // Sums are wanted for the 4 pixels of a group, and, of a mean, for the one before and after.
 #define GF_PHASES 6
 
-enum gf_integer_way { GF_BY_FIXED, GF_BY_TAPS, GF_BY_SUMS };
+enum gf_integer_way { GF_BY_TAPS, GF_BY_SUMS };
 
 struct gf_integer_args {
-    uint32_t tap[GF_PHASES][7];  // [1 + pixel][word]
-    uint32_t most, factor, half; // BY_FIXED: min(T, most) * factor + half; half with the doubt
-    uint32_t doubtful;           // 16 bits below this are
-    float scale, offset;         // BY_TAPS: share of 255 = scale * (2^23 + T) + offset
-    float near, next;            // BY_SUMS: share of 255
-    float sure;                  // further than this from a whole number is doubtful
+    uint32_t tap[GF_PHASES][7]; // [1 + pixel][word]
+    float scale, offset;        // BY_TAPS: share of 255 = scale * (2^23 + T) + offset
+    float near, next;           // BY_SUMS: share of 255
+    float sure;                 // further than this from a whole number is doubtful
 };
-
-// The fixed-point form, if its zone of doubt is small.
-//
-// Sums beyond `most` are clamped to it. factor is off by at most |factor - exact|, the value so by
-// that times `most`. The fraction's lowest 8 bits are not looked at.
-static inline bool gf_fixed_of(const gf_smooth_integer *by, gf_integer_args *args) {
-    const double one = 16777216; // 2^24
-    const double exact = by->scale * one, largest = 255.25 / by->scale;
-    if (by->form != GF_SMOOTH_TAPS || !(exact >= 1) || exact > 255 * one)
-        return false;
-    args->most = static_cast<uint32_t>(largest < 8388607 ? largest : 8388607);
-    args->factor = static_cast<uint32_t>(exact + 0.5);
-    // The factor is too large or small: values are off by 0 to so much, or, with half of it taken
-    // away, by half of it on each side.
-    const double half = (args->factor - exact) * args->most / 2;
-    const double doubt = by->doubt + (half < 0 ? -half : half) / one; // on each side of the middle
-    const uint32_t steps = static_cast<uint32_t>(doubt * 65536) + 2;
-    args->doubtful = 2 * steps;
-    args->half = (1u << 23) + (steps << 8) - static_cast<uint32_t>(static_cast<int32_t>(half));
-    // Sums beyond `most` must be white where `most` is, far from doubt: not so if a step of T is
-    // nearly a step of the result, or more.
-    return steps <= 64 && (args->most == 8388607 || args->most * static_cast<double>(by->scale) >
-                                                        254.5 + 2 * doubt + 1.0 / 512);
-}
 
 static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, int halo) {
     gf_integer_args args = {};
@@ -71,7 +42,6 @@ static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, in
             if (byte >= 0 && byte < 4 * (2 * halo + 1)) // else that phase is not asked for
                 args.tap[phase][byte / 4] |= tap << 8 * (byte % 4);
         }
-    gf_fixed_of(by, &args);
     args.scale = by->scale / 255;
     args.offset = -GF_WHOLE * args.scale; // exact
     args.near = by->near / 255;
@@ -101,17 +71,12 @@ static __device__ __forceinline__ uint32_t gf_channel_word(const uint32_t *group
     return __byte_perm(low, high, 0x5410);
 }
 
-// A word of byte B of each of four words.
-template <int B>
+// A word of the lowest byte of each of four words.
 static __device__ __forceinline__ uint32_t gf_pack(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    const uint32_t low = __byte_perm(a, b, 0x0040 + 0x0011 * B);
-    const uint32_t high = __byte_perm(c, d, 0x0040 + 0x0011 * B);
-    return __byte_perm(low, high, 0x5410);
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
 
-// REACH3: no window reaches further than 3 samples, so that the first pixel of a group needs no
-// word after it and the last one none before it.
-template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_integer_work {
+template <int CHANNELS, int WORDS, gf_integer_way WAY> struct gf_integer_work {
     typedef uint8_t Tin;
     typedef uint8_t Tout;
     typedef gf_integer_args Args;
@@ -125,13 +90,10 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
     // The weighted sum at pixel -1 to 4 of the group whose words begin at `word`.
     static __device__ __forceinline__ uint32_t sum(const Args &args, const uint32_t *word,
                                                    int pixel) {
-        uint32_t sum = WAY == GF_BY_FIXED ? 0 : GF_WHOLE_BITS;
+        uint32_t sum = GF_WHOLE_BITS;
 #pragma unroll
-        for (int k = 0; k < 2 * HALO + 1; k++) {
-            if (REACH3 && ((pixel <= 0 && k == 2) || (pixel >= 3 && k == 0)))
-                continue;
+        for (int k = 0; k < 2 * HALO + 1; k++)
             sum = __dp4a(word[k], args.tap[1 + pixel][k], sum);
-        }
         return sum;
     }
 
@@ -143,27 +105,9 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
         return __float_as_uint(whole);
     }
 
-    // The results of the groups' channel c, in byte RESULT of 4 words a group.
-    static const int RESULT = WAY == GF_BY_FIXED ? 3 : 0;
-
+    // The results of a channel of the groups, in the lowest byte of 4 words a group.
     static __device__ __forceinline__ void channel(const Args &args, const uint32_t *word,
                                                    uint32_t (*value)[4], bool *doubt) {
-        if (WAY == GF_BY_FIXED) {
-#pragma unroll
-            for (int g = 0; g < GROUPS; g++) {
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const uint32_t t = sum(args, word + g, i);
-                    value[g][i] = (t < args.most ? t : args.most) * args.factor + args.half;
-                }
-                // The 16 bits after the result, of two at a time. (A branch here would keep the
-                // loads of the next run behind it.)
-                const uint32_t least = __vminu2(__byte_perm(value[g][0], value[g][1], 0x6521),
-                                                __byte_perm(value[g][2], value[g][3], 0x6521));
-                doubt[g] |= (least & 0xffff) < args.doubtful || least >> 16 < args.doubtful;
-            }
-            return;
-        }
         float mean[4 * GROUPS + 2]; // as a sum, of the pixel before the run and so on
         if (WAY == GF_BY_SUMS) {
 #pragma unroll
@@ -207,25 +151,24 @@ template <int CHANNELS, int WORDS, bool REACH3, gf_integer_way WAY> struct gf_in
             uint32_t *to = out + g * C;
             const uint32_t *v = value[0][g];
             if (C == 1) {
-                to[0] = gf_pack<RESULT>(v[0], v[1], v[2], v[3]);
+                to[0] = gf_pack(v[0], v[1], v[2], v[3]);
             } else if (C == 2) {
 #pragma unroll
                 for (int k = 0; k < 2; k++) {
-                    const uint32_t grey =
-                        __byte_perm(v[2 * k], v[2 * k + 1], 0x0400 + 0x0101 * RESULT);
+                    const uint32_t grey = __byte_perm(v[2 * k], v[2 * k + 1], 0x0400);
                     to[k] = (grey & 0x00ff00ffu) | (in[k] & 0xff00ff00u);
                 }
             } else {
                 const uint32_t *w = value[C < 3 ? 0 : 1][g], *x = value[C < 3 ? 0 : 2][g];
                 if (C == 3) {
-                    to[0] = gf_pack<RESULT>(v[0], w[0], x[0], v[1]);
-                    to[1] = gf_pack<RESULT>(w[1], x[1], v[2], w[2]);
-                    to[2] = gf_pack<RESULT>(x[2], v[3], w[3], x[3]);
+                    to[0] = gf_pack(v[0], w[0], x[0], v[1]);
+                    to[1] = gf_pack(w[1], x[1], v[2], w[2]);
+                    to[2] = gf_pack(x[2], v[3], w[3], x[3]);
                 } else {
 #pragma unroll
                     for (int k = 0; k < 4; k++) {
-                        const uint32_t rg = __byte_perm(v[k], w[k], 0x0040 + 0x0011 * RESULT);
-                        const uint32_t ba = __byte_perm(x[k], in[k], 0x0070 + RESULT);
+                        const uint32_t rg = __byte_perm(v[k], w[k], 0x0040);
+                        const uint32_t ba = __byte_perm(x[k], in[k], 0x0070);
                         to[k] = __byte_perm(rg, ba, 0x5410);
                     }
                 }

@@ -7,6 +7,10 @@
 
 #include "smooth/smooth.h"
 
+// u8 by tensor cores: radius up to 8, where weights are small whole numbers.
+bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                        cudaStream_t stream);
+
 // u8 by integers: radius up to 8.
 bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                             cudaStream_t stream);

@@ -157,6 +157,7 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
     const uint32_t r = lane / a.lanes, l = lane - r * a.lanes; // the lane's row and run in a tile
     if (lane == 0)
         queue.waiting = 0;
+    __syncwarp(); // a warp without a tile drains at once
 
     uint32_t index = gf_first_turn();
     gf_tile tile = gf_find_tile(a, index);
