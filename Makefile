@@ -136,7 +136,7 @@ $(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
 
 # The only C file that calls CUDA by itself. (/usr/include may not be named again: its place matters.)
 ifneq ($(NVCC),)
-$(OBJ)/tests/test_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/tests/band_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
 $(CLI_O): INCLUDES = $(CLI_INCLUDES)

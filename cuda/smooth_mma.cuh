@@ -11,8 +11,8 @@
 //   D  lane 4g + t gets two neighbouring columns of chunk g, twice: the sums of its word t
 //
 // Sums saturate where samples become white, because they begin that far below 2^31 - 1. They are
-// multiplied and rounded in 8.24 fixed point: the highest byte is the result, and the next one is 0
-// where the rounding is in doubt: there, only the definition decides.
+// multiplied and rounded in the plan's fixed point (gf_smooth_fixed): the highest byte is the
+// result, and the next one is 0 where the rounding is in doubt: there, only the definition decides.
 #ifndef GF_SMOOTH_MMA_CUH
 #define GF_SMOOTH_MMA_CUH
 
@@ -23,7 +23,6 @@
 #define GF_MMA_LINE 128
 #define GF_MMA_MOST_SIDE 48
 #define GF_MMA_TAP_WORDS (GF_MMA_MOST_SIDE / 2 + 8)
-#define GF_MMA_DOUBT 0x8000 // half of the 2^-24 between which a rounding is in doubt
 
 struct gf_mma_args {
     uint32_t taps[GF_MMA_TAP_WORDS]; // byte SIDE + 16 + d: of an input d bytes after the output
@@ -37,27 +36,14 @@ struct gf_mma_args {
 };
 
 // Fills in what does not depend on the image; false if there is no such form.
-//
-// The factor is off by at most 1/2, so a value by 0 to `most` / 2 of 2^-24, all on one side: half
-// of it is taken away. That, the plan's doubt and the zone's own rounding must fit in the zone.
-// Sums beyond `most` are taken for it: it must be white and out of doubt, which it is not if a step
-// of the sum is nearly a step of the result.
 static inline bool gf_mma_args_of(const gf_smooth_integer *by, int channels, int side,
                                   gf_mma_args *args) {
-    const double one = 16777216; // 2^24
-    const double exact = by->scale * one, largest = 255.25 / by->scale;
-    if (by->form != GF_SMOOTH_TAPS || !(exact >= 1) || exact > one)
+    gf_smooth_fixed fixed;
+    if (!gf_smooth_fixed_of(by, &fixed))
         return false;
-    const uint32_t most = static_cast<uint32_t>(largest < 8388607 ? largest : 8388607);
-    const uint32_t factor = static_cast<uint32_t>(exact + 0.5);
-    const double lean = (factor - exact) * most / 2;
-    const double off = by->doubt * one + (lean < 0 ? -lean : lean) + 2;
-    if (off > GF_MMA_DOUBT || (most < 8388607 && most * static_cast<double>(by->scale) < 254.51))
-        return false;
-    args->start = 0x7fffffffu - most;
-    args->factor = factor;
-    args->half = (1u << 23) + GF_MMA_DOUBT - static_cast<uint32_t>(static_cast<int32_t>(lean)) -
-                 args->start * factor; // whole numbers modulo 2^32
+    args->start = 0x7fffffffu - fixed.most;
+    args->factor = fixed.factor;
+    args->half = fixed.half - args->start * args->factor; // whole numbers modulo 2^32
     const int reach = static_cast<int>(by->reach);
     for (int k = -reach; k <= reach; k++) {
         const int byte = side + 16 + k * channels;

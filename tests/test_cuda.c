@@ -11,71 +11,11 @@
 
 #include <cmocka.h>
 
-#include "band.h"
-
-#ifdef GF_WITH_CUDA
-#include <cuda_runtime_api.h>
-
-static void must(cudaError_t result) {
-    if (result != cudaSuccess)
-        fail_msg("%s", cudaGetErrorString(result));
-}
-
-static void *to_device(const void *data, size_t size) {
-    void *memory = NULL;
-    must(cudaMalloc(&memory, size));
-    must(cudaMemcpy(memory, data, size, cudaMemcpyHostToDevice));
-    return memory;
-}
-
-static bool band_of_format(const gf_filter *filter, const char *text, uint64_t seed,
-                           gf_format format, bool whole) {
-    /* Image rows begin on 64-byte boundaries, as the engine's do. */
-    test_band band;
-    if (!test_band_new(&band, filter, text, seed, format, whole, 64))
-        return false;
-    unsigned char *in = to_device(band.in, band.in_size);
-    unsigned char *out = to_device(band.got, band.out_size);
-    unsigned char *accumulated = band.state ? to_device(band.state, band.state_size) : NULL;
-    unsigned char *payload = calloc(1, band.payload_bytes + TEST_MARGIN);
-    assert_non_null(payload);
-    memset(payload + band.payload_bytes, TEST_PAINT, TEST_MARGIN);
-    unsigned char *extracted = to_device(payload, band.payload_bytes + TEST_MARGIN);
-    gf_band piece = {band.from, band.out, accumulated ? accumulated + TEST_MARGIN : NULL,
-                     extracted};
-    piece.in.data = in + (band.from.data - band.in);
-    piece.out.data = out + (band.out.data - band.got);
-    void *scratch = NULL;
-    const size_t scratch_bytes =
-        filter->cuda->scratch_bytes ? filter->cuda->scratch_bytes(band.plan, band.from.rows) : 0;
-    must(cudaMalloc(&scratch, scratch_bytes + 1));
-    gf_error error = {0};
-    if (filter->cuda->launch(band.plan, &piece, scratch, NULL, &error))
-        fail_msg("%s", error.message);
-    must(cudaDeviceSynchronize());
-    must(cudaMemcpy(band.got, out, band.out_size, cudaMemcpyDeviceToHost));
-    must(cudaMemcpy(payload, extracted, band.payload_bytes + TEST_MARGIN, cudaMemcpyDeviceToHost));
-    unsigned char *state = malloc(band.state_size + 1);
-    assert_non_null(state);
-    if (accumulated)
-        must(cudaMemcpy(state, accumulated, band.state_size, cudaMemcpyDeviceToHost));
-    must(cudaFree(in));
-    must(cudaFree(out));
-    must(cudaFree(accumulated));
-    must(cudaFree(extracted));
-    must(cudaFree(scratch));
-    assert_true(
-        test_painted(payload + band.payload_bytes, payload + band.payload_bytes + TEST_MARGIN));
-    test_band_check(&band, "cuda", state, payload, 1, 0);
-    free(state);
-    free(payload);
-    test_band_free(&band);
-    return true;
-}
+#include "band_cuda.h"
 
 static bool band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = {seed};
-    return band_of_format(filter, text, seed, test_format(&random), false);
+    return test_band_on_device(filter, text, seed, test_format(&random), false);
 }
 
 static void bands_stay_inside(void **state) {
@@ -105,46 +45,8 @@ static void blocks_work_through_many_pieces(void **state) {
                                         "axis=xy radius=20"};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_format format = {1500 + 77 * c, 1600, (uint32_t)(1 + c % 4), (gf_type)(c % 3)};
-        assert_true(band_of_format(gf_filter_find("smooth"), cases[c], 12345 + c, format, true));
-    }
-}
-
-/* u8 that are had by integers: with scales that step over white, and with any parameters. */
-static void bright_and_random_parameters(void **state) {
-    (void)state;
-    if (!test_has_cuda())
-        skip();
-    static const char *const cases[] = {
-        "stages=enhance gain=1.8",
-        "stages=enhance gain=2",
-        "stages=enhance gain=10",
-        "stages=enhance gain=100",
-        "stages=smooth weight=2",
-        "stages=smooth weight=2.0001",
-        "stages=enhance,blur radius=1 gain=100",
-        "gain=10 weight=1",
-        "gain=3 weight=1.5 radius=3",
-    };
-    const gf_filter *smooth = gf_filter_find("smooth");
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        const gf_format format = {501 + c, 9, (uint32_t)(1 + c % 4), GF_U8};
-        assert_true(band_of_format(smooth, cases[c], 777 + c, format, true));
-    }
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
-    test_random random = {test_environment("GF_TEST_SEED", 20261120)};
-    for (uint64_t round = 0; round < rounds; round++) {
-        char text[128];
-        const double top = test_below(&random, 2) ? 100 : 3;
-        const double gain = top * (double)(1 + test_below(&random, 1000)) / 1000;
-        const double weight =
-            test_below(&random, 2)
-                ? (double)(1 + test_below(&random, 30)) / (double)(1 + test_below(&random, 30))
-                : (double)(1 + test_below(&random, 3000)) / 1001;
-        snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight,
-                 (int)test_below(&random, 9), test_below(&random, 2) ? " keep-brightness" : "");
-        const gf_format format = {1 + test_below(&random, 300), 3,
-                                  (uint32_t)(1 + test_below(&random, 4)), GF_U8};
-        assert_true(band_of_format(smooth, text, round, format, true));
+        assert_true(
+            test_band_on_device(gf_filter_find("smooth"), cases[c], 12345 + c, format, true));
     }
 }
 
@@ -227,50 +129,8 @@ static void wide_and_tall(void **state) {
         {"compare", "diff=-", {3, 300007, 4, GF_U8}},
     };
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
-        assert_true(band_of_format(gf_filter_find(images[i].filter), images[i].parameters, 777 + i,
-                                   images[i].format, true));
-}
-
-/* Windows that reach over one run, group or tile of the kernels for rows and not over the next, at
- * both ends of rows of every length around them. */
-static void every_radius_and_width(void **state) {
-    (void)state;
-    if (!test_has_cuda())
-        skip();
-    for (uint32_t radius = 0; radius <= 9; radius++)
-        for (uint32_t channels = 1; channels <= 4; channels++)
-            for (int type = GF_U8; type <= GF_F32; type++)
-                for (uint64_t width = 1; width < 80; width += 1 + width / 9) {
-                    char text[64];
-                    snprintf(text, sizeof text, "radius=%u%s", radius,
-                             width % 2 ? "" : " weight=0.3333 gain=0.9");
-                    const gf_format format = {width, 3, channels, (gf_type)type};
-                    assert_true(band_of_format(gf_filter_find("smooth"), text,
-                                               9000 + radius * 100 + width, format, true));
-                }
-}
-
-/* Rows that fill one warp or several: ends of rows in every place of a lane's, and of the last warp
- * with little to do. */
-static void rows_of_several_warps(void **state) {
-    (void)state;
-    if (!test_has_cuda())
-        skip();
-    for (int type = GF_U16; type <= GF_F32; type++)
-        for (uint32_t channels = 1; channels <= 4; channels++)
-            for (uint32_t warps = 1; warps <= 2; warps++)
-                for (int d = -9; d <= 26; d += 1 + (d > 9 ? 4 : 0)) {
-                    const uint64_t bytes = 1536; /* of a warp: 48 a lane */
-                    const uint64_t pixel = channels * (type == GF_U16 ? 2 : 4);
-                    char text[64];
-                    snprintf(text, sizeof text, "radius=%d%s", 1 + (d + 9) % 3,
-                             d % 2 ? "" : " weight=0.3333 gain=0.9");
-                    const gf_format format = {warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3,
-                                              channels, (gf_type)type};
-                    assert_true(band_of_format(gf_filter_find("smooth"), text,
-                                               7000 + warps * 100 + (uint64_t)(d + 9), format,
-                                               true));
-                }
+        assert_true(test_band_on_device(gf_filter_find(images[i].filter), images[i].parameters,
+                                        777 + i, images[i].format, true));
 }
 
 /* A random image (or pair) through two engines; nothing if the case does not suit it. */
@@ -333,40 +193,6 @@ static void one_engine_many_images(void **state) {
     gf_engine_close(golden);
 }
 
-#else
-
-static void bands_stay_inside(void **state) {
-    (void)state;
-    assert_false(test_has_cuda());
-    skip();
-}
-
-static void blocks_work_through_many_pieces(void **state) {
-    bands_stay_inside(state);
-}
-
-static void bright_and_random_parameters(void **state) {
-    bands_stay_inside(state);
-}
-
-static void every_radius_and_width(void **state) {
-    bands_stay_inside(state);
-}
-
-static void rows_of_several_warps(void **state) {
-    bands_stay_inside(state);
-}
-
-static void wide_and_tall(void **state) {
-    bands_stay_inside(state);
-}
-
-static void one_engine_many_images(void **state) {
-    bands_stay_inside(state);
-}
-
-#endif
-
 /* Where there is no device, asking for one must fail with a reason, never compute elsewhere. */
 static void no_silent_substitute(void **state) {
     (void)state;
@@ -382,13 +208,8 @@ static void no_silent_substitute(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_stay_inside),
-        cmocka_unit_test(blocks_work_through_many_pieces),
-        cmocka_unit_test(bright_and_random_parameters),
-        cmocka_unit_test(every_radius_and_width),
-        cmocka_unit_test(rows_of_several_warps),
-        cmocka_unit_test(wide_and_tall),
-        cmocka_unit_test(one_engine_many_images),
+        cmocka_unit_test(bands_stay_inside),    cmocka_unit_test(blocks_work_through_many_pieces),
+        cmocka_unit_test(wide_and_tall),        cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,33 +109,35 @@ static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *sample
     }
 }
 
+static void random_settings(test_random *random, char *text, size_t size) {
+    static const char *const stages[] = {"", " stages=enhance,blur", " stages=blur,smooth",
+                                         " stages=smooth", " keep-brightness"};
+    const char *which = stages[test_below(random, sizeof stages / sizeof stages[0])];
+    const bool enhances = which[0] == 0 || which[1] == 'k' || which[8] == 'e';
+    const bool smooths = which[0] == 0 || which[1] == 'k' || which[8] != 'e';
+    const bool blurs = which[0] == 0 || which[1] == 'k' || which[8] != 's';
+    int at = 0;
+    if (enhances)
+        at += snprintf(text + at, size - (size_t)at, "gain=%g ",
+                       0.05 + (double)test_below(random, 2000) / 701);
+    if (smooths)
+        at += snprintf(text + at, size - (size_t)at, "weight=%g ",
+                       (double)(1 + test_below(random, 64)) / (double)(1 + test_below(random, 64)));
+    if (blurs)
+        at += snprintf(text + at, size - (size_t)at, "radius=%" PRIu64, test_below(random, 9));
+    snprintf(text + at, size - (size_t)at, "%s", which);
+}
+
 static void the_chain_is_within_the_doubt(void **state) {
     (void)state;
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 100;
-    static const char *const stages[] = {"", " stages=enhance,blur", " stages=blur,smooth",
-                                         " stages=smooth", " keep-brightness"};
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (int i = 0; i < 8; i++)
         test_next(&random);
     uint64_t forms[3] = {0};
     for (uint64_t round = 0; round < rounds; round++) {
         char text[128];
-        const char *which = stages[test_below(&random, sizeof stages / sizeof stages[0])];
-        const bool enhances = which[0] == 0 || which[1] == 'k' || which[8] == 'e';
-        const bool smooths = which[0] == 0 || which[1] == 'k' || which[8] != 'e';
-        const bool blurs = which[0] == 0 || which[1] == 'k' || which[8] != 's';
-        int at = 0;
-        if (enhances)
-            at += snprintf(text + at, sizeof text - (size_t)at, "gain=%g ",
-                           0.05 + (double)test_below(&random, 2000) / 701);
-        if (smooths)
-            at += snprintf(text + at, sizeof text - (size_t)at, "weight=%g ",
-                           (double)(1 + test_below(&random, 64)) /
-                               (double)(1 + test_below(&random, 64)));
-        if (blurs)
-            at += snprintf(text + at, sizeof text - (size_t)at, "radius=%" PRIu64,
-                           test_below(&random, 9));
-        snprintf(text + at, sizeof text - (size_t)at, "%s", which);
+        random_settings(&random, text, sizeof text);
         gf_smooth_plan plan;
         assert_true(plan_of(text, GF_U8, &plan));
         forms[plan.integer.form]++;
@@ -156,6 +158,75 @@ static void the_chain_is_within_the_doubt(void **state) {
                   " by sums; largest error %.2f of what is "
                   "allowed\n",
                   forms[GF_SMOOTH_TAPS], forms[GF_SMOOTH_SUMS], largest_error);
+}
+
+/* As the store of a value so large. */
+static uint32_t stored(double value) {
+    return value >= 255.5 ? 255 : (uint32_t)(value + 0.5);
+}
+
+/* Every sum of a plan, or, of very many, every so many of them: what it is stored as is the same
+ * with the doubt on either side. Returns the share of those that are left to the chain. */
+static double try_every_sum(const gf_smooth_integer *by, const char *text) {
+    gf_smooth_fixed fixed;
+    assert_true(gf_smooth_fixed_of(by, &fixed));
+    uint64_t all = 0, tried = 0, doubtful = 0;
+    for (uint32_t k = 0; k <= 2 * by->reach; k++)
+        all += by->tap[k];
+    all *= 255;
+    const uint64_t step = all / 50000 + 1;
+    for (uint64_t sum = 0; sum <= all; sum += step) {
+        const uint64_t taken = sum < fixed.most ? sum : fixed.most;
+        const uint64_t word = taken * fixed.factor + fixed.half;
+        if (word > UINT32_MAX)
+            fail_msg("'%s': the sum %" PRIu64 " overflows", text, sum);
+        tried++;
+        if ((word >> 16 & 255) == 0) {
+            doubtful++;
+            continue;
+        }
+        const double value = (double)by->scale * (double)sum, doubt = (double)by->doubt;
+        const uint32_t low = stored(value < doubt ? 0 : value - doubt),
+                       high = stored(value + doubt);
+        if (word >> 24 != low || low != high)
+            fail_msg("'%s': the sum %" PRIu64 ", %.9g, is stored as %" PRIu64, text, sum, value,
+                     word >> 24);
+    }
+    return (double)doubtful / (double)tried;
+}
+
+static void fixed_point_rounds_every_sum(void **state) {
+    (void)state;
+    gf_smooth_plan plan;
+    gf_smooth_fixed fixed;
+    assert_true(plan_of("", GF_U8, &plan));
+    /* Of 1250 values between two integers, those less than 1/512 from the middle are in doubt: 5;
+     * and of the sums above 9669, which are white, none. */
+    const double share = try_every_sum(&plan.integer, "");
+    assert_true(share > 0.8 * 5 / 1250 * 9669 / 14025 && share < 1.2 * 5 / 1250 * 9669 / 14025);
+    /* Of a small gain, all values are near to each other. */
+    assert_true(plan_of("stages=enhance,blur radius=1 gain=0.003", GF_U8, &plan));
+    try_every_sum(&plan.integer, "gain=0.003");
+    /* Steps of 2 or 3, and means with weights that are no fractions. */
+    assert_true(plan_of("stages=enhance gain=2.5", GF_U8, &plan));
+    assert_false(gf_smooth_fixed_of(&plan.integer, &fixed));
+    assert_true(plan_of("weight=0.3333", GF_U8, &plan));
+    assert_false(gf_smooth_fixed_of(&plan.integer, &fixed));
+
+    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 25;
+    test_random random = {test_environment("GF_TEST_SEED", 20261120)};
+    uint64_t tried = 0;
+    for (uint64_t round = 0; round < rounds; round++) {
+        char text[128];
+        random_settings(&random, text, sizeof text);
+        assert_true(plan_of(text, GF_U8, &plan));
+        if (!gf_smooth_fixed_of(&plan.integer, &fixed))
+            continue;
+        tried++;
+        try_every_sum(&plan.integer, text);
+    }
+    assert_true(tried > rounds / 10);
+    print_message("%" PRIu64 " of %" PRIu64 " plans in fixed point\n", tried, rounds);
 }
 
 /* q = fl(x * fl(1/n)), q + fl(1/n) * (x - n q), each rounded once, is fl(x / n). Both sides scale
@@ -224,6 +295,7 @@ int main(void) {
         cmocka_unit_test(the_default_is_seven_taps),
         cmocka_unit_test(who_has_a_form),
         cmocka_unit_test(the_chain_is_within_the_doubt),
+        cmocka_unit_test(fixed_point_rounds_every_sum),
         cmocka_unit_test(a_corrected_quotient_is_the_division),
         cmocka_unit_test(so_it_is_at_both_ends),
         cmocka_unit_test(a_product_in_two_parts_is_the_division),

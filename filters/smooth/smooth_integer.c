@@ -67,3 +67,24 @@ gf_smooth_integer gf_smooth_integer_of(const struct gf_smooth_plan *plan) {
     by.next = (float)(mean * w * factor);
     return by;
 }
+
+/* The middle between two integers lies in the middle of the zone of doubt, which is 2^16 wide.
+ *
+ * The factor is off by at most 1/2, so a value by up to `most` / 2, all on one side: half of that
+ * is taken away. It must fit in the zone beside the plan's own doubt, with 2 for what is cut off.
+ *
+ * Sums beyond `most` are taken for it: it must be white and out of doubt, which it is not if a step
+ * of T is nearly a step of the result, or more. */
+bool gf_smooth_fixed_of(const gf_smooth_integer *by, gf_smooth_fixed *fixed) {
+    const double one = 1 << 24, zone = 1 << 15;
+    const double scale = (double)by->scale, exact = scale * one, largest = 255.25 / scale;
+    if (by->form != GF_SMOOTH_TAPS || exact < 1 || scale > 1)
+        return false;
+    const uint32_t every_sum = (1 << 23) - 1;
+    fixed->most = largest < every_sum ? (uint32_t)largest : every_sum;
+    fixed->factor = (uint32_t)(exact + 0.5);
+    const double lean = ((double)fixed->factor - exact) * (double)fixed->most / 2;
+    fixed->half = (1u << 23) + (1u << 15) - (uint32_t)(int32_t)lean;
+    return (double)by->doubt * one + (lean < 0 ? -lean : lean) + 2 <= zone &&
+           (fixed->most == every_sum || (double)fixed->most * scale >= 254.5 + 2.0 / 256);
+}

@@ -40,10 +40,21 @@ typedef struct gf_smooth_integer {
     float doubt;
 } gf_smooth_integer;
 
+/* TAPS in fixed point, 8 bits before and 24 behind it: the highest byte of
+ * min(T, most) * factor + half is the value rounded, and 255 where it is larger. Where the byte
+ * after that is 0, the value may lie in the middle between two integers, and only the chain
+ * decides. */
+typedef struct gf_smooth_fixed {
+    uint32_t most, factor, half;
+} gf_smooth_fixed;
+
 struct gf_smooth_plan;
 
 /* Which form a plan of u8 samples allows; reads its resolved stages and constants. */
 gf_smooth_integer gf_smooth_integer_of(const struct gf_smooth_plan *plan);
+
+/* False if the form is another one, or its values are too coarse or too many for that. */
+bool gf_smooth_fixed_of(const gf_smooth_integer *by, gf_smooth_fixed *fixed);
 
 #ifdef __cplusplus
 }

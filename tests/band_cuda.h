@@ -1,0 +1,13 @@
+/* A filter's CUDA function alone, on device memory painted by hand. */
+#ifndef BAND_CUDA_H
+#define BAND_CUDA_H
+
+#include "testing.h"
+
+/* Computes a band from the middle of a random image (whole: all rows) and fails the test if it
+ * differs from golden's, or if anything but the band's rows was written. False if the case does not
+ * suit the format. Only where there is a device. */
+bool test_band_on_device(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
+                         bool whole);
+
+#endif

@@ -1,0 +1,148 @@
+/* smooth's CUDA kernels for rows, each with what is special to it: equal to golden, and nothing is
+ * written outside the output rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "band_cuda.h"
+
+/* u8 that are had by integers: with scales that step over white, and with any parameters. */
+static void bright_and_random_parameters(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const char *const cases[] = {
+        "stages=enhance gain=1.8",
+        "stages=enhance gain=2",
+        "stages=enhance gain=10",
+        "stages=enhance gain=100",
+        "stages=smooth weight=2",
+        "stages=smooth weight=2.0001",
+        "stages=enhance,blur radius=1 gain=100",
+        "gain=10 weight=1",
+        "gain=3 weight=1.5 radius=3",
+    };
+    const gf_filter *smooth = gf_filter_find("smooth");
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const gf_format format = {501 + c, 9, (uint32_t)(1 + c % 4), GF_U8};
+        assert_true(test_band_on_device(smooth, cases[c], 777 + c, format, true));
+    }
+    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
+    test_random random = {test_environment("GF_TEST_SEED", 20261120)};
+    for (uint64_t round = 0; round < rounds; round++) {
+        char text[128];
+        const double top = test_below(&random, 2) ? 100 : 3;
+        const double gain = top * (double)(1 + test_below(&random, 1000)) / 1000;
+        const double weight =
+            test_below(&random, 2)
+                ? (double)(1 + test_below(&random, 30)) / (double)(1 + test_below(&random, 30))
+                : (double)(1 + test_below(&random, 3000)) / 1001;
+        snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight,
+                 (int)test_below(&random, 9), test_below(&random, 2) ? " keep-brightness" : "");
+        const gf_format format = {1 + test_below(&random, 300), 3,
+                                  (uint32_t)(1 + test_below(&random, 4)), GF_U8};
+        assert_true(test_band_on_device(smooth, text, round, format, true));
+    }
+}
+
+/* Windows that reach over one run, group or tile of the kernels for rows and not over the next, at
+ * both ends of rows of every length around them. */
+static void every_radius_and_width(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    for (uint32_t radius = 0; radius <= 9; radius++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (int type = GF_U8; type <= GF_F32; type++)
+                for (uint64_t width = 1; width < 80; width += 1 + width / 9) {
+                    char text[64];
+                    snprintf(text, sizeof text, "radius=%u%s", radius,
+                             width % 2 ? "" : " weight=0.3333 gain=0.9");
+                    const gf_format format = {width, 3, channels, (gf_type)type};
+                    assert_true(test_band_on_device(gf_filter_find("smooth"), text,
+                                                    9000 + radius * 100 + width, format, true));
+                }
+}
+
+/* Rows that fill one warp or several: ends of rows in every place of a lane's, and of the last warp
+ * with little to do. */
+static void rows_of_several_warps(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    for (int type = GF_U16; type <= GF_F32; type++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (uint32_t warps = 1; warps <= 2; warps++)
+                for (int d = -9; d <= 26; d += 1 + (d > 9 ? 4 : 0)) {
+                    const uint64_t bytes = 1536; /* of a warp: 48 a lane */
+                    const uint64_t pixel = channels * (type == GF_U16 ? 2 : 4);
+                    char text[64];
+                    snprintf(text, sizeof text, "radius=%d%s", 1 + (d + 9) % 3,
+                             d % 2 ? "" : " weight=0.3333 gain=0.9");
+                    const gf_format format = {warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3,
+                                              channels, (gf_type)type};
+                    assert_true(test_band_on_device(gf_filter_find("smooth"), text,
+                                                    7000 + warps * 100 + (uint64_t)(d + 9), format,
+                                                    true));
+                }
+}
+
+/* u8 rows that pass as one tile of their kernel, as parts of one, or as several: ends of rows in
+ * every place of the last tile, and windows over seams. */
+static void rows_of_several_tiles(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const uint64_t bytes[] = {1472, 1536, 3072, 6144, 9216};
+    static const int radii[] = {1, 2, 3, 8};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    for (size_t b = 0; b < sizeof bytes / sizeof bytes[0]; b++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (uint64_t d = 0; d < 40; d += 1 + d / 4) {
+                const uint64_t at = b * 1000 + channels * 100 + d;
+                char text[64];
+                snprintf(text, sizeof text, "radius=%d", radii[at % 4]);
+                const gf_format format = {bytes[b] / channels + d - 20, 5, channels, GF_U8};
+                assert_true(test_band_on_device(smooth, text, at, format, true));
+            }
+}
+
+/* Every second sum, or so, is stored from the middle between two integers. */
+static void ties_all_over(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const char *const cases[] = {
+        "stages=enhance,blur radius=1 gain=1.5",
+        "stages=enhance,blur radius=2 gain=2.5",
+        "stages=enhance,blur radius=3 gain=3.5",
+        "gain=1.5 weight=1 radius=1",
+        "gain=2.5 weight=1 radius=2",
+        "gain=3.5 weight=1 radius=3",
+        "stages=enhance gain=0.5",
+        "stages=enhance,smooth gain=0.25 weight=1",
+    };
+    static const uint64_t widths[] = {5, 33, 100, 509, 1537, 3200};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+            for (uint32_t channels = 1; channels <= 4; channels++) {
+                const gf_format format = {widths[w], 70, channels, GF_U8};
+                assert_true(test_band_on_device(smooth, cases[c], c * 100 + w, format, true));
+            }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bright_and_random_parameters),
+        cmocka_unit_test(every_radius_and_width),
+        cmocka_unit_test(rows_of_several_warps),
+        cmocka_unit_test(rows_of_several_tiles),
+        cmocka_unit_test(ties_all_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
