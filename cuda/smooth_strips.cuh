@@ -1,5 +1,5 @@
-// Smoothing rows in registers, strip by strip, by way of shared memory: for rows that fill at least
-// half a warp, and results as large as the samples.
+// Smoothing rows in registers, strip by strip, by way of shared memory: for rows that fill their
+// warps, and results as large as the samples.
 //
 // Thread mapping: a lane's run is 48 bytes, a strip 32 runs side by side. A warp takes a strip of
 // two rows, one below the other: where it lies in them, and what of it is there, is found once.
@@ -149,15 +149,15 @@ __global__ void __launch_bounds__(GF_STRIP_THREADS, GF_STRIP_BLOCKS)
         gf_strip_ends<Work>(a, strip);
 }
 
-// Queues the work on all rows of a walk; false if rows are too long to be counted, or fill less
-// than half a warp.
+// Queues the work on all rows of a walk; false if rows are too long to be counted, or leave a
+// quarter of their warps' lanes without work.
 template <typename Work>
 static bool gf_strips_launch(gf_walk walk, uint64_t rows, const typename Work::Args &args,
                              cudaStream_t stream) {
-    if (walk.width <= 16 * Work::PIXELS || !gf_walk_fits<Work>(&walk))
+    const uint64_t pixels = 32 * Work::PIXELS, strips = (walk.width + pixels - 1) / pixels;
+    if (walk.width * 4 < strips * pixels * 3 || !gf_walk_fits<Work>(&walk))
         return false;
-    const uint64_t pixels = 32 * Work::PIXELS;
-    walk.tiles_a_row = static_cast<uint32_t>((walk.width + pixels - 1) / pixels);
+    walk.tiles_a_row = static_cast<uint32_t>(strips);
     gf_walk_divide_by(&walk, walk.tiles_a_row);
     const uint64_t wave = gf_walk_wave(smooth_strips<Work>, GF_STRIP_THREADS) * GF_STRIP_WARPS;
     const uint64_t most_rows = (UINT64_C(1) << 31) / walk.tiles_a_row - GF_STRIP_ROWS;

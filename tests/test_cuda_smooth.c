@@ -76,7 +76,7 @@ static void rows_of_several_warps(void **state) {
         skip();
     for (int type = GF_U16; type <= GF_F32; type++)
         for (uint32_t channels = 1; channels <= 4; channels++)
-            for (uint32_t warps = 1; warps <= 2; warps++)
+            for (uint32_t warps = 1; warps <= 4; warps *= 2)
                 for (int d = -9; d <= 26; d += 1 + (d > 9 ? 4 : 0)) {
                     const uint64_t bytes = 1536; /* of a warp: 48 a lane */
                     const uint64_t pixel = channels * (type == GF_U16 ? 2 : 4);
