@@ -9,10 +9,17 @@
 #include "smooth_mma_exact.cuh"
 
 #define GF_MMA_THREADS 32
+// Blocks that are to be at home on a processor: all it has room for, which is half as many on those
+// for other uses than computing.
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ / 100 == 10
+#define GF_MMA_BLOCKS 32
+#else
+#define GF_MMA_BLOCKS 16
+#endif
 #define GF_MMA_MANY 20 // samples in doubt of a lane's 96: all of them are as soon done
 
 template <typename Work>
-__global__ void __launch_bounds__(GF_MMA_THREADS, 32)
+__global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
     smooth_mma(const __grid_constant__ gf_walk a, const __grid_constant__ gf_mma_args args) {
     const int PARTS = Work::PARTS, AT_ONCE = Work::AT_ONCE;
     typedef gf_mma_shared<Work> Shared;
