@@ -18,29 +18,21 @@
 #endif
 #define GF_MMA_MANY 20 // samples in doubt of a lane's 96: all of them are as soon done
 
+// All samples of a tile as if no end of a row were near. doubts: of each group of lines, a bit for
+// each of a lane's samples in doubt: 7 - line, from the lowest of its byte.
 template <typename Work>
-__global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
-    smooth_mma(const __grid_constant__ gf_walk a, const __grid_constant__ gf_mma_args args) {
-    const int PARTS = Work::PARTS, AT_ONCE = Work::AT_ONCE;
-    typedef gf_mma_shared<Work> Shared;
-    __shared__ Shared shared;
-    const int lane = threadIdx.x;
-    const gf_mma_tile tile = gf_mma_find(a, args);
-    gf_mma_fetch(a, tile, &shared);
-    __pipeline_commit();
-    Work work;
-    work.set_up(args, shared.waiting);
-    __pipeline_wait_prior(0);
-    __syncwarp();
-
-    // All samples as if no end of a row were near; of the lines of a group, a bit for each sample
-    // in doubt: 7 - line, from the lowest of its byte.
-    uint32_t doubts[GF_MMA_GROUPS] = {};
-    const uint32_t *from = reinterpret_cast<const uint32_t *>(shared.in + Shared::BEFORE) + lane;
-    uint32_t *to = reinterpret_cast<uint32_t *>(shared.out) + lane;
+static __device__ __forceinline__ void gf_mma_products(const Work &work, const gf_mma_args &args,
+                                                       int bytes, gf_mma_shared<Work> *shared,
+                                                       uint32_t *doubts) {
+    const int PARTS = Work::PARTS, AT_ONCE = Work::AT_ONCE, lane = threadIdx.x;
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(shared->in + shared->BEFORE) + lane;
+    uint32_t *to = reinterpret_cast<uint32_t *>(shared->out) + lane;
+#pragma unroll
+    for (int g = 0; g < GF_MMA_GROUPS; g++)
+        doubts[g] = 0;
 #pragma unroll
     for (int g = 0; g < GF_MMA_GROUPS; g++) {
-        if (g * 8 * GF_MMA_LINE >= tile.bytes)
+        if (g * 8 * GF_MMA_LINE >= bytes)
             break;
 #pragma unroll
         for (int l = 8 * g; l < 8 * g + 8; l += AT_ONCE) {
@@ -62,6 +54,93 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
             }
         }
     }
+}
+
+// The place of a lane's next sample in doubt, which is then forgotten; -1 if there is none.
+static __device__ __forceinline__ int gf_mma_next(uint32_t *doubts) {
+    uint32_t some = 0;
+    int line = 7;
+#pragma unroll
+    for (int g = GF_MMA_GROUPS - 1; g >= 0; g--)
+        if (doubts[g] != 0) {
+            some = doubts[g];
+            line = 8 * g + 7;
+        }
+    bool found = false;
+#pragma unroll
+    for (int g = 0; g < GF_MMA_GROUPS; g++)
+        if (!found && doubts[g] != 0) {
+            doubts[g] &= doubts[g] - 1;
+            found = true;
+        }
+    const int bit = __ffs(static_cast<int>(some)) - 1, lane = threadIdx.x;
+    return some == 0 ? -1 : (line - bit % 8) * GF_MMA_LINE + lane * 4 + bit / 8;
+}
+
+// The rims, and what is in doubt, by the definition, 32 samples at a time.
+template <typename Work>
+static __device__ __forceinline__ void gf_mma_settle(const gf_walk &a, const gf_mma_args &args,
+                                                     const gf_mma_tile &tile, uint32_t *doubts,
+                                                     gf_mma_shared<Work> *shared) {
+    const int lane = threadIdx.x;
+    // The rims: of a row, what lies before `left` and from `right` on, as far as it is here.
+    const int row_end = static_cast<int>(args.row_bytes) - tile.begin;
+    int lefts = static_cast<int>(args.left) - tile.begin;
+    int ends = static_cast<int>(args.right) - tile.begin;
+    lefts = lefts > 0 ? lefts : 0;
+    ends = ends > 0 ? ends : 0;
+    // Behind the last tile less than 16 bytes are left.
+    const int end = tile.rows > 0 || row_end < tile.bytes + 16 ? row_end : tile.bytes;
+    const int a_row = lefts + (end > ends ? end - ends : 0);
+    const int rims = tile.rows > 0 ? a_row * tile.rows : a_row;
+    int done = 0;
+    uint32_t waiting = 0;
+    bool more;
+    do {
+        // Up to 32 samples to do, a lane one. What is in doubt behind the tile does not count.
+        const bool rim = done < rims;
+        int at = -1;
+        if (rim) {
+            const int i = done + lane;
+            const int r = a_row == 1 ? i : __umulhi(i, args.rim_magic) >> args.rim_shift;
+            const int k = i - r * a_row;
+            if (i < rims)
+                at = r * static_cast<int>(a.in_stride) + (k < lefts ? k : ends + k - lefts);
+            done += 32;
+        } else {
+            at = gf_mma_next(doubts);
+        }
+        const uint32_t lanes = __ballot_sync(~0u, at >= 0);
+        more = rim || lanes != 0;
+        if (at >= 0)
+            shared->waiting[waiting + __popc(lanes & ((1u << lane) - 1))] =
+                !rim && at >= tile.bytes ? -1 : at;
+        waiting += __popc(lanes);
+        __syncwarp();
+        if (waiting >= 32 || !more) {
+            const uint32_t some = waiting < 32 ? waiting : 32;
+            waiting -= some;
+            gf_mma_settle_one<Work>(
+                a, args, tile, lane < static_cast<int>(some) ? shared->waiting[waiting + lane] : -1,
+                shared);
+            __syncwarp();
+        }
+    } while (more);
+}
+
+template <typename Work>
+__global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
+    smooth_mma(const __grid_constant__ gf_walk a, const __grid_constant__ gf_mma_args args) {
+    __shared__ gf_mma_shared<Work> shared;
+    const gf_mma_tile tile = gf_mma_find(a, args);
+    gf_mma_fetch(a, tile, &shared);
+    __pipeline_commit();
+    Work work;
+    work.set_up(args, shared.waiting);
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    uint32_t doubts[GF_MMA_GROUPS];
+    gf_mma_products(work, args, tile.bytes, &shared, doubts);
     __syncwarp();
 
     // Where most samples are in doubt, as in flat areas of some values, all are.
@@ -79,69 +158,7 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
         }
     }
 
-    // The rims: of a row, what lies before `left` and from `right` on, as far as it is here.
-    const int row_end = static_cast<int>(args.row_bytes) - tile.begin;
-    int lefts = static_cast<int>(args.left) - tile.begin;
-    int ends = static_cast<int>(args.right) - tile.begin;
-    lefts = lefts > 0 ? lefts : 0;
-    ends = ends > 0 ? ends : 0;
-    // Behind the last tile less than 16 bytes are left.
-    const int end = tile.rows > 0 || row_end < tile.bytes + 16 ? row_end : tile.bytes;
-    const int a_row = lefts + (end > ends ? end - ends : 0);
-    const int rims = tile.rows > 0 ? a_row * tile.rows : a_row;
-    int done = 0;
-    uint32_t waiting = 0;
-    bool more;
-    do {
-        // Up to 32 samples to do, a lane one.
-        int at = -1;
-        if (done < rims) {
-            const int i = done + lane;
-            const int r = a_row == 1 ? i : __umulhi(i, args.rim_magic) >> args.rim_shift;
-            const int k = i - r * a_row;
-            if (i < rims)
-                at = r * static_cast<int>(a.in_stride) + (k < lefts ? k : ends + k - lefts);
-            done += 32;
-            more = true;
-        } else {
-            uint32_t some = 0;
-            int line = 0;
-#pragma unroll
-            for (int g = GF_MMA_GROUPS - 1; g >= 0; g--)
-                if (doubts[g] != 0) {
-                    some = doubts[g];
-                    line = 8 * g + 7;
-                }
-            const int bit = __ffs(static_cast<int>(some)) - 1;
-            bool cleared = false;
-#pragma unroll
-            for (int g = 0; g < GF_MMA_GROUPS; g++)
-                if (!cleared && doubts[g] != 0) {
-                    doubts[g] &= doubts[g] - 1;
-                    cleared = true;
-                }
-            if (some != 0)
-                at = (line - bit % 8) * GF_MMA_LINE + lane * 4 + bit / 8;
-            if (at >= tile.bytes)
-                at = -1;
-            more = __any_sync(~0u, some != 0);
-        }
-        const uint32_t lanes = __ballot_sync(~0u, at >= 0);
-        if (at >= 0)
-            shared.waiting[waiting + __popc(lanes & ((1u << lane) - 1))] = at;
-        waiting += __popc(lanes);
-        __syncwarp();
-        if (waiting >= 32 || !more) {
-            const uint32_t some = waiting < 32 ? waiting : 32;
-            waiting -= some;
-            gf_mma_settle<Work>(a, args, tile,
-                                lane < static_cast<int>(some)
-                                    ? static_cast<int>(shared.waiting[waiting + lane])
-                                    : -1,
-                                &shared);
-            __syncwarp();
-        }
-    } while (more);
+    gf_mma_settle(a, args, tile, doubts, &shared);
     gf_mma_write<Work>(a, args, tile, &shared);
 }
 

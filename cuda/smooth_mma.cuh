@@ -102,7 +102,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
 
     // Of the taps' matrix a lane has 4 rows from 4 * (lane % 4) on of column lane / 4, which is the
     // sum at byte 4 * (column / 2) + column % 2 of a chunk, or that plus 2. four: shared memory.
-    __device__ __forceinline__ void set_up(const gf_mma_args &args, uint32_t *four) {
+    __device__ __forceinline__ void set_up(const gf_mma_args &args, int *four) {
         const int lane = threadIdx.x % 32, odd = lane / 4 % 2;
         const uint32_t mine = args.taps[lane];
 #pragma unroll
@@ -116,11 +116,11 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
         // Four registers side by side, as the products take them. Of a value that it knows to be
         // one, the compiler would make copies for each product.
         if (lane < 4)
-            four[lane] = args.start;
+            four[lane] = static_cast<int>(args.start);
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            start[i] = static_cast<const volatile uint32_t *>(four)[i];
+            start[i] = static_cast<const volatile int *>(four)[i];
     }
 
     // The words of a lane in two lines, x and y, become its results; a bit (the highest of a byte)

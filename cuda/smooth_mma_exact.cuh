@@ -64,9 +64,9 @@ static __device__ __forceinline__ uint8_t gf_mma_sample_inside(const gf_walk &a,
 // Sample `at` of a tile, or just behind it, where less than 16 bytes of a row are left; none if
 // negative. All lanes call it.
 template <typename Work>
-static __device__ __forceinline__ void gf_mma_settle(const gf_walk &a, const gf_mma_args &args,
-                                                     const gf_mma_tile &tile, int at,
-                                                     gf_mma_shared<Work> *shared) {
+static __device__ __forceinline__ void gf_mma_settle_one(const gf_walk &a, const gf_mma_args &args,
+                                                         const gf_mma_tile &tile, int at,
+                                                         gf_mma_shared<Work> *shared) {
     const int C = Work::C, RADIUS = Work::RADIUS, radius = static_cast<int>(a.radius);
     const unsigned char *in = reinterpret_cast<const unsigned char *>(shared->in + shared->BEFORE);
     uint32_t pos = tile.begin + at;

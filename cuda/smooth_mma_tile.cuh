@@ -15,7 +15,7 @@ template <typename Work> struct __align__(128) gf_mma_shared {
     static const int AROUND = (Work::SIDE + 15) / 16;
     uint4 in[BEFORE + GF_MMA_TILE / 16 + AROUND];
     uint4 out[GF_MMA_TILE / 16];
-    uint32_t waiting[64]; // samples, by their place in the tile
+    int waiting[64]; // samples, by their place in the tile; none if negative
 };
 
 // A tile, in bytes.
