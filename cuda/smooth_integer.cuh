@@ -202,9 +202,13 @@ template <int CHANNELS, int WORDS, gf_integer_way WAY> struct gf_integer_work {
             const int d = j - 1;
             float sum = 0.0f;
 #pragma unroll
-            for (int k = -(around - 1); k <= around - 1; k++)
-                if (k >= -radius && k <= radius)
-                    sum = __fadd_rn(sum, loaded[around + d + k]);
+            for (int k = -around; k <= around; k++) {
+                // Without the smooth stage a window may reach so far; nobody asks for the means
+                // before and after then, of which only a part is there.
+                const int i = around + d + k;
+                if (i >= 0 && i < 4 + 2 * around && k >= -radius && k <= radius)
+                    sum = __fadd_rn(sum, loaded[i]);
+            }
             const int lo = d - radius < -left ? -left : d - radius;
             const int hi = d + radius < right ? d + radius : right - 1;
             const int n = hi < lo ? 1 : hi - lo + 1; // nothing is there past the row's ends

@@ -15,7 +15,7 @@ bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_
 bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                             cudaStream_t stream);
 
-// By the chain itself, in registers: radius 1 to 3.
+// By the chain itself, in registers: radius 0 to 3.
 bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_rows *in,
                           const gf_rows *out, cudaStream_t stream);
 

@@ -9,8 +9,8 @@
 #include "smooth_mma_exact.cuh"
 
 #define GF_MMA_THREADS 32
-// Blocks that are to be at home on a processor: all it has room for, which is half as many on those
-// for other uses than computing.
+// Blocks whose registers a processor must have room for; those for other uses than computing take
+// fewer blocks.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ / 100 == 10
 #define GF_MMA_BLOCKS 32
 #else
@@ -164,8 +164,9 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Queues the work on all rows of an image; false if its rows are too long to be counted, or the
-// plan has no such form, or the device's code is for one without these products.
+// Queues the work on all rows of an image; false if its rows are too long to be counted, or too
+// short for how far they are apart, or the plan has no such form, or the device's code is for one
+// without these products.
 template <typename Work>
 static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                           cudaStream_t stream) {
@@ -173,9 +174,13 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const g
     gf_mma_args args = {};
     cudaFuncAttributes code;
     if (walk.in_stride > UINT32_C(1) << 30 ||
-        !gf_mma_args_of(&plan->integer, Work::C, Work::SIDE, &args) ||
-        cudaFuncGetAttributes(&code, smooth_mma<Work>) != cudaSuccess || code.ptxVersion < 80)
+        (walk.in_stride > GF_MMA_TILE / 2 && walk.width * Work::C < 16) ||
+        !gf_mma_args_of(&plan->integer, Work::C, Work::SIDE, &args))
         return false;
+    if (cudaFuncGetAttributes(&code, smooth_mma<Work>) != cudaSuccess || code.ptxVersion < 80) {
+        cudaGetLastError();
+        return false;
+    }
     const uint32_t most = GF_MMA_TILE, stride = static_cast<uint32_t>(walk.in_stride);
     const uint32_t row = static_cast<uint32_t>(walk.width * Work::C), rim = walk.reach * Work::C;
     const uint32_t whole = row & ~15u;

@@ -104,6 +104,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
     // sum at byte 4 * (column / 2) + column % 2 of a chunk, or that plus 2. four: shared memory.
     __device__ __forceinline__ void set_up(const gf_mma_args &args, int *four) {
         const int lane = threadIdx.x % 32, odd = lane / 4 % 2;
+        static_assert(GF_MMA_TAP_WORDS == 32, "a word a lane");
         const uint32_t mine = args.taps[lane];
 #pragma unroll
         for (int p = 0; p < PARTS; p++) {

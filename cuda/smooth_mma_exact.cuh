@@ -13,6 +13,9 @@ template <int C, int RADIUS>
 static __device__ __forceinline__ uint8_t gf_mma_sample(const gf_walk &a, const unsigned char *in,
                                                         int left, int right) {
     const int radius = RADIUS > 0 ? RADIUS : static_cast<int>(a.radius);
+    const int reach = static_cast<int>(a.reach); // what is further away may not be in the tile
+    left = left < reach ? left : reach;
+    right = right < reach ? right : reach;
     float sum[3] = {};
 #pragma unroll
     for (int d = -radius - 1; d <= radius + 1; d++) {

@@ -1,4 +1,5 @@
-// What the kernels that smooth rows in registers share.
+// What the kernels that smooth rows share, each as far as it needs it: the walk, groups of pixels
+// by the definition, and, for smooth_direct.cuh and smooth_staged.cuh, the queue:
 //
 // A lane takes a run of GROUPS groups of 4 neighbouring pixels at a time. Groups whose window
 // reaches over an end of the row, and those of which the fast arithmetic says that it does not
@@ -24,9 +25,9 @@ struct gf_walk {
     uint64_t width;               // pixels
     uint32_t rows;
     uint32_t runs;                    // of a row, the last ones perhaps beyond its end
-    uint32_t magic, shift;            // to divide by runs, or by tiles_a_row
+    uint32_t magic, shift;            // to divide by runs, tiles_a_row or the stride
     uint32_t lanes;                   // that share a row of a tile, a run each
-    uint32_t rows_a_tile;             // 1, unless a tile holds whole rows
+    uint32_t rows_a_tile;             // of each the same part; 0: a tile is a part of one row
     uint32_t tiles_a_row;             // 1, unless a row needs more
     uint32_t tiles;                   // in all; where there are none, runs
     uint64_t inner_end;               // pixels from here on are done by the definition
@@ -213,8 +214,8 @@ static __device__ __forceinline__ uint32_t gf_turn_step() {
     return gridDim.x * (blockDim.x / 32);
 }
 
-// Work, to both kernels, has Tin, Tout, C, filtered (channels), GROUPS, HALO, RUNS (at once), TURNS
-// (of a warp, about), WARPS (a processor), Args, and
+// Work, to the kernels with a queue, has Tin, Tout, C, filtered (channels), GROUPS, HALO, TURNS (of
+// a warp, about), WARPS (a processor), Args, for smooth_direct.cuh RUNS (at once), and
 //   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw,
 //                                  uint32_t *out)
 // which makes of the words of HALO + GROUPS + HALO groups those of GROUPS groups, as if no end of
@@ -222,7 +223,7 @@ static __device__ __forceinline__ uint32_t gf_turn_step() {
 //   static __device__ void exactly(const gf_walk &, uint32_t y, uint64_t p, int c)
 // which does channel c of the group of up to 4 pixels from p on, in row y, by the definition.
 
-// Sets what both kernels ask of an image of so many rows' width; false if it is too wide for them.
+// Sets what kernels ask of an image of so many rows' width; false if it is too wide for them.
 template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
     const size_t pixel = Work::C * sizeof(typename Work::Tout);
     const uint64_t most = UINT64_C(1) << 29;

@@ -27,10 +27,9 @@ static void *to_device(const void *data, size_t size) {
 }
 
 bool test_band_on_device(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
-                         bool whole) {
-    /* Image rows begin on 64-byte boundaries, as the engine's do. */
+                         bool whole, size_t row_align) {
     test_band band;
-    if (!test_band_new(&band, filter, text, seed, format, whole, 64))
+    if (!test_band_new(&band, filter, text, seed, format, whole, row_align))
         return false;
     unsigned char *in = to_device(band.in, band.in_size);
     unsigned char *out = to_device(band.got, band.out_size);
@@ -74,8 +73,8 @@ bool test_band_on_device(const gf_filter *filter, const char *text, uint64_t see
 #else
 
 bool test_band_on_device(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
-                         bool whole) {
-    (void)filter, (void)text, (void)seed, (void)format, (void)whole;
+                         bool whole, size_t row_align) {
+    (void)filter, (void)text, (void)seed, (void)format, (void)whole, (void)row_align;
     fail_msg("%s", "built without CUDA");
     return false;
 }

@@ -5,9 +5,10 @@
 #include "testing.h"
 
 /* Computes a band from the middle of a random image (whole: all rows) and fails the test if it
- * differs from golden's, or if anything but the band's rows was written. False if the case does not
- * suit the format. Only where there is a device. */
+ * differs from golden's, or if anything but the band's rows was written. Image rows begin on
+ * multiples of row_align bytes, as the engine's do on those of 64. False if the case does not suit
+ * the format. Only where there is a device. */
 bool test_band_on_device(const gf_filter *filter, const char *text, uint64_t seed, gf_format format,
-                         bool whole);
+                         bool whole, size_t row_align);
 
 #endif

@@ -15,7 +15,7 @@
 
 static bool band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = {seed};
-    return test_band_on_device(filter, text, seed, test_format(&random), false);
+    return test_band_on_device(filter, text, seed, test_format(&random), false, 64);
 }
 
 static void bands_stay_inside(void **state) {
@@ -46,7 +46,7 @@ static void blocks_work_through_many_pieces(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_format format = {1500 + 77 * c, 1600, (uint32_t)(1 + c % 4), (gf_type)(c % 3)};
         assert_true(
-            test_band_on_device(gf_filter_find("smooth"), cases[c], 12345 + c, format, true));
+            test_band_on_device(gf_filter_find("smooth"), cases[c], 12345 + c, format, true, 64));
     }
 }
 
@@ -130,7 +130,7 @@ static void wide_and_tall(void **state) {
     };
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
         assert_true(test_band_on_device(gf_filter_find(images[i].filter), images[i].parameters,
-                                        777 + i, images[i].format, true));
+                                        777 + i, images[i].format, true, 64));
 }
 
 /* A random image (or pair) through two engines; nothing if the case does not suit it. */

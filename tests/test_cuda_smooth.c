@@ -25,12 +25,17 @@ static void bright_and_random_parameters(void **state) {
         "stages=enhance,blur radius=1 gain=100",
         "gain=10 weight=1",
         "gain=3 weight=1.5 radius=3",
+        "stages=enhance,blur radius=4 gain=10",
+        "stages=enhance,blur radius=4 gain=0.0001",
+        "stages=enhance,blur radius=8 gain=20",
+        "stages=blur,smooth radius=8 weight=9.5",
     };
     const gf_filter *smooth = gf_filter_find("smooth");
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        const gf_format format = {501 + c, 9, (uint32_t)(1 + c % 4), GF_U8};
-        assert_true(test_band_on_device(smooth, cases[c], 777 + c, format, true));
-    }
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (uint32_t channels = 1; channels <= 4; channels++) {
+            const gf_format format = {501 + c, 9, channels, GF_U8};
+            assert_true(test_band_on_device(smooth, cases[c], 777 + c, format, true, 64));
+        }
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (uint64_t round = 0; round < rounds; round++) {
@@ -41,11 +46,15 @@ static void bright_and_random_parameters(void **state) {
             test_below(&random, 2)
                 ? (double)(1 + test_below(&random, 30)) / (double)(1 + test_below(&random, 30))
                 : (double)(1 + test_below(&random, 3000)) / 1001;
-        snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight,
-                 (int)test_below(&random, 9), test_below(&random, 2) ? " keep-brightness" : "");
+        const int radius = (int)test_below(&random, 9);
+        if (test_below(&random, 4) == 0)
+            snprintf(text, sizeof text, "stages=enhance,blur gain=%g radius=%d", gain, radius);
+        else
+            snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight, radius,
+                     test_below(&random, 2) ? " keep-brightness" : "");
         const gf_format format = {1 + test_below(&random, 300), 3,
                                   (uint32_t)(1 + test_below(&random, 4)), GF_U8};
-        assert_true(test_band_on_device(smooth, text, round, format, true));
+        assert_true(test_band_on_device(smooth, text, round, format, true, 64));
     }
 }
 
@@ -64,7 +73,7 @@ static void every_radius_and_width(void **state) {
                              width % 2 ? "" : " weight=0.3333 gain=0.9");
                     const gf_format format = {width, 3, channels, (gf_type)type};
                     assert_true(test_band_on_device(gf_filter_find("smooth"), text,
-                                                    9000 + radius * 100 + width, format, true));
+                                                    9000 + radius * 100 + width, format, true, 64));
                 }
 }
 
@@ -87,7 +96,7 @@ static void rows_of_several_warps(void **state) {
                                               channels, (gf_type)type};
                     assert_true(test_band_on_device(gf_filter_find("smooth"), text,
                                                     7000 + warps * 100 + (uint64_t)(d + 9), format,
-                                                    true));
+                                                    true, 64));
                 }
 }
 
@@ -107,7 +116,23 @@ static void rows_of_several_tiles(void **state) {
                 char text[64];
                 snprintf(text, sizeof text, "radius=%d", radii[at % 4]);
                 const gf_format format = {bytes[b] / channels + d - 20, 5, channels, GF_U8};
-                assert_true(test_band_on_device(smooth, text, at, format, true));
+                assert_true(test_band_on_device(smooth, text, at, format, true, 64));
+            }
+}
+
+/* However far rows are apart, in the input and in the output. */
+static void rows_far_apart(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    static const size_t aligns[] = {128, 512, 1024, 2048, 4096};
+    static const uint64_t widths[] = {1, 3, 15, 16, 17, 100, 1000, 3100};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++)
+        for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+            for (int type = GF_U8; type <= GF_F32; type++) {
+                const gf_format format = {widths[w], 7, (uint32_t)(1 + (i + w) % 4), (gf_type)type};
+                assert_true(test_band_on_device(smooth, "", i * 10 + w, format, true, aligns[i]));
             }
 }
 
@@ -132,7 +157,7 @@ static void ties_all_over(void **state) {
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
             for (uint32_t channels = 1; channels <= 4; channels++) {
                 const gf_format format = {widths[w], 70, channels, GF_U8};
-                assert_true(test_band_on_device(smooth, cases[c], c * 100 + w, format, true));
+                assert_true(test_band_on_device(smooth, cases[c], c * 100 + w, format, true, 64));
             }
 }
 
@@ -142,6 +167,7 @@ int main(void) {
         cmocka_unit_test(every_radius_and_width),
         cmocka_unit_test(rows_of_several_warps),
         cmocka_unit_test(rows_of_several_tiles),
+        cmocka_unit_test(rows_far_apart),
         cmocka_unit_test(ties_all_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
