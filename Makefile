@@ -26,7 +26,7 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize
 CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
   -pthread -D_POSIX_C_SOURCE=200809L $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
-LIBS := -lpng -lz -lm -pthread
+LIBS := -lpng -lz -lisal -lm -pthread
 
 # ---- what the machine offers ----------------------------------------------------------------------
 
@@ -83,9 +83,8 @@ endif
 
 # ---- files ----------------------------------------------------------------------------------------
 
-SIMD_C := $(sort $(wildcard filters/*/*_simd.c))
-LIB_C := $(sort $(wildcard src/*.c src/io/*.c src/engine/*.c) \
-  $(filter-out $(SIMD_C),$(wildcard filters/*/*.c)))
+SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
+LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
 CLI_C := $(filter-out $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),$(sort $(wildcard src/cli/*.c)))
 # The program sees the public header and its own folder, nothing else of the library.
 CLI_INCLUDES = -I$(BUILD)/include $(addprefix -isystem ,$(CAIRO_DIR))
@@ -254,7 +253,7 @@ install: $(if $(wildcard $(BUILD)/gpufilter),,all) ## Install program, library, 
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libgpufilter.so
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
-	  'Requires.private: libpng zlib' 'Libs: -L$${libdir} -lgpufilter' \
+	  'Requires.private: libpng zlib libisal' 'Libs: -L$${libdir} -lgpufilter' \
 	  "Libs.private: -lm -pthread$$(sed -n 's/.* -DGF_WITH_CUDA.*/ -lcudart_static -lstdc++ -ldl -lrt/p' $(BUILD)/config)" \
 	  'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/gpufilter.pc
 
