@@ -281,7 +281,7 @@ typedef struct gf_file_options {
     const char *sample_format; /* of extracted samples: "csv", "npy", "json"; NULL: from the name */
     bool force;                /* replace existing outputs; binary data to a terminal */
     bool strip;                /* leave the input's metadata out */
-    int compression;           /* PNG: 1 + zlib level (0..9); 0: the default */
+    const char *compression;   /* of a PNG: one of gf_compressions(); NULL: the first */
     uint64_t max_pixels;       /* 0: GF_DEFAULT_MAX_PIXELS */
     uint64_t max_memory;       /* for each file whose format must be held whole, beside the engine's
                                 * own; 0: GF_DEFAULT_MAX_MEMORY */
@@ -293,6 +293,8 @@ typedef struct gf_file_options {
     void *ready_context;
 } gf_file_options;
 
+/* NULL-terminated names for gf_file_options.compression, the default first. */
+GF_API const char *const *gf_compressions(void);
 /* NULL-terminated names for gf_file_options.format. */
 GF_API const char *const *gf_output_formats(void);
 

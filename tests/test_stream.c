@@ -251,7 +251,7 @@ static void png_costs_something(void **state) {
     if (gf_source_open(path, NULL, &source, &error))
         fail_msg("%s", error.message);
     gf_file_options options = {.format = "png"};
-    if (gf_sink_open("/dev/null", &source->format, NULL, &options, &sink, &error))
+    if (gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &error))
         fail_msg("%s", error.message);
     assert_true(source->cost > 0);
     assert_true(sink->cost > 0);

@@ -88,12 +88,10 @@ static const struct gf_common {
     {ABOUT_IMAGE,
      {.name = "compression",
       .letter = 'c',
-      .type = GF_PARAM_INT,
-      .metavar = "LEVEL",
-      .help = "PNG: zlib level, from stored to slowest",
-      .fallback = "1",
-      .min = 0,
-      .max = 9}},
+      .type = GF_PARAM_CHOICE,
+      .metavar = "EFFORT",
+      .help = "PNG: how much time to spend on a small file; numbers are zlib's levels",
+      .fallback = "fast"}},
     {ABOUT_IMAGE,
      {.name = "strip",
       .type = GF_PARAM_FLAG,
@@ -193,6 +191,8 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
             param->choices = gf_simd_names();
         else if (strcmp(param->name, "format") == 0)
             param->choices = gf_output_formats();
+        else if (strcmp(param->name, "compression") == 0)
+            param->choices = gf_compressions();
     }
     return count;
 }

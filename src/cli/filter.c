@@ -123,7 +123,7 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
         .sample_format = gf_settings_text(common, "sample-format"),
         .force = gf_settings_flag(common, "force"),
         .strip = gf_settings_flag(common, "strip"),
-        .compression = 1 + (int)gf_settings_int(common, "compression"),
+        .compression = gf_settings_text(common, "compression"),
         .max_pixels = gf_settings_size(common, "max-pixels"),
         .max_memory = gf_settings_size(common, "max-memory"),
         .max_chunk = gf_settings_size(common, "max-chunk"),

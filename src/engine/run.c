@@ -80,8 +80,10 @@ static gf_status open_outputs(gf_task *task, const gf_settings *settings, const 
         out_path = gf_task_file(task, settings, GF_PARAM_IMAGE);
     gf_status status = GF_OK;
     if (task->plan->out.width)
-        status =
-            gf_sink_open(out_path, &task->plan->out, task->metadata, options, &task->sink, error);
+        status = gf_sink_open(out_path, &task->plan->out, task->metadata, options,
+                              task->engine->options.threads, &task->sink, error);
+    if (!status && task->sink)
+        task->memory -= task->sink->memory < task->memory ? task->sink->memory : task->memory;
     if (!status && samples_path) {
         gf_sample_layout layout = {0};
         filter->measure->layout(task->plan, &layout);

@@ -104,14 +104,17 @@ typedef struct gf_sink_ops {
 
 struct gf_sink {
     const gf_sink_ops *ops;
-    double cost; /* estimated nanoseconds a sample takes to write */
+    double cost;     /* estimated nanoseconds a sample takes to write */
+    uint64_t memory; /* bytes it holds for the sake of speed: of --max-memory */
 };
 
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
  * that cannot hold the image without loss, an existing file without force, a folder that cannot be
- * written. metadata (NULL for none) holds what the source knows before its pixels. */
+ * written. metadata (NULL for none) holds what the source knows before its pixels. At most so many
+ * threads encode; 0: one a core. The bytes of the file do not depend on it. */
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
-                       const gf_file_options *options, gf_sink **sink, gf_error *error);
+                       const gf_file_options *options, uint32_t threads, gf_sink **sink,
+                       gf_error *error);
 
 /* A sink into rows in memory (borrowed until close). */
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
