@@ -3,7 +3,7 @@
 build/draw makes. Programs take turns; what counts is the median of the ratios of one turn.
 
 Results are compared before anything is timed: ours with the golden backend's, bit for bit, the peers' files by what
-they hold. Speed is only told, never demanded.
+they hold. Speed is only told, never demanded. The pictures stay in build/bench-e2e for the next time.
 """
 import argparse
 import datetime
@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import e2e_work as work
+from e2e_print import print_case
 from e2e_work import FLOOR, OURS
 
 SAME_PICTURE = 45.0  # dB of PSNR to golden's: peers cut off where golden rounds (51 dB); unfiltered it is 42
@@ -44,7 +45,6 @@ class Bench:
             mask.write(f"{len(work.TAPS)} 1 {sum(work.TAPS)}\n{' '.join(map(str, work.TAPS))}\n")
         self.programs = work.Programs(args.build)
         self.made = {name: f"{self.folder}/out-{name}" for name in self.programs.path}
-        self.wrong = []
 
     # ---- pictures --------------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class Bench:
     # ---- is it right? ----------------------------------------------------------------------------------------
 
     def check(self, name, what, picture, given):
-        """Looks at what the last run of a program left. Returns a remark, or None."""
+        """Looks at what the last run of a program left. Returns what is to be said of it."""
         for path in self.outputs(name, what):
             wanted = picture or work.BATCH[0]
             found = png_header(path)
@@ -130,16 +130,14 @@ class Bench:
                 raise Failure(f"{name}: {path} is {found[0]}x{found[1]}, not {wanted.width}x{wanted.height}")
         if name == OURS:
             self.check_ours(what, given)
-            return None
-        if what != "smooth" or name == FLOOR:
-            return None
+        if what != "smooth" or name in (OURS, FLOOR):
+            return {}
         layout = png_header(self.made[name] + ".png")[2:]
         if layout != (picture.bits, {1: 0, 3: 2}[picture.channels]):
-            return f"wrote bit depth {layout[0]}, colour type {layout[1]}"
+            return {"remark": f"wrote bit depth {layout[0]}, colour type {layout[1]}"}
         decibels = self.psnr(picture, name)
-        if decibels is not None and decibels < SAME_PICTURE:
-            return f"another picture: PSNR {decibels:.1f} dB to ours"
-        return None
+        other = decibels is not None and decibels < SAME_PICTURE
+        return {"psnr": decibels, "remark": f"another picture: PSNR {decibels:.1f} dB to ours" if other else None}
 
     def check_ours(self, what, given):
         program = self.programs.path[OURS]
@@ -184,11 +182,11 @@ class Bench:
         else:
             given = None
         commands = work.commands(self.programs, what, picture, given, self.made, self.mask)
-        remarks, taken, first = {}, {}, 0.0
+        said, taken, first = {}, {}, 0.0
         for name in list(commands):  # the first round warms up, and is looked at
             try:
                 first += self.measure(name, what, commands[name])["wall_s"]
-                remarks[name] = self.check(name, what, picture, given)
+                said[name] = self.check(name, what, picture, given)
             except Failure as failure:
                 if name == OURS:
                     raise
@@ -196,15 +194,16 @@ class Bench:
                 del commands[name]
         for name in commands:  # kept until here, as peers are compared with ours
             self.clear(name)
-        pairs = max(3, min(self.args.pairs, int(BUDGET / max(first, 1e-3))))
+        pairs = min(self.args.pairs, max(3, int(BUDGET / max(first, 1e-3))))
         for turn in range(pairs):
             order = list(commands) if turn % 2 == 0 else list(reversed(commands))
             for name in order:
                 taken.setdefault(name, []).append(self.measure(name, what, commands[name]))
                 self.clear(name)
-        return [self.record(label, what, picture, name, commands[name], taken, remarks.get(name)) for name in commands]
+        return [self.record(label, what, picture, name, commands[name], taken, said[name])
+                for name in commands]
 
-    def record(self, label, what, picture, name, command, taken, remark):
+    def record(self, label, what, picture, name, command, taken, said):
         def ratio(key):
             pairs = [(a[key], b[key]) for a, b in zip(taken[OURS], taken[name])]
             return statistics.median(a / b for a, b in pairs) if all(a and b for a, b in pairs) else None
@@ -214,11 +213,11 @@ class Bench:
         if picture:
             line.update(picture=picture.name, width=picture.width, height=picture.height, channels=picture.channels,
                         bits=picture.bits, bytes_in=os.path.getsize(self.path(picture)))
-        line.update(command=shown, pairs=len(taken[name]), remark=remark)
+        line.update(command=shown, pairs=len(taken[name]), remark=said.get("remark"), psnr=said.get("psnr"))
         for key in ("wall_s", "cpu_s", "rss_kib", "bytes"):
             values = [run[key] for run in taken[name]]
             line[key] = statistics.median(values) if None not in values else None
-            if name != OURS:
+            if name != OURS and not (name == FLOOR and key == "bytes"):  # its file holds another picture
                 line["ratio_" + key] = ratio(key)
         line["walls_s"] = [run["wall_s"] for run in taken[name]]
         return line
@@ -228,44 +227,11 @@ def png_header(path):
     """(width, height, bit depth, colour type) of a file that begins and ends as a PNG does."""
     with open(path, "rb") as file:
         start = file.read(33)
-        file.seek(-12, os.SEEK_END)
+        file.seek(max(0, os.path.getsize(path) - 12))
         end = file.read()
     if len(start) < 33 or start[:8] != b"\x89PNG\r\n\x1a\n" or start[12:16] != b"IHDR" or end[4:8] != b"IEND":
         raise Failure(f"{path} is no whole PNG")
     return struct.unpack(">IIBB", start[16:26])
-
-
-# ---- printing ----------------------------------------------------------------------------------------------------
-
-
-def in_unit(value, units):
-    """Three digits or so, with the largest unit that leaves 1 or more."""
-    if value is None:
-        return "-"
-    for scale, unit in units:
-        if value >= scale or (scale, unit) == units[-1]:
-            scaled = value / scale
-            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f} {unit}"
-    return "-"
-
-
-def seconds(value):
-    return in_unit(value, [(1, "s "), (1e-3, "ms")])
-
-
-def print_case(label, picture, lines):
-    ours = lines[0]
-    about = f"{picture}, {in_unit(ours['bytes_in'], [(1e6, 'MB'), (1e3, 'kB'), (1, 'B')])}, " if picture else ""
-    print(f"\n{label}: {about}{ours['pairs']} pairs")
-    print(f"  {'program':<12}{'wall':>10}{'CPU':>10}{'peak RSS':>11}{'file':>10}   ours/it:{'wall':>6}{'CPU':>7}"
-          f"{'RSS':>7}{'file':>7}")
-    for line in lines:
-        ratios = [line.get("ratio_" + key) for key in ("wall_s", "cpu_s", "rss_kib", "bytes")]
-        text = "" if line is ours else "".join(f"{r:7.2f}" if r else f"{'-':>7}" for r in ratios)
-        size = in_unit(line["bytes"], [(1e6, "MB"), (1e3, "kB"), (1, "B ")])
-        memory = in_unit(line["rss_kib"], [(1 << 20, "GiB"), (1 << 10, "MiB"), (1, "KiB")])
-        print(f"  {line['program']:<12}{seconds(line['wall_s']):>10}{seconds(line['cpu_s']):>10}{memory:>11}{size:>10}"
-              f"           {text}".rstrip() + (f"   {line['remark']}" if line["remark"] else ""), flush=True)
 
 
 def machine(bench):
@@ -286,7 +252,8 @@ def parse():
     parser = argparse.ArgumentParser(prog="make bench-e2e BENCH=", description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("build", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="up to 24 MP, no batch, 3 pairs")
-    parser.add_argument("--only", metavar="NAME", action="append", help="cases whose names contain this; may be repeated")
+    parser.add_argument("--only", metavar="NAME", action="append",
+                        help="the case of this name, or those whose names contain it; may be repeated")
     parser.add_argument("--pairs", type=int, help="most pairs of a case (default 9): long ones get fewer, but 3")
     parser.add_argument("--cores", type=int, help="let every program have only this many")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
@@ -294,8 +261,9 @@ def parse():
     args.pairs = args.pairs or (3 if args.quick else 9)
     if args.pairs < 1 or (args.cores is not None and args.cores < 1):
         parser.error("a number must be 1 or more")
-    chosen = [c for c in work.CASES if (c[3] or not args.quick) and
-              (not args.only or any(name in c[0] for name in args.only))]
+    names = [case[0] for case in work.CASES]
+    wanted = {n for only in args.only or [""] for n in names if (n == only if only in names else only in n)}
+    chosen = [case for case in work.CASES if case[0] in wanted and (case[3] or not args.quick)]
     if not chosen:
         parser.error("no case is called so; --list prints their names")
     return args, chosen
@@ -313,8 +281,9 @@ def main():
     print(f"{about['machine']}, {about['cores']} cores, load {about['load'][0]:.1f}, commit {about['commit']}")
     for name in bench.programs.missing:
         print(f"{name} is not installed and left out")
-    if any(case[1] == "batch" for case in chosen) and not bench.programs.own_batch:
-        print("gpufilter has no --out-dir: its batch is run by xargs")
+    if any(case[1] == "batch" for case in chosen):
+        print("a batch's peak RSS is that of its largest process"
+              + ("" if bench.programs.own_batch else "; gpufilter has no --out-dir: xargs runs it"))
     if any(case[2] and case[2].pixels > work.MOST_FOR_SLOW for case in chosen):
         print(f"ImageMagick and ffmpeg are left out above {work.MOST_FOR_SLOW / 1e6:.0f} MP")
     bench.draw([case[2] for case in chosen if case[2]])

@@ -86,6 +86,7 @@ class Programs:
         self.version = {name: self.ask_version(name) for name in self.path}
         text = subprocess.run([self.path[OURS], "smooth", "--help"], stdout=subprocess.PIPE, text=True, check=True)
         self.own_batch = "--out-dir" in text.stdout
+        self.name_option = ["--name", "{stem}{ext}"] if "--name" in text.stdout else []
 
     def version_command(self, name):
         if name == FLOOR:
@@ -142,7 +143,7 @@ def batch(programs, name, folder, out, mask):
     names = [f"{i:03d}.png" for i in range(BATCH_FILES)]
     if name == OURS and programs.own_batch:
         options = smooth(OURS, path, BATCH[0], "", "", mask)[:-2]
-        return options + ["--out-dir", out] + [f"{folder}/{n}" for n in names]
+        return options + programs.name_option + ["--out-dir", out] + [f"{folder}/{n}" for n in names]
     if name == "ffmpeg":
         return smooth(name, path, BATCH[0], f"{folder}/%03d.png", f"{out}/%03d.png", mask)[:-1] + [
             "-start_number", "0", f"{out}/%03d.png"]

@@ -1,0 +1,35 @@
+"""The tables of bench/e2e.py."""
+
+SIZES = [(1e6, "MB"), (1e3, "kB"), (1, "B ")]
+
+
+def in_unit(value, units):
+    """Three digits or so, with the largest unit that leaves 1 or more."""
+    if value is None:
+        return "-"
+    for scale, unit in units:
+        if value >= scale or (scale, unit) == units[-1]:
+            scaled = value / scale
+            digits = 0 if scale == 1 and isinstance(value, int) else 2 if scaled < 10 else 1 if scaled < 100 else 0
+            return f"{scaled:.{digits}f} {unit}"
+    return "-"
+
+
+def seconds(value):
+    return in_unit(value, [(1, "s "), (1e-3, "ms")])
+
+
+def print_case(label, picture, lines):
+    ours = lines[0]
+    about = f"{picture}, {in_unit(ours['bytes_in'], SIZES)}, " if picture else ""
+    print(f"\n{label}: {about}{ours['pairs']} pairs")
+    print(f"  {'program':<12}{'wall':>10}{'CPU':>10}{'peak RSS':>11}{'file':>10}   ours/it:{'wall':>6}{'CPU':>7}"
+          f"{'RSS':>7}{'file':>7}")
+    for line in lines:
+        ratios = [line.get("ratio_" + key) for key in ("wall_s", "cpu_s", "rss_kib", "bytes")]
+        text = "" if line is ours else "".join(f"{r:7.2f}" if r else f"{'-':>7}" for r in ratios)
+        size = in_unit(line["bytes"], SIZES)
+        memory = in_unit(line["rss_kib"], [(1 << 20, "GiB"), (1 << 10, "MiB"), (1, "KiB")])
+        remark = f"   {line['remark']}" if line["remark"] else ""
+        print(f"  {line['program']:<12}{seconds(line['wall_s']):>10}{seconds(line['cpu_s']):>10}{memory:>11}{size:>10}"
+              f"           {text}".rstrip() + remark, flush=True)
