@@ -151,7 +151,7 @@ class Bench:
         if what == "smooth":
             self.check_image(given, self.made[OURS] + ".png", golden)
         if what == "batch":
-            for i in range(len(work.BATCH)):
+            for i in range(min(len(work.BATCH), work.BATCH_FILES)):
                 self.check_image(f"{given}/{i:03d}.png", f"{self.made[OURS]}/{i:03d}.png", golden)
 
     def check_image(self, given, made, golden):
@@ -219,6 +219,8 @@ class Bench:
             line[key] = statistics.median(values) if None not in values else None
             if name != OURS and not (name == FLOOR and key == "bytes"):  # its file holds another picture
                 line["ratio_" + key] = ratio(key)
+        pixels = work.BATCH_FILES * work.BATCH[0].pixels if what == "batch" else picture.pixels if picture else 0
+        line["mp_per_s"] = pixels / 1e6 / line["wall_s"] if pixels > 1 else None
         line["walls_s"] = [run["wall_s"] for run in taken[name]]
         return line
 
