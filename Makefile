@@ -106,7 +106,7 @@ all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Buil
 	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))"
 
 help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
 
 # ---- objects --------------------------------------------------------------------------------------
 
