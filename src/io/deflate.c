@@ -14,10 +14,40 @@ const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
     return by_isa[isa];
 }
 
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static inline uint32_t load32(const unsigned char *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
+}
+
+static inline uint64_t load64(const unsigned char *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
+}
+
+/* How many bytes at a and b are the same, most of them at most; a lies before b. */
+static inline size_t same_bytes(const unsigned char *a, const unsigned char *b, size_t most) {
+    size_t n = 0;
+    for (; n + 8 <= most; n += 8) {
+        const uint64_t differ = load64(a + n) ^ load64(b + n);
+        if (differ)
+            return n + (size_t)__builtin_ctzll(differ) / 8;
+    }
+    while (n < most && a[n] == b[n])
+        n++;
+    return n;
+}
+
 /* ---- planning -------------------------------------------------------------------------------- */
 
 static void finish_plan(gf_deflate_plan *plan) {
     plan->counts.literal[GF_DEFLATE_END] = 1;
+    plan->literals = 0;
+    for (uint32_t t = 0; t < plan->tokens; t++)
+        plan->literals += plan->token[t].literals;
     gf_deflate_make_codes(&plan->counts, &plan->codes);
     plan->bits = gf_deflate_size(&plan->counts, &plan->codes);
 }
@@ -56,7 +86,7 @@ static void least_runs(const uint32_t *counts, size_t n, uint16_t *least) {
         }
         bits = bits < 16 ? 16 : bits;
         const unsigned runs = (match + bits - 1) / bits;
-        least[b] = (uint16_t)(runs < 6 ? 6 : runs);
+        least[b] = (uint16_t)(runs < GF_DEFLATE_RUN ? GF_DEFLATE_RUN : runs);
     }
 }
 
@@ -70,9 +100,7 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
     least_runs(plan->counts.literal, n, least);
     while ((i = simd->find_run(src, i, n)) < n) {
         const unsigned char byte = src[i];
-        size_t end = i + 6;
-        while (end < n && src[end] == byte)
-            end++;
+        const size_t end = i + same_bytes(src + i - 1, src + i, n - i);
         size_t length = end - i;
         if (length >= least[byte])
             while (length >= GF_DEFLATE_MIN_MATCH) {
@@ -96,33 +124,8 @@ enum {
     PATIENCE = 6      /* log2 of the misses after which a byte more is left out each time */
 };
 
-static inline uint32_t load32(const unsigned char *p) {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
-}
-
-static inline uint64_t load64(const unsigned char *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
-}
-
 static inline uint32_t hash4(uint32_t v) {
     return v * 2654435761u >> (32 - GF_DEFLATE_HASH_BITS);
-}
-
-/* How many bytes at a and b are the same, most of them at most; a lies before b. */
-static inline size_t same_bytes(const unsigned char *a, const unsigned char *b, size_t most) {
-    size_t n = 0;
-    for (; n + 8 <= most; n += 8) {
-        const uint64_t differ = load64(a + n) ^ load64(b + n);
-        if (differ)
-            return n + (size_t)__builtin_ctzll(differ) / 8;
-    }
-    while (n < most && a[n] == b[n])
-        n++;
-    return n;
 }
 
 /* The length of the match that lies `distance` back, 0 if that is nowhere. */
@@ -207,7 +210,7 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
     gf_deflate_put_head(out, codes, last);
     for (uint32_t t = 0; t < plan->tokens; t++) {
         const gf_token *token = &plan->token[t];
-        simd->put(out, codes->literal, src, token->literals);
+        simd->put(out, codes, src, token->literals);
         src += token->literals + token->length;
         if (!token->length)
             continue;

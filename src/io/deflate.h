@@ -20,11 +20,15 @@ typedef struct gf_token {
 /* A block is at most this long, so that scratch is bounded, and codes follow the picture. */
 enum { GF_DEFLATE_BLOCK = 1 << 18, GF_DEFLATE_HASH_BITS = 14 };
 
+/* Shorter runs are left to the codes, most often for good. */
+enum { GF_DEFLATE_RUN = 8 };
+
 /* A block's bytes as tokens; what one thread needs to make and to write them. */
 typedef struct gf_deflate_plan {
     gf_deflate_counts counts;
     gf_deflate_codes codes;
-    uint64_t bits; /* the block takes so many, coded */
+    uint64_t bits;     /* the block takes so many, coded */
+    uint64_t literals; /* bytes outside of matches */
     uint32_t tokens;
     gf_token token[GF_DEFLATE_BLOCK / 4 + 2];
 } gf_deflate_plan;
@@ -38,11 +42,11 @@ typedef struct gf_deflate_seen {
 typedef struct gf_deflate_simd {
     /* Adds to counts[b] how often byte b occurs. */
     void (*count)(const unsigned char *src, size_t n, uint32_t counts[256]);
-    /* The first i >= from >= 1 where src[i-1] is repeated six times in a row; n if there is none.
+    /* The first i >= from >= 1 where src[i-1] is repeated GF_DEFLATE_RUN times; n if there is none.
      */
     size_t (*find_run)(const unsigned char *src, size_t from, size_t n);
     /* Writes literals. Up to 16 bytes behind the end are overwritten. */
-    void (*put)(gf_bit_writer *out, const gf_deflate_word *words, const unsigned char *src,
+    void (*put)(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
                 size_t n);
 } gf_deflate_simd;
 

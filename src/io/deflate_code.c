@@ -162,6 +162,10 @@ void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *co
     gf_deflate_make_code(counts->literal, GF_DEFLATE_LITERALS, GF_DEFLATE_MAX_BITS, codes->literal);
     gf_deflate_make_code(counts->distance, GF_DEFLATE_DISTANCES, GF_DEFLATE_MAX_BITS,
                          codes->distance);
+    for (unsigned b = 0; b < 256; b++) {
+        codes->byte_code[b] = (uint16_t)codes->literal[b];
+        codes->byte_bits[b] = (uint16_t)gf_deflate_bits(codes->literal[b]);
+    }
     codes->literals = cut_unused(codes->literal, GF_DEFLATE_LITERALS, 257);
     codes->distances = cut_unused(codes->distance, GF_DEFLATE_DISTANCES, 1);
     for (unsigned i = 0; i < codes->literals; i++)

@@ -64,6 +64,7 @@ void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned ma
 typedef struct gf_deflate_codes {
     gf_deflate_word literal[GF_DEFLATE_LITERALS];
     gf_deflate_word distance[GF_DEFLATE_DISTANCES];
+    uint16_t byte_code[256], byte_bits[256]; /* of literal, apart */
     /* The lengths of both, run-length coded: symbol, extra bits and how many. */
     unsigned literals, distances; /* how many lengths are sent */
     unsigned steps;

@@ -8,7 +8,6 @@
 #include <zlib.h>
 
 enum {
-    PROBE_BYTES = 1 << 14,
     TRIED_BYTES = 3 << 14,
     ZLIB_MOST = 1 << 30, /* zlib counts in 32 bits */
     LEVEL_OF_EACH = 3    /* from this level on each row has its own filter, as in libpng */
@@ -112,38 +111,24 @@ static void plan_part(const gf_png_bands *bands, gf_png_scratch *scratch, const 
         gf_deflate_plan_runs(gf_deflate_simd_of(bands->isa), way->filtered + at, n, plan);
 }
 
-/* Plans a block in each way: the shortest plan, and in *chosen the way that it is of. */
+/* Plans a block in each way: the shortest plan, and in *chosen the way that it is of. The first is
+ * of runs. Where what they leave takes few bits it is noise, which matches cost more than they save:
+ * a quick coder does not look for any there. */
 static const gf_deflate_plan *plan_block(const gf_png_bands *bands, gf_png_scratch *scratch,
                                          const gf_png_way *ways, unsigned count, size_t at,
                                          size_t n, const gf_png_way **chosen) {
     gf_deflate_plan *best = scratch->plan[0], *next = scratch->plan[1];
-    best->bits = UINT64_MAX;
-    for (unsigned i = 0; i < count; i++) {
+    *chosen = ways;
+    plan_part(bands, scratch, ways, at, n, best);
+    if (bands->effort == GF_PNG_FAST && best->bits * 2 < best->literals * 7)
+        return best;
+    for (unsigned i = 1; i < count; i++) {
         plan_part(bands, scratch, &ways[i], at, n, next);
         if (next->bits < best->bits) {
             gf_deflate_plan *swap = best;
             best = next;
             next = swap;
             *chosen = &ways[i];
-        }
-    }
-    return best;
-}
-
-/* The shortest of the ways on a part from the middle of the band: the first, unless another saves
- * 3 %. */
-static const gf_png_way *probe(const gf_png_bands *bands, gf_png_scratch *scratch,
-                               const gf_png_way *ways, unsigned count, size_t n) {
-    const size_t rows = 2 * (bands->row_bytes + 1);
-    const size_t wanted = PROBE_BYTES > rows ? PROBE_BYTES : rows, part = wanted < n ? wanted : n;
-    const gf_png_way *best = ways;
-    uint64_t least = UINT64_MAX;
-    for (unsigned i = 0; i < count; i++) {
-        plan_part(bands, scratch, &ways[i], (n - part) / 2, part, scratch->plan[0]);
-        const uint64_t bits = scratch->plan[0]->bits - scratch->plan[0]->codes.head_bits;
-        if (bits < least) {
-            least = i ? bits : bits - bits / 32;
-            best = &ways[i];
         }
     }
     return best;
@@ -158,7 +143,7 @@ static void code_ourselves(const gf_png_bands *bands, gf_png_scratch *scratch,
     band->adler = 1;
     for (size_t at = 0; at < n; at += GF_DEFLATE_BLOCK) {
         const size_t part = n - at < GF_DEFLATE_BLOCK ? n - at : GF_DEFLATE_BLOCK;
-        const gf_png_way *way = ways;
+        const gf_png_way *way;
         const gf_deflate_plan *plan = plan_block(bands, scratch, ways, count, at, part, &way);
         const unsigned char *src = way->filtered + at;
         gf_deflate_write(simd, plan, src, part, band->last && at + part == n, &out);
@@ -177,23 +162,20 @@ static void filter_band(const gf_png_bands *bands, gf_png_scratch *scratch, cons
 }
 
 static void code_fast(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
-    enum { WAYS_TRIED = 3 };
-    const gf_png_way ways[WAYS_TRIED] = {
-        {scratch->filtered[0], false}, {scratch->filtered[1], true}, {scratch->filtered[0], true}};
-    const gf_png_way *way = ways;
-    const size_t n = (size_t)band->filtered;
+    const gf_png_way ways[] = {
+        {scratch->filtered[0], false}, {scratch->filtered[0], true}, {scratch->filtered[1], true}};
     unsigned count = 1;
     gf_png_samples samples;
     gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
     filter_band(bands, scratch, band, gf_png_best_filter(&samples), scratch->filtered[0]);
-    if (n <= GF_DEFLATE_BLOCK && gf_png_some_repeated(&samples)) {
-        filter_band(bands, scratch, band, GF_PNG_NONE, scratch->filtered[1]);
-        if (gf_png_most_repeated(&samples))
-            count = WAYS_TRIED;
-        else
-            way = probe(bands, scratch, ways, WAYS_TRIED, n);
+    if (gf_png_some_repeated(&samples)) {
+        count = 2;
+        if (band->filtered <= GF_DEFLATE_BLOCK) {
+            filter_band(bands, scratch, band, GF_PNG_NONE, scratch->filtered[1]);
+            count = 3;
+        }
     }
-    code_ourselves(bands, scratch, way, count, band);
+    code_ourselves(bands, scratch, ways, count, band);
 }
 
 /* ---- by zlib --------------------------------------------------------------------------------- */

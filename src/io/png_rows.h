@@ -77,12 +77,9 @@ void gf_png_take_samples(const gf_png_bands *bands, const gf_png_band *band, uns
                          gf_png_samples *samples);
 /* The least, but those that are dearer to undo must be better by 2 %. */
 gf_png_filter gf_png_best_filter(const gf_png_samples *samples);
-/* Is anything worth looking for matches? Is nearly everything? */
+/* Is it worth looking for matches? */
 static inline bool gf_png_some_repeated(const gf_png_samples *samples) {
     return samples->repeated > samples->total / 4;
-}
-static inline bool gf_png_most_repeated(const gf_png_samples *samples) {
-    return samples->repeated > samples->total - samples->total / 4;
 }
 
 #endif
