@@ -342,9 +342,6 @@ static void chunks_in_the_wrong_place(void **state) {
             /* Before, at every place within, and behind the image's data; there also after others.
              */
             for (size_t at = 0; at <= size; at += at < 4 || at + 6 > size ? 1 : 5) {
-                /* Data within the Adler-32 damage the stream's end. */
-                if (memcmp(name, "IDAT", 4) == 0 && bytes != 0 && at + 5 > size && at < size)
-                    continue;
                 png_put_chunk(&middle, "IDAT", stream, at, false);
                 png_put_chunk(&middle, name, data, bytes, bad);
                 png_put_chunk(&middle, "IDAT", stream + at, size - at, false);
@@ -355,9 +352,13 @@ static void chunks_in_the_wrong_place(void **state) {
             png_put_chunk(&middle, name, data, bytes, bad);
             png_put_chunk(&middle, name, data, bytes, false);
             (void)try_middle(&s, &middle, name);
+            /* Data put into the stream may be behind the rows. */
+            if (memcmp(name, "IDAT", 4) != 0)
+                assert_int_equal(s.count.damaged_ends, 0);
+            s.count.damaged_ends = 0;
         }
     assert_true(s.count.accepted > 20);
-    assert_int_equal(s.count.damaged_ends + s.count.unused_codes, 0);
+    assert_int_equal(s.count.unused_codes, 0);
     free(stream);
     tear_down(&s);
 }
