@@ -4,8 +4,19 @@
 #include <string.h>
 #include <zlib.h>
 
+/* A power of two of bytes, more than size. */
+static size_t room_of(size_t size) {
+    size_t room = 64;
+    while (room <= size)
+        room *= 2;
+    return room;
+}
+
+/* bytes was made by this function alone. */
 static void put(png_bytes *bytes, const void *data, size_t size) {
-    bytes->data = realloc(bytes->data, bytes->size + size + 1);
+    const size_t room = room_of(bytes->size + size);
+    if (bytes->data == NULL || room != room_of(bytes->size))
+        bytes->data = realloc(bytes->data, room);
     if (bytes->data == NULL)
         abort();
     if (size != 0)

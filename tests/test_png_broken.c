@@ -437,7 +437,8 @@ static void unused_words_of_codes(void **state) {
     put_bits(&stream, 14, 4); /* in a code of which 18 lengths are told: */
     put_bits(&stream, 0, 6);  /* 16 and 17: none */
     put_bits(&stream, 1, 3);  /* 18: word 0 */
-    put_bits(&stream, 0, 36); /* 0, 8, 7, ..., 13: none */
+    put_bits(&stream, 0, 18); /* 0, 8, 7, ... */
+    put_bits(&stream, 0, 18); /* ..., 13: none */
     put_bits(&stream, 2, 3);  /* 2: word 11 */
     put_bits(&stream, 0, 3);  /* 14: none */
     put_bits(&stream, 2, 3);  /* 1: word 10 */
