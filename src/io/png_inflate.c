@@ -45,7 +45,7 @@ gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_
     inflate->out = malloc(inflate->capacity);
     if (inflate->out == NULL) {
         gf_png_inflate_close(inflate);
-        return gf_fail_memory(error, idat->input->name, inflate->row, "a row");
+        return gf_fail_memory(error, idat->input->name, row_bytes, "a row");
     }
     *opened = inflate;
     return GF_OK;
