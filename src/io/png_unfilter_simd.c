@@ -119,7 +119,10 @@ INLINE void average(unsigned char *out, const unsigned char *in, const unsigned 
 
 /* mask ? a : b */
 INLINE __m128i choose(__m128i mask, __m128i a, __m128i b) {
-#ifdef __AVX2__
+#if defined(__AVX512VL__)
+    /* Not a blend: for that one the compiler would take mask registers, which are slow to fill. */
+    return _mm_ternarylogic_epi32(mask, a, b, 0xca);
+#elif defined(__AVX2__)
     return _mm_blendv_epi8(b, a, mask);
 #else
     return _mm_or_si128(_mm_and_si128(mask, a), _mm_andnot_si128(mask, b));
@@ -132,8 +135,10 @@ INLINE __m128i paeth_pixel(__m128i left, __m128i up_, __m128i corner, __m128i in
     const __m128i before = _mm_sub_epi16(_mm_add_epi16(_mm_add_epi16(corner, corner), corner), up_);
     const __m128i t = _mm_sub_epi16(before, left);
     const __m128i low = _mm_min_epi16(left, up_), high = _mm_max_epi16(left, up_);
-    const __m128i below_high = choose(_mm_cmpgt_epi16(high, t), corner, low);
-    return _mm_add_epi8(choose(_mm_cmpgt_epi16(t, low), below_high, high), in);
+    /* `in` is added to all three while it is not yet known which is nearest. */
+    const __m128i nearest =
+        choose(_mm_cmpgt_epi16(high, t), _mm_add_epi8(corner, in), _mm_add_epi8(low, in));
+    return choose(_mm_cmpgt_epi16(t, low), nearest, _mm_add_epi8(high, in));
 }
 
 INLINE void paeth(unsigned char *out, const unsigned char *in, const unsigned char *above,
