@@ -116,24 +116,18 @@ static inline uint32_t next_random(uint32_t *seed) {
     return *seed >> 8;
 }
 
-/* Reads a whole image, rows packed, in bands of `band` rows into a buffer with painted margins that
- * must survive. Metadata goes to *metadata (cleared by the caller) unless NULL. */
-static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t band,
-                                   gf_format *format, unsigned char **pixels, gf_metadata *metadata,
-                                   gf_error *error) {
-    gf_source *source;
-    gf_status status = gf_source_open(path, limits, &source, error);
-
-    *pixels = NULL;
-    *format = (gf_format){0};
-    if (status != GF_OK) {
-        assert_null(source);
-        return status;
-    }
-    *format = source->format;
+/* Reads a whole image and closes its source: rows packed, in bands of `band` rows into a buffer
+ * with painted margins that must survive. Metadata goes to *metadata (cleared by the caller) unless
+ * NULL.
+ */
+static inline gf_status load_source(gf_source *source, uint64_t band, unsigned char **pixels,
+                                    gf_metadata *metadata, gf_error *error) {
+    const gf_format *format = &source->format;
     size_t row = gf_row_bytes(format);
     size_t stride = row + MARGIN;
     unsigned char *buffer = malloc(stride * format->height);
+    gf_status status = GF_OK;
+
     *pixels = malloc(row * format->height);
     assert_non_null(buffer);
     assert_non_null(*pixels);
@@ -161,6 +155,23 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     source->ops->close(source);
     free(buffer);
     return status;
+}
+
+/* The same of a file. */
+static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t band,
+                                   gf_format *format, unsigned char **pixels, gf_metadata *metadata,
+                                   gf_error *error) {
+    gf_source *source;
+    gf_status status = gf_source_open(path, limits, &source, error);
+
+    *pixels = NULL;
+    *format = (gf_format){0};
+    if (status != GF_OK) {
+        assert_null(source);
+        return status;
+    }
+    *format = source->format;
+    return load_source(source, band, pixels, metadata, error);
 }
 
 /* Writes packed rows in bands from a buffer with margins. */

@@ -5,7 +5,7 @@
 
 #include "gpufilter.h"
 
-#define GF_PNG_DECODE_COST 7.0
+#define GF_PNG_DECODE_COST 3.0
 #define GF_PNG_ENCODE_COST_FAST 10.0 /* zlib levels 0 to 2 */
 #define GF_PNG_ENCODE_COST_SLOW 80.0
 #define GF_STB_DECODE_COST 10.0 /* a JPEG, about */
