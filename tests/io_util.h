@@ -168,7 +168,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
                                    const gf_metadata *metadata, const gf_file_options *options,
                                    uint64_t band, gf_error *error) {
     gf_sink *sink;
-    gf_status status = gf_sink_open(path, format, metadata, options, &sink, error);
+    gf_status status = gf_sink_open(path, format, metadata, options, 1, &sink, error);
 
     if (status != GF_OK) {
         assert_null(sink);
@@ -219,7 +219,8 @@ static inline void assert_refused(const char *name, const gf_format *format, con
     gf_sink *sink;
     int before = count_files(false);
 
-    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, &sink, &error), GF_FAILED);
+    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, 1, &sink, &error),
+                     GF_FAILED);
     assert_null(sink);
     assert_message(&error, part);
     assert_message(&error, name);

@@ -1,5 +1,5 @@
-/* Estimates of what reading and writing takes, for the choice of a backend: nanoseconds a sample
- * of a photograph, on one core. */
+/* Estimates of what reading and writing takes, for the choice of a backend: nanoseconds of one core
+ * for a sample of a photograph, and how many threads share them. */
 #ifndef GF_COSTS_H
 #define GF_COSTS_H
 
@@ -12,7 +12,18 @@
 #define GF_STB_ENCODE_COST 15.0
 #define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM: copying and swapping bytes, either way */
 
-/* What a format of gf_output_formats() takes at the default settings; false for an unknown one. */
-bool gf_codec_cost(const char *format, double *decode, double *encode);
+/* Threads that share the work, of those there are. */
+#define GF_PNG_DECODE_THREADS 1u
+#define GF_PNG_ENCODE_THREADS 1u
+#define GF_PLAIN_THREADS 1u
+
+typedef struct gf_codec_costs {
+    double decode, encode; /* of all threads together */
+    uint32_t decode_threads, encode_threads;
+} gf_codec_costs;
+
+/* What a format of gf_output_formats() takes at the default settings where so many threads are;
+ * false for an unknown one. */
+bool gf_format_costs(const char *format, uint32_t threads, gf_codec_costs *costs);
 
 #endif
