@@ -130,7 +130,8 @@ static gf_status create_temporary(gf_output *output, mode_t mode, gf_error *erro
             return gf_fail(error, GF_FAILED,
                            "%s: too many outputs are open at once, or its path is too long",
                            output->name);
-        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        /* For reading, too: what is only written cannot be mapped. */
+        output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (output->fd >= 0) {
             output->owned = true;
             return GF_OK;
