@@ -156,7 +156,9 @@ void gf_pool_run(gf_pool *pool, gf_work *work) {
     assert(!pool->first && (work->count == 1 || pool->running < pool->threads));
     enqueue(pool, work);
     if (work->count > 1) {
+        pool->pending--; /* one is the caller's */
         start_threads(pool, pool->threads - 1);
+        pool->pending++;
         wake(pool, work->count - 1);
     }
     while (pool->first)
