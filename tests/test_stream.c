@@ -1,11 +1,13 @@
 /* The stream between a source and a sink: order, halo, failure on either side, memory. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -19,6 +21,8 @@ typedef struct counting_source {
     gf_source base;
     uint64_t next, fail_at;
     bool finished;
+    pthread_t reader; /* the thread of its last read */
+    long pause;       /* nanoseconds a read takes */
 } counting_source;
 
 typedef struct counting_sink {
@@ -32,6 +36,8 @@ typedef struct counting_sink {
 static gf_status read_rows(gf_source *base, void *dst, size_t stride, uint64_t rows,
                            gf_error *error) {
     counting_source *source = (counting_source *)base;
+    source->reader = pthread_self();
+    nanosleep(&(struct timespec){.tv_nsec = source->pause}, NULL);
     for (uint64_t i = 0; i < rows; i++) {
         if (source->next == source->fail_at)
             return gf_fail(error, GF_FAILED, "source: row %" PRIu64, source->next);
@@ -73,7 +79,7 @@ typedef struct outcome {
     gf_error error;
     gf_report report;
     uint64_t read, written;
-    bool finished;
+    bool finished, read_here;
 } outcome;
 
 #define NEVER UINT64_MAX
@@ -82,8 +88,8 @@ typedef struct outcome {
 static const char plain[] = "stages=enhance gain=1";
 static const char with_halo[] = "axis=y"; /* 3 rows on each side */
 
-static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
-                      uint64_t sink_fails, uint64_t max_memory) {
+static outcome stream_from(counting_source source, const char *text, uint64_t height,
+                           uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -91,8 +97,8 @@ static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uin
     plan->in = plan->out = (gf_format){77, height, 1, GF_U8};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-    counting_source source = {.base = {.ops = &source_ops, .format = plan->in},
-                              .fail_at = source_fails};
+    source.base.ops = &source_ops;
+    source.base.format = plan->in;
     counting_sink sink = {.base = {.ops = &sink_ops},
                           .format = &plan->out,
                           .fail_at = sink_fails,
@@ -112,10 +118,17 @@ static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uin
     result.read = source.next;
     result.written = sink.next;
     result.finished = source.finished;
+    result.read_here = pthread_equal(source.reader, pthread_self());
     gf_backend_cpu.close(state);
     gf_settings_free(settings);
     free(plan);
     return result;
+}
+
+static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
+                      uint64_t sink_fails, uint64_t max_memory) {
+    return stream_from((counting_source){.fail_at = source_fails}, text, height, band_rows,
+                       sink_fails, max_memory);
 }
 
 static void every_row_once_in_order(void **state) {
@@ -175,6 +188,56 @@ static void memory_bounds_the_bands(void **state) {
     assert_non_null(strstr(result.error.message, "--max-memory"));
     result = stream(plain, 1000, 500, NEVER, NEVER, 4096);
     assert_int_equal(result.status, GF_FAILED);
+}
+
+/* A thread costs more than an image of one band; of more bands, reading is a thread's own. */
+static void one_band_takes_no_thread(void **state) {
+    (void)state;
+    assert_true(stream(plain, 40, 40, NEVER, NEVER, 1 << 30).read_here);
+    assert_true(stream(with_halo, 40, 40, NEVER, NEVER, 1 << 30).read_here);
+    assert_false(stream(plain, 40, 39, NEVER, NEVER, 1 << 30).read_here);
+    outcome result = stream(plain, 40, 40, NEVER, 0, 1 << 30);
+    assert_int_equal(result.status, GF_FAILED);
+    assert_non_null(strstr(result.error.message, "sink: row 0"));
+    result = stream(plain, 40, 40, 40, NEVER, 1 << 30);
+    assert_int_equal(result.status, GF_FAILED);
+    assert_non_null(strstr(result.error.message, "source: the end"));
+    assert_int_equal(result.written, 0);
+}
+
+/* Ten reads of 5 ms each; nothing else takes long. */
+static void busy_is_who_works(void **state) {
+    (void)state;
+    const counting_source slow = {.fail_at = NEVER, .pause = 5000000};
+    for (uint64_t rows = 4; rows <= 40; rows += 36) {
+        outcome result = stream_from(slow, plain, 40, rows, NEVER, 1 << 30);
+        const gf_busy *busy = result.report.busy;
+        const double least = 0.005 * (double)result.report.bands;
+        assert_int_equal(result.status, GF_OK);
+        assert_int_equal(busy[GF_DECODING].workers, 1);
+        assert_true(busy[GF_DECODING].seconds >= least);
+        assert_true(busy[GF_COMPUTING].workers > 0 && busy[GF_COMPUTING].workers <= 2);
+        assert_true(busy[GF_COMPUTING].seconds > 0 && busy[GF_COMPUTING].seconds < least);
+        assert_int_equal(busy[GF_ENCODING].workers, 1);
+        assert_true(busy[GF_ENCODING].seconds > 0 && busy[GF_ENCODING].seconds < least);
+        assert_int_equal(busy[GF_UPLOADING].workers, 0);
+        assert_int_equal(busy[GF_DOWNLOADING].workers, 0);
+    }
+    /* A source with threads of its own knows better than a clock around its calls. */
+    counting_source shared = {.base = {.threads = 3, .busy_seconds = 7}, .fail_at = NEVER};
+    outcome result = stream_from(shared, plain, 40, 4, NEVER, 1 << 30);
+    assert_int_equal(result.report.busy[GF_DECODING].workers, 3);
+    assert_true(result.report.busy[GF_DECODING].seconds == 7);
+}
+
+static void stages_have_names(void **state) {
+    (void)state;
+    assert_string_equal(gf_stage_name(GF_DECODING), "decoding");
+    assert_string_equal(gf_stage_name(GF_UPLOADING), "uploading");
+    assert_string_equal(gf_stage_name(GF_COMPUTING), "computing");
+    assert_string_equal(gf_stage_name(GF_DOWNLOADING), "downloading");
+    assert_string_equal(gf_stage_name(GF_ENCODING), "encoding");
+    assert_null(gf_stage_name(GF_STAGE_COUNT));
 }
 
 /* Golden takes the whole image as one band, whatever is asked for. */
@@ -344,6 +407,9 @@ int main(void) {
         cmocka_unit_test(a_failing_source_stops_the_stream),
         cmocka_unit_test(a_failing_sink_stops_the_stream),
         cmocka_unit_test(memory_bounds_the_bands),
+        cmocka_unit_test(one_band_takes_no_thread),
+        cmocka_unit_test(busy_is_who_works),
+        cmocka_unit_test(stages_have_names),
         cmocka_unit_test(golden_is_one_band),
         cmocka_unit_test(auto_weighs_the_start_up),
         cmocka_unit_test(auto_adds_up_what_shares_the_cores),

@@ -13,8 +13,9 @@ bool gf_format_costs(const char *format, uint32_t threads, gf_codec_costs *costs
         known++;
     if (!*known)
         return false;
-    const uint32_t plain = at_most(threads, GF_PLAIN_THREADS);
-    *costs = (gf_codec_costs){GF_PLAIN_COST, GF_PLAIN_COST, plain, plain};
+    *costs =
+        (gf_codec_costs){GF_PLAIN_COST, GF_PLAIN_COST, at_most(threads, GF_PLAIN_DECODE_THREADS),
+                         at_most(threads, GF_PLAIN_ENCODE_THREADS)};
     if (strcmp(format, "png") == 0)
         *costs = (gf_codec_costs){GF_PNG_DECODE_COST, GF_PNG_ENCODE_COST_FAST,
                                   at_most(threads, GF_PNG_DECODE_THREADS),

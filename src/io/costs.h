@@ -15,7 +15,8 @@
 /* Threads that share the work, of those there are. */
 #define GF_PNG_DECODE_THREADS 1u
 #define GF_PNG_ENCODE_THREADS 1u
-#define GF_PLAIN_THREADS 1u
+#define GF_PLAIN_DECODE_THREADS 8u /* as many as saturate a bus to a GPU */
+#define GF_PLAIN_ENCODE_THREADS 1u /* but in memory */
 
 typedef struct gf_codec_costs {
     double decode, encode; /* of all threads together */

@@ -105,7 +105,7 @@ static gf_status write_vectors(const gf_output *output, struct iovec *vectors, i
 gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t stride, size_t row_bytes,
                                uint64_t count, gf_error *error) {
     /* writev would not write to it. */
-    unsigned char *row = (unsigned char *)(uintptr_t)rows;
+    unsigned char *row = (unsigned char *)rows;
     struct iovec vectors[VECTORS];
     gf_status status = GF_OK;
 

@@ -12,6 +12,7 @@
 
 #include "engine/pool.h"
 #include "error.h"
+#include "io/costs.h"
 
 enum {
     VECTORS = 256,         /* rows in one call to the system */
@@ -20,7 +21,7 @@ enum {
     NARROW_BYTES = 512,    /* a shorter row is copied sooner than the system is told of it */
     BUFFER_BYTES = 1 << 15
 };
-#define MAX_THREADS 8u /* as many as saturate a GPU's bus */
+#define MAX_THREADS GF_PLAIN_DECODE_THREADS
 
 struct gf_row_reader {
     const gf_input *input;
@@ -64,15 +65,12 @@ static size_t read_vectors(int fd, struct iovec *vectors, int count, uint64_t of
             break;
         }
         all += (size_t)got;
-        for (size_t rest = (size_t)got; rest > 0;) {
-            const size_t used = least(rest, vectors->iov_len);
-            vectors->iov_base = (unsigned char *)vectors->iov_base + used;
-            vectors->iov_len -= used;
-            rest -= used;
-            if (vectors->iov_len == 0) {
-                vectors++;
-                count--;
-            }
+        size_t rest = (size_t)got;
+        for (; count > 0 && rest >= vectors->iov_len; vectors++, count--)
+            rest -= vectors->iov_len;
+        if (count > 0) {
+            vectors->iov_base = (unsigned char *)vectors->iov_base + rest;
+            vectors->iov_len -= rest;
         }
     }
     return all;
