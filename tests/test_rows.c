@@ -4,10 +4,12 @@
 
 #include "io_util.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "io/bytes.h"
 #include "io/files.h"
@@ -256,6 +258,49 @@ static void writes_the_same_with_any_threads(void **state) {
     write_all_formats();
 }
 
+/* A pipe that is full takes a part of what it is given, and then nothing for a while. */
+static void writes_to_a_pipe_that_does_not_wait(void **state) {
+    const gf_format format = {5001, 100, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 3);
+    size_t size, got = 0;
+    unsigned char *file = make_file(&format, pixels, &size);
+    unsigned char *back = malloc(size + 1);
+    int ends[2], code;
+
+    (void)state;
+    assert_non_null(back);
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const gf_file_options options = {.format = "pam"};
+        const size_t stride = 5001 + MARGIN;
+        unsigned char *rows = calloc(100, stride);
+        gf_sink *sink;
+        bool good = rows && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && dup2(ends[1], 1) == 1;
+        for (size_t y = 0; good && y < 100; y++)
+            memcpy(rows + y * stride, pixels + y * 5001, 5001);
+        good = good && !gf_sink_open("-", &format, NULL, &options, 1, &sink, NULL) &&
+               !sink->ops->write(sink, rows, stride, 100, NULL) &&
+               !sink->ops->finish(sink, NULL, NULL) && !sink->ops->place(sink, NULL);
+        _exit(good ? 0 : 1);
+    }
+    close(ends[1]);
+    for (ssize_t more = 1; more > 0; got += (size_t)more) {
+        nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+        more = read(ends[0], back + got, size + 1 - got < 7777 ? size + 1 - got : 7777);
+        assert_true(more >= 0);
+    }
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    assert_int_equal(got, size);
+    assert_memory_equal(back, file, size);
+    free(back);
+    free(file);
+    free(pixels);
+}
+
 /* ---- in memory, where several threads write -------------------------------------------------- */
 
 /* Runs a test in a process of its own on a file system in memory of so many bytes; skips where that
@@ -346,6 +391,7 @@ int main(void) {
         cmocka_unit_test_teardown(tells_where_a_file_was_cut, empty_folder),
         cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_folder),
         cmocka_unit_test_teardown(writes_the_same_with_any_threads, empty_folder),
+        cmocka_unit_test(writes_to_a_pipe_that_does_not_wait),
         cmocka_unit_test_teardown(writes_by_several_threads_in_memory, empty_folder),
         cmocka_unit_test_teardown(survives_a_full_disk, empty_folder),
     };
