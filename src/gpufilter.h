@@ -261,6 +261,26 @@ GF_API void gf_engine_close(gf_engine *engine);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* The parts of the pipeline, which work at the same time. */
+typedef enum gf_stage {
+    GF_DECODING,
+    GF_UPLOADING, /* to a device, and back: only where the backend has one */
+    GF_COMPUTING,
+    GF_DOWNLOADING,
+    GF_ENCODING,
+    GF_STAGE_COUNT
+} gf_stage;
+
+/* "decoding"; NULL past the end. */
+GF_API const char *gf_stage_name(gf_stage stage);
+
+/* How long a stage was at work: seconds of wall time in which each of its workers (threads or
+ * devices) had something to do, added up. It was busy for seconds / workers. */
+typedef struct gf_busy {
+    double seconds;
+    uint32_t workers; /* 0: there was no such stage */
+} gf_busy;
+
 /* What was done, by whom, and how long each part of the pipeline was busy. */
 typedef struct gf_report {
     char backend[16];
@@ -268,11 +288,9 @@ typedef struct gf_report {
     char reason[192]; /* why "auto" chose this backend; empty if it was named */
     gf_format in, out;
     uint64_t band_rows, bands;
-    double decode_seconds;  /* busy time of the source */
-    double compute_seconds; /* time spent in the backend's calls, waiting for results included */
-    double encode_seconds;  /* busy time of the sink */
-    double start_seconds;   /* starting the backend; 0 if it ran already */
-    double total_seconds;   /* wall time of the whole job, start included */
+    gf_busy busy[GF_STAGE_COUNT];
+    double start_seconds; /* starting the backend; 0 if it ran already */
+    double total_seconds; /* wall time of the whole job, start included */
 } gf_report;
 
 /* How files are read and written. All zero is the default. */

@@ -23,6 +23,7 @@ typedef struct gf_cpu_run {
     size_t scratch_bytes;   /* of a piece */
     unsigned char *states;  /* one a thread, or one for all if they are ordered */
     size_t state_bytes;
+    double busy_before;         /* the pool's, when the image began */
     struct gf_cpu_slot *before; /* the last one submitted */
     struct gf_cpu_slot {
         struct gf_cpu_run *run;
@@ -33,6 +34,7 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
+#define ALONE_NS 2e5 /* an image of less work than that is done before a thread has got up */
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
     gf_cpu *cpu = calloc(1, sizeof *cpu);
@@ -95,11 +97,20 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
                           .extra = plan->state_bytes * count_states(cpu, plan)};
 }
 
+/* Is the image one band, and so little work that no other thread is worth waking? */
+static bool is_small(const gf_job *job) {
+    const gf_format *in = &job->plan->in;
+    return job->slots == 1 &&
+           (double)gf_row_samples(in) * (double)in->height * job->plan->cost < ALONE_NS;
+}
+
 /* As many parts as threads, unless they would be too small to be worth a thread's while. */
 static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
     if (parts > cpu->threads)
         parts = cpu->threads;
+    if (is_small(job))
+        parts = 1;
     return job->plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
 
@@ -118,6 +129,7 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     run->cpu = cpu;
     run->job = *job;
     run->parts = count_parts(cpu, job);
+    run->busy_before = gf_pool_busy(cpu->pool);
     run->scratch_bytes = gf_align(job->filter->cpu.scratch_bytes(job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
@@ -163,7 +175,11 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     if (one_state(run->job.plan) && run->before)
         gf_pool_wait(run->cpu->pool, &run->before->work);
     run->before = place;
-    gf_pool_submit(run->cpu->pool, &place->work);
+    /* A single band leaves nothing for the caller to do meanwhile. */
+    if (run->parts == 1 && run->job.slots == 1)
+        gf_pool_run(run->cpu->pool, &place->work);
+    else
+        gf_pool_submit(run->cpu->pool, &place->work);
     return GF_OK;
 }
 
@@ -172,6 +188,16 @@ static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_cpu_run *run = state;
     gf_pool_wait(run->cpu->pool, &run->slots[slot->index].work);
     return GF_OK;
+}
+
+/* As many threads as could have worked at a time. */
+static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+    const gf_cpu_run *run = state;
+    const uint64_t bands = one_state(run->job.plan) ? 1 : run->job.slots;
+    const uint64_t workers = run->parts * bands;
+    gf_busy_add(&busy[GF_COMPUTING],
+                (gf_busy){gf_pool_busy(run->cpu->pool) - run->busy_before,
+                          workers < run->cpu->threads ? (uint32_t)workers : run->cpu->threads});
 }
 
 static gf_status cpu_collect(void *state, void *total, gf_error *error) {
@@ -232,6 +258,7 @@ const gf_backend gf_backend_cpu = {
     .begin = cpu_begin,
     .submit = cpu_submit,
     .wait = cpu_wait,
+    .busy = cpu_busy,
     .collect = cpu_collect,
     .end = cpu_end,
     .copy = cpu_copy,

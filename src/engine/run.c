@@ -8,13 +8,25 @@
 #include "plan.h"
 #include "result.h"
 
+/* A sink with threads of its own has not done much when it has taken the last row. */
+static gf_status finish_sink(gf_task *task, gf_error *error) {
+    gf_sink *sink = task->sink;
+    gf_busy *busy = &task->report->busy[GF_ENCODING];
+    const double began = gf_now();
+    const gf_status status = sink->ops->finish(sink, task->metadata, error);
+    gf_busy_add(busy, (gf_busy){gf_now() - began, 1});
+    if (sink->threads)
+        *busy = (gf_busy){sink->busy_seconds, sink->threads};
+    return status;
+}
+
 /* Computes the image and the result, and writes all outputs but for their names. */
 static gf_status compute(gf_task *task, gf_result **result, gf_error *error) {
     gf_status status = gf_task_stream(task, error);
     if (!status && task->sink)
         status = gf_task_check_metadata(task, error);
     if (!status && task->sink)
-        status = task->sink->ops->finish(task->sink, task->metadata, error);
+        status = finish_sink(task, error);
     if (!status && task->samples)
         status = gf_sample_sink_finish(task->samples, error);
     if (!status)
@@ -81,7 +93,7 @@ static gf_status open_outputs(gf_task *task, const gf_settings *settings, const 
     gf_status status = GF_OK;
     if (task->plan->out.width)
         status = gf_sink_open(out_path, &task->plan->out, task->metadata, options,
-                              task->engine->options.threads, &task->sink, error);
+                              gf_engine_threads(task->engine), &task->sink, error);
     if (!status && task->sink)
         task->memory -= task->sink->memory < task->memory ? task->sink->memory : task->memory;
     if (!status && samples_path) {
@@ -101,7 +113,8 @@ static gf_status run_file(gf_task *task, const gf_settings *settings, const char
     const gf_filter *filter = task->filter;
     const gf_limits limits = {.max_pixels = options->max_pixels,
                               .max_memory = options->max_memory,
-                              .max_chunk = options->max_chunk};
+                              .max_chunk = options->max_chunk,
+                              .threads = gf_engine_threads(task->engine)};
     const gf_seen seen = gf_see(in_paths[0]);
     gf_status status = open_inputs(task, in_paths, &limits, error);
     if (!status)

@@ -30,8 +30,9 @@ typedef struct gf_stream {
     pthread_cond_t moved;
     uint64_t submitted;    /* bands given to the backend */
     uint64_t released;     /* bands taken by the sink */
-    double submit_seconds; /* the reader's, until it has ended */
-    gf_status status;      /* the first failure of either side stops both */
+    double decode_seconds; /* the reader's, until it has ended */
+    double encode_seconds;
+    gf_status status; /* the first failure of either side stops both */
     gf_error *error;
 } gf_stream;
 
@@ -85,35 +86,46 @@ static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const g
                                      end - read_from, error);
 }
 
+/* Reads band k into its slot and lets the backend begin. */
+static gf_status send_band(gf_stream *stream, uint64_t k, gf_error *error) {
+    const uint32_t ring = stream->geometry.slots;
+    assert(ring > 0);
+    const double start = gf_now();
+    gf_slot *slot = &stream->slots[k % ring];
+    const gf_status status =
+        fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], error);
+    stream->decode_seconds += gf_now() - start;
+    return status ? status : stream->job->backend->submit(stream->run, slot, error);
+}
+
+static gf_status finish_source(gf_stream *stream, gf_error *error) {
+    const double start = gf_now();
+    const gf_status status = stream->source->ops->finish(stream->source, error);
+    stream->decode_seconds += gf_now() - start;
+    return status;
+}
+
 static void *read_bands(void *argument) {
     gf_stream *stream = argument;
     const uint32_t ring = stream->geometry.slots;
-    assert(ring > 0);
     gf_error error = {0};
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < stream->bands && !status; k++) {
         if (k >= ring && !await(stream, &stream->released, k - ring + 1))
             return NULL;
-        double start = gf_now();
-        gf_slot *slot = &stream->slots[k % ring];
-        status = fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], &error);
-        double filled = gf_now();
-        if (!status)
-            status = stream->job->backend->submit(stream->run, slot, &error);
-        stream->report->decode_seconds += filled - start;
-        stream->submit_seconds += gf_now() - filled;
+        status = send_band(stream, k, &error);
         if (!status)
             advance(stream, &stream->submitted);
     }
     if (!status)
-        status = stream->source->ops->finish(stream->source, &error);
+        status = finish_source(stream, &error);
     if (status)
         fail(stream, status, &error);
     return NULL;
 }
 
 /* Hands a computed band on: its image to the sink, what was measured in it to the measure. */
-static gf_status take_band(gf_stream *stream, const gf_slot *slot, gf_error *error) {
+static gf_status hand_on(const gf_stream *stream, const gf_slot *slot, gf_error *error) {
     const gf_stream_job *job = stream->job;
     const gf_measure *measure = job->filter->measure;
     gf_status status = GF_OK;
@@ -125,6 +137,18 @@ static gf_status take_band(gf_stream *stream, const gf_slot *slot, gf_error *err
     for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
         status = measure->payload(job->plan, job->data,
                                   slot->payload_buffer + i * slot->payload_stride, error);
+    return status;
+}
+
+/* Waits for band k, and hands it on. */
+static gf_status take_band(gf_stream *stream, uint64_t k, gf_error *error) {
+    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    gf_status status = stream->job->backend->wait(stream->run, slot, error);
+    if (status)
+        return status;
+    const double start = gf_now();
+    status = hand_on(stream, slot, error);
+    stream->encode_seconds += gf_now() - start;
     return status;
 }
 
@@ -147,23 +171,54 @@ static gf_status finish_measure(gf_stream *stream, gf_error *error) {
 
 static void write_bands(gf_stream *stream) {
     for (uint64_t k = 0; k < stream->bands; k++) {
+        gf_error error = {0};
         if (!await(stream, &stream->submitted, k + 1))
             return;
-        gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-        gf_error error = {0};
-        double start = gf_now();
-        gf_status status = stream->job->backend->wait(stream->run, slot, &error);
-        double computed = gf_now();
-        if (!status)
-            status = take_band(stream, slot, &error);
-        stream->report->compute_seconds += computed - start;
-        stream->report->encode_seconds += gf_now() - computed;
+        gf_status status = take_band(stream, k, &error);
         if (status) {
             fail(stream, status, &error);
             return;
         }
         advance(stream, &stream->released);
     }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static gf_status run_both(gf_stream *stream, gf_error *error) {
+    pthread_t reader;
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->moved, NULL);
+    const int failed = gf_thread_start(&reader, read_bands, stream);
+    if (failed) {
+        gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
+                strerror(failed));
+        stream->status = GF_FAILED;
+    } else {
+        write_bands(stream);
+        pthread_join(reader, NULL);
+    }
+    pthread_cond_destroy(&stream->moved);
+    pthread_mutex_destroy(&stream->lock);
+    return stream->status;
+}
+
+/* With a single band there is nothing to overlap: a thread would only cost its start. */
+static gf_status run_one(gf_stream *stream, gf_error *error) {
+    gf_status status = send_band(stream, 0, error);
+    if (!status)
+        status = finish_source(stream, error);
+    return status ? status : take_band(stream, 0, error);
+}
+
+static void report_busy(const gf_stream *stream) {
+    const gf_source *source = stream->source;
+    gf_report *report = stream->report;
+    const gf_busy own = {source->busy_seconds, source->threads};
+    gf_busy_add(&report->busy[GF_DECODING],
+                source->threads ? own : (gf_busy){stream->decode_seconds, 1});
+    gf_busy_add(&report->busy[GF_ENCODING], (gf_busy){stream->encode_seconds, 1});
+    stream->job->backend->busy(stream->run, report->busy);
 }
 
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
@@ -187,23 +242,11 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     }
     report->band_rows = stream.geometry.out_rows;
     report->bands = stream.bands;
-    pthread_mutex_init(&stream.lock, NULL);
-    pthread_cond_init(&stream.moved, NULL);
-    pthread_t reader;
-    int failed = gf_thread_start(&reader, read_bands, &stream);
-    if (failed) {
-        status =
-            gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", job->name, strerror(failed));
-    } else {
-        write_bands(&stream);
-        pthread_join(reader, NULL);
-        report->compute_seconds += stream.submit_seconds;
-        status = stream.status;
-        if (!status)
-            status = finish_measure(&stream, error);
-    }
-    pthread_cond_destroy(&stream.moved);
-    pthread_mutex_destroy(&stream.lock);
+    status = stream.bands == 1 ? run_one(&stream, error) : run_both(&stream, error);
+    if (!status)
+        status = finish_measure(&stream, error);
+    if (!status)
+        report_busy(&stream);
     job->backend->end(stream.run, stream.slots);
     free(stream.slots);
     return status;

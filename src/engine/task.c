@@ -93,10 +93,12 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
                          .band_rows = engine->options.band_rows,
                          .max_memory = task->memory,
                          .data = task->data};
-    double codec = task->source->cost;
-    if (task->sink && task->sink->cost > codec)
-        codec = task->sink->cost;
-    status = gf_engine_choose(engine, task->plan, codec, &job.backend, &job.state, report->reason,
+    gf_codec_costs codec = {.decode = task->source->cost, .decode_threads = task->source->threads};
+    if (task->sink) {
+        codec.encode = task->sink->cost;
+        codec.encode_threads = task->sink->threads;
+    }
+    status = gf_engine_choose(engine, task->plan, &codec, &job.backend, &job.state, report->reason,
                               sizeof report->reason, error);
     if (status)
         return status;

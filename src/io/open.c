@@ -207,7 +207,7 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
         .metadata = metadata != NULL ? metadata : &none,
         .compression = options->compression,
         .max_memory = limits.max_memory,
-        .threads = threads ? threads : gf_cores(),
+        .threads = threads != 0 ? threads : 1,
     };
     status = kind->open(&setup, sink, error);
     if (status != GF_OK)

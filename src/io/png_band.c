@@ -112,8 +112,8 @@ static void plan_part(const gf_png_bands *bands, gf_png_scratch *scratch, const 
 }
 
 /* Plans a block in each way: the shortest plan, and in *chosen the way that it is of. The first is
- * of runs. Where what they leave takes few bits it is noise, which matches cost more than they save:
- * a quick coder does not look for any there. */
+ * of runs. Where what they leave takes few bits it is noise, which matches cost more than they
+ * save: a quick coder does not look for any there. */
 static const gf_deflate_plan *plan_block(const gf_png_bands *bands, gf_png_scratch *scratch,
                                          const gf_png_way *ways, unsigned count, size_t at,
                                          size_t n, const gf_png_way **chosen) {

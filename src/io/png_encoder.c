@@ -33,6 +33,7 @@ struct gf_png_encoder {
     gf_format format;
     gf_output *output;
     uint64_t memory;
+    double callers;   /* seconds that the caller was busy */
     uint64_t y;       /* rows taken so far */
     uint64_t written; /* bands */
     uint32_t adler;   /* of what was written */
@@ -47,7 +48,7 @@ struct gf_png_encoder {
     pthread_mutex_t lock;
     pthread_cond_t filled_more, coded_more;
     uint64_t filled, taken; /* bands */
-    double busy;
+    double busy;            /* of the threads */
     bool stop, no_memory;
 };
 
@@ -165,8 +166,10 @@ static gf_status write_coded(gf_png_encoder *encoder, uint64_t most, gf_error *e
     while (encoder->written < encoder->filled && !status) {
         slot *s = &encoder->slots[encoder->written % encoder->slot_count];
         pthread_mutex_lock(&encoder->lock);
+        const double start = gf_now();
         while (!s->coded && !encoder->no_memory && encoder->filled - encoder->written > most)
             pthread_cond_wait(&encoder->coded_more, &encoder->lock);
+        encoder->callers -= gf_now() - start;
         const bool coded = s->coded, no_memory = encoder->no_memory;
         pthread_mutex_unlock(&encoder->lock);
         if (no_memory)
@@ -242,10 +245,8 @@ static gf_status hand_over(gf_png_encoder *encoder, gf_error *error) {
         pthread_mutex_unlock(&encoder->lock);
         return write_coded(encoder, encoder->slot_count - 1, error);
     }
-    const double start = gf_now();
     if (!code(encoder, encoder->scratch, k))
         return fail_memory(encoder, error);
-    encoder->busy += gf_now() - start;
     encoder->filled++;
     return write_band(encoder, error);
 }
@@ -253,6 +254,7 @@ static gf_status hand_over(gf_png_encoder *encoder, gf_error *error) {
 gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
                                uint64_t rows, gf_error *error) {
     const gf_png_bands *bands = &encoder->bands;
+    const double start = gf_now();
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < rows && !status; i++) {
         slot *s = slot_at(encoder, encoder->filled);
@@ -269,6 +271,7 @@ gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src
     }
     if (!status && encoder->y == encoder->format.height)
         status = write_coded(encoder, 0, error);
+    encoder->callers += gf_now() - start;
     return status;
 }
 
@@ -343,9 +346,12 @@ uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder) {
     return encoder->memory;
 }
 
-double gf_png_encoder_busy(const gf_png_encoder *encoder, uint32_t *threads) {
-    *threads = encoder->wanted ? encoder->wanted : 1;
-    return encoder->busy;
+uint32_t gf_png_encoder_threads(const gf_png_encoder *encoder) {
+    return encoder->wanted;
+}
+
+double gf_png_encoder_busy(const gf_png_encoder *encoder) {
+    return encoder->busy + encoder->callers;
 }
 
 void gf_png_encoder_close(gf_png_encoder *encoder) {

@@ -110,6 +110,7 @@ static gf_status png_finish(gf_sink *base, const gf_metadata *metadata, gf_error
     png_sink *sink = (png_sink *)base;
     gf_status status = write_end(sink, metadata, error);
 
+    sink->base.busy_seconds = gf_png_encoder_busy(sink->encoder);
     return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
 }
 
@@ -162,6 +163,7 @@ static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error
     if (status == GF_OK) {
         sink->base.cost = effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST : GF_PNG_ENCODE_COST_SLOW;
         sink->base.memory = gf_png_encoder_memory(sink->encoder);
+        sink->base.threads = gf_png_encoder_threads(sink->encoder);
     }
     return status;
 }
