@@ -53,10 +53,17 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
             return i + (size_t)__builtin_ctzll(runs);
     }
 #endif
-    for (size_t same = 0; i < n; i++) {
-        same = src[i] == src[i - 1] ? same + 1 : 0;
-        if (same == GF_DEFLATE_RUN)
-            return i - (GF_DEFLATE_RUN - 1);
+    /* In eight that repeat there are four that begin at every fourth byte from here. */
+    for (size_t k = i; k + 4 <= n; k += 4) {
+        if (memcmp(src + k, src + k - 1, 4) != 0)
+            continue;
+        size_t start = k, end = k + 4;
+        while (start > i && src[start - 1] == src[start - 2])
+            start--;
+        while (end < n && end - start < GF_DEFLATE_RUN && src[end] == src[end - 1])
+            end++;
+        if (end - start >= GF_DEFLATE_RUN)
+            return start;
     }
     return n;
 }
