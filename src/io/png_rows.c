@@ -103,6 +103,19 @@ static uint64_t entropy(const uint32_t counts[256], uint64_t n) {
 /* A sixteenth of the band, in pieces from all over it. */
 enum { PIECE = 1024, APART = 16 };
 
+/* Samples of piece k and how many they are, 0 behind the last. Steps that fall on the same columns
+ * again begin one further on: a margin counts for what it is of the picture. */
+static size_t piece_at(const gf_png_bands *bands, const gf_png_band *band, uint64_t k,
+                       const unsigned char **row) {
+    const uint64_t pieces = (bands->row_bytes + PIECE - 1) / PIECE, y = k * APART / pieces;
+    const uint64_t shared = pieces % APART ? pieces & -pieces : APART;
+    const size_t at = (size_t)((k * APART + k * shared / pieces) % pieces) * PIECE;
+    if (y >= band->count)
+        return 0;
+    *row = gf_png_row(bands, band, (int64_t)y) + at;
+    return bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
+}
+
 static uint64_t count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
                               size_t pixel) {
     uint64_t repeated = 0;
@@ -120,28 +133,20 @@ static uint64_t count_repeats(const unsigned char *row, const unsigned char *abo
 static size_t sample_filter(const gf_png_bands *bands, const gf_png_band *band, unsigned filter,
                             unsigned char *dst) {
     const gf_png_filter_simd *simd = gf_png_filter_simd_of(bands->isa);
-    const size_t pieces = (bands->row_bytes + PIECE - 1) / PIECE;
-    size_t total = 0;
-    for (uint64_t p = 0, end = band->count * pieces; p < end; p += APART) {
-        const size_t at = (size_t)(p % pieces) * PIECE;
-        const size_t n = bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
-        const unsigned char *row = gf_png_row(bands, band, (int64_t)(p / pieces)) + at;
+    const unsigned char *row;
+    size_t total = 0, n;
+    for (uint64_t k = 0; (n = piece_at(bands, band, k, &row)); k++, total += n)
         simd->filter((gf_png_filter)filter, dst + total, row, row - bands->row_stride, n,
                      bands->pixel);
-        total += n;
-    }
     return total;
 }
 
 static uint64_t sample_repeats(const gf_png_bands *bands, const gf_png_band *band) {
-    const size_t pieces = (bands->row_bytes + PIECE - 1) / PIECE;
+    const unsigned char *row;
     uint64_t repeated = 0;
-    for (uint64_t p = 0, end = band->count * pieces; p < end; p += APART) {
-        const size_t at = (size_t)(p % pieces) * PIECE;
-        const size_t n = bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
-        const unsigned char *row = gf_png_row(bands, band, (int64_t)(p / pieces)) + at;
+    size_t n;
+    for (uint64_t k = 0; (n = piece_at(bands, band, k, &row)); k++)
         repeated += count_repeats(row, row - bands->row_stride, n, bands->pixel);
-    }
     return repeated;
 }
 
