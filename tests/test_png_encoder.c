@@ -242,6 +242,46 @@ static void more_effort_makes_smaller_files(void **state) {
     }
 }
 
+/* 8 x 8 ordered dithering of a slope. */
+static size_t dither(size_t x, size_t y) {
+    size_t threshold = 0;
+    for (unsigned bit = 0; bit < 3; bit++)
+        threshold = threshold << 2 | ((x ^ y) >> bit & 1) << 1 | (y >> bit & 1);
+    return x / 32 % 64 > threshold ? 255 : 0;
+}
+
+/* What repeats, but not next to itself, takes few bits even without matches; with them far fewer.
+ */
+static void patterns_are_found_even_if_fast(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 6; kind++) {
+        gf_format format = {2000, 700, 1, GF_U8};
+        if (kind == 4)
+            format.channels = 3;
+        if (kind == 5)
+            format = (gf_format){1, 90000, 3, GF_U8};
+        const size_t row = gf_row_bytes(&format);
+        unsigned char *pixels = malloc(row * (size_t)format.height);
+        assert_non_null(pixels);
+        for (size_t i = 0; i < row * format.height; i++) {
+            const size_t y = i / row, x = i % row / format.channels, c = i % row % format.channels;
+            const size_t value = kind == 0   ? (x + y) % 2 * 255
+                                 : kind == 1 ? 192 + (x / 8 + y / 8) % 2 * 63
+                                 : kind == 2 ? dither(x, y)
+                                 : kind == 3 ? (x / 7 * 37 + y / 11 * 91) % 256
+                                 : kind == 4 ? ((x + 2 * y) % 5 + 1) * (c + 2) * 97 % 256
+                                             : 77;
+            pixels[i] = (unsigned char)value;
+        }
+        const size_t fast = size_of(&format, pixels, "fast");
+        const size_t one = size_of(&format, pixels, "1");
+        if (getenv("GF_TEST_SHOW"))
+            print_message("%d: %zu, 1: %zu\n", kind, fast, one);
+        assert_true(fast <= one + one / 20);
+        free(pixels);
+    }
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void failures_of_the_disk_are_told(void **state) {
@@ -305,6 +345,7 @@ int main(void) {
         cmocka_unit_test(every_shape),
         cmocka_unit_test(every_level_of_simd_writes_the_same),
         cmocka_unit_test(more_effort_makes_smaller_files),
+        cmocka_unit_test(patterns_are_found_even_if_fast),
         cmocka_unit_test(failures_of_the_disk_are_told),
         cmocka_unit_test(may_be_left_at_any_row),
         cmocka_unit_test(refuses_other_efforts),

@@ -101,13 +101,15 @@ static uint64_t entropy(const uint32_t counts[256], uint64_t n) {
 }
 
 /* A sixteenth of the band, in pieces from all over it. */
-enum { PIECE = 1024, APART = 16 };
+enum { PIECE = 1024, APART = 16, WORDS_APART = 20 /* no power of 2: patterns */ };
 
 /* Samples of piece k and how many they are, 0 behind the last. Steps that fall on the same columns
- * again begin one further on: a margin counts for what it is of the picture. */
+ * again begin one further on, and steps over rows are not even: neither a margin nor a pattern
+ * counts for more than it is of the picture. */
 static size_t piece_at(const gf_png_bands *bands, const gf_png_band *band, uint64_t k,
                        const unsigned char **row) {
-    const uint64_t pieces = (bands->row_bytes + PIECE - 1) / PIECE, y = k * APART / pieces;
+    const uint64_t pieces = (bands->row_bytes + PIECE - 1) / PIECE;
+    const uint64_t step = pieces < APART ? APART / pieces : 1, y = k * APART / pieces + k % step;
     const uint64_t shared = pieces % APART ? pieces & -pieces : APART;
     const size_t at = (size_t)((k * APART + k * shared / pieces) % pieces) * PIECE;
     if (y >= band->count)
@@ -116,15 +118,21 @@ static size_t piece_at(const gf_png_bands *bands, const gf_png_band *band, uint6
     return bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
 }
 
+/* Counts words that are as the one above, or as one up to 8 pixels to the left: as in flat areas,
+ * and in patterns such as dithering or the squares behind what is transparent. */
 static uint64_t count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
                               size_t pixel) {
     uint64_t repeated = 0;
-    for (size_t i = 0; i + 4 <= n; i += 16) {
-        uint32_t here, left, up;
+    for (size_t i = 0; i + 4 <= n; i += WORDS_APART) {
+        uint32_t here, other;
         memcpy(&here, row + i, 4);
-        memcpy(&left, row + i - pixel, 4);
-        memcpy(&up, above + i, 4);
-        repeated += here == left || here == up ? 16 : 0;
+        memcpy(&other, above + i, 4);
+        bool same = here == other;
+        for (size_t left = pixel; left <= 8 * pixel; left += pixel) {
+            memcpy(&other, row + i - left, 4);
+            same |= here == other;
+        }
+        repeated += same ? WORDS_APART : 0;
     }
     return repeated;
 }
@@ -159,7 +167,8 @@ void gf_png_take_samples(const gf_png_bands *bands, const gf_png_band *band, uns
         simd->count(room, (size_t)samples->total, counts);
         samples->cost[f] = entropy(counts, samples->total);
     }
-    samples->repeated = sample_repeats(bands, band);
+    /* Of rows too short for a word nothing is known. */
+    samples->repeated = bands->row_bytes < 4 ? samples->total : sample_repeats(bands, band);
 }
 
 gf_png_filter gf_png_best_filter(const gf_png_samples *samples) {
