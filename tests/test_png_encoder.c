@@ -74,9 +74,10 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-enum { CONTENTS = 6 };
+enum { CONTENTS = 6, TWO_HALVES };
 
-/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes. */
+/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes; rows
+ * that begin in black and white and go on as a slope. */
 static unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
     const size_t samples = (size_t)(gf_row_samples(format) * format->height);
     const size_t row = (size_t)gf_row_samples(format);
@@ -90,6 +91,7 @@ static unsigned char *draw(const gf_format *format, int content, uint64_t seed) 
         const uint64_t v = kind == 0   ? noise
                            : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
                            : kind == 2 ? 40000
+                           : kind == 6 ? (x < row / 3 ? 0 - (noise & 1) : x * 40)
                            : kind == 3 ? (x / 50 ^ y / 20) * 7919
                                        : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
         if (format->type == GF_U8) {
@@ -168,6 +170,7 @@ static void every_shape(void **state) {
             for (int k = 0; k < 3; k++)
                 check_image(shapes[s], (const char *const[]){"fast", "balanced", "6"}[k], content,
                             s);
+    check_image((gf_format){300000, 3, 3, GF_U8}, "fast", TWO_HALVES, 1);
 }
 
 /* The encoder is told which SIMD level to use; they all write the same. */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/png_rows.h"
 #include "testing.h"
@@ -56,9 +57,36 @@ static void samples_come_from_all_columns(void **state) {
     }
 }
 
+/* Where two filters leave as little, the one with the smaller number: undone more quickly. */
+static void of_equals_the_first_is_taken(void **state) {
+    const gf_format format = {700, 40, 3, GF_U8};
+    gf_png_bands bands;
+    (void)state;
+    gf_png_bands_init(&format, GF_PNG_LEVEL_9, GF_ISA_PORTABLE, &bands);
+    unsigned char *memory = calloc(format.height + 2, bands.row_stride);
+    unsigned char *filtered = malloc((bands.row_bytes + 1) * (size_t)format.height);
+    unsigned char *room[GF_PNG_FILTERS];
+    assert_true(memory && filtered);
+    for (int f = 0; f < GF_PNG_FILTERS; f++)
+        assert_non_null(room[f] = malloc(bands.row_bytes));
+    for (size_t y = 20; y < 40; y++)
+        memset(memory + GF_PNG_PAD + (y + 1) * bands.row_stride, 9, bands.row_bytes);
+    const gf_png_band band = {.rows = memory + GF_PNG_PAD, .count = format.height};
+    gf_png_filter_rows(&bands, &band, GF_PNG_EACH, 0, (int64_t)format.height, room, filtered);
+    for (size_t y = 0; y < 40; y++) {
+        const unsigned wanted = y < 20 ? GF_PNG_NONE : y == 20 ? GF_PNG_SUB : GF_PNG_UP;
+        assert_int_equal(filtered[y * (bands.row_bytes + 1)], wanted);
+    }
+    for (int f = 0; f < GF_PNG_FILTERS; f++)
+        free(room[f]);
+    free(memory);
+    free(filtered);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_come_from_all_columns),
+        cmocka_unit_test(of_equals_the_first_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
