@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "io/png_encoder.h"
+#include "io/png_idat.h"
 #include "testing.h"
 
 /* ---- a reader -------------------------------------------------------------------------------- */
@@ -285,6 +286,40 @@ static void patterns_are_found_even_if_fast(void **state) {
     }
 }
 
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/* Bytes that do not fit into one chunk, cut at every place. */
+static void chunks_hold_all_bytes(void **state) {
+    enum { MOST = 50 };
+    (void)state;
+    for (size_t size = 1; size < 4 * MOST; size++) {
+        unsigned char room[GF_PNG_IDAT_FRONT + 4 * MOST + GF_PNG_IDAT_BEHIND];
+        unsigned char *data = room + GF_PNG_IDAT_FRONT, *file;
+        gf_output *output;
+        gf_error error = {0};
+        size_t got, at = 0;
+        for (size_t i = 0; i < size; i++)
+            data[i] = (unsigned char)(i + 1);
+        assert_int_equal(gf_output_open(in_folder("chunks"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_idat_write_parts(output, data, size, MOST, &error), GF_OK);
+        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        assert_int_equal(gf_output_place(output, &error), GF_OK);
+        gf_output_close(output);
+        file = get_bytes(in_folder("chunks"), &got);
+        assert_int_equal(got, size + (size + MOST - 1) / MOST * 12);
+        for (size_t done = 0, length; done < size; done += length, at += length + 12) {
+            length = size - done < MOST ? size - done : MOST;
+            assert_int_equal(big32(file + at), length);
+            assert_memory_equal(file + at + 4, "IDAT", 4);
+            for (size_t i = 0; i < length; i++)
+                assert_int_equal(file[at + 8 + i], (unsigned char)(done + i + 1));
+            assert_int_equal(big32(file + at + 8 + length),
+                             crc32(0, file + at + 4, (uInt)length + 4));
+        }
+        free(file);
+    }
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void failures_of_the_disk_are_told(void **state) {
@@ -349,6 +384,7 @@ int main(void) {
         cmocka_unit_test(every_level_of_simd_writes_the_same),
         cmocka_unit_test(more_effort_makes_smaller_files),
         cmocka_unit_test(patterns_are_found_even_if_fast),
+        cmocka_unit_test(chunks_hold_all_bytes),
         cmocka_unit_test(failures_of_the_disk_are_told),
         cmocka_unit_test(may_be_left_at_any_row),
         cmocka_unit_test(refuses_other_efforts),

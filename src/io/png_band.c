@@ -222,7 +222,8 @@ static size_t code_by_zlib(gf_png_scratch *scratch, const gf_png_band *band, siz
         left -= in - zlib->avail_in;
         space -= to - zlib->avail_out;
     } while (result == Z_OK && (left || (band->last || !zlib->avail_out)) && space);
-    const bool complete = band->last ? result == Z_STREAM_END : result == Z_OK && !left;
+    const bool complete =
+        band->last ? result == Z_STREAM_END : result == Z_OK && !left && zlib->avail_out;
     return complete ? room - space : 0;
 }
 

@@ -17,7 +17,7 @@ uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder);
 /* Takes the next rows of native samples. After the last row of the image everything is written. */
 gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
                                uint64_t rows, gf_error *error);
-/* Seconds that its threads coded, all together, and how many threads these are. */
+/* Once all is written: seconds that its threads coded, together, and how many these are. */
 double gf_png_encoder_busy(const gf_png_encoder *encoder, uint32_t *threads);
 /* Stops its threads. NULL is allowed. */
 void gf_png_encoder_close(gf_png_encoder *encoder);
