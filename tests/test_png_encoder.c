@@ -52,6 +52,10 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
                          const unsigned char *file, size_t size) {
     const size_t row = gf_row_bytes(format), sample = gf_type_bytes(format->type);
     const size_t pixel = format->channels * sample;
+    assert_int_equal(big32(file + 16), format->width);
+    assert_int_equal(big32(file + 20), format->height);
+    assert_int_equal(file[24], 8 * sample);
+    assert_int_equal(file[25], ((const int[]){0, 0, 4, 2, 6}[format->channels]));
     unsigned char *filtered = read_filtered(file, size, (row + 1) * (size_t)format->height);
     unsigned char *above = calloc(1, row), *here = calloc(1, row);
     assert_true(above && here);
@@ -362,6 +366,31 @@ static void may_be_left_at_any_row(void **state) {
     free(pixels);
 }
 
+/* As many threads as the memory is enough for, and no fewer than one. */
+static void keeps_to_the_memory(void **state) {
+    const gf_format format = {3000, 9000, 3, GF_U8};
+    uint32_t before = 0;
+    gf_error error = {0};
+    (void)state;
+    for (uint64_t most = 0; most < 40000000; most += 1000000) {
+        gf_output *output;
+        gf_png_encoder *encoder;
+        uint32_t threads;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, 8, most, output,
+                                             &encoder, &error),
+                         GF_OK);
+        assert_in_range(gf_png_encoder_memory(encoder), 0, most);
+        gf_png_encoder_busy(encoder, &threads);
+        assert_in_range(threads, before, 8);
+        assert_true(most || threads == 1);
+        before = threads;
+        gf_png_encoder_close(encoder);
+        gf_output_close(output);
+    }
+    assert_int_equal(before, 8);
+}
+
 static void refuses_other_efforts(void **state) {
     const gf_format format = {3, 3, 1, GF_U8};
     static const char *const wrong[] = {"10", "-1", "", "Fast", "small ", "1.5"};
@@ -387,6 +416,7 @@ int main(void) {
         cmocka_unit_test(chunks_hold_all_bytes),
         cmocka_unit_test(failures_of_the_disk_are_told),
         cmocka_unit_test(may_be_left_at_any_row),
+        cmocka_unit_test(keeps_to_the_memory),
         cmocka_unit_test(refuses_other_efforts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
