@@ -219,7 +219,8 @@ static inline void assert_refused(const char *name, const gf_format *format, con
     gf_sink *sink;
     int before = count_files(false);
 
-    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, 1, &sink, &error), GF_FAILED);
+    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, 1, &sink, &error),
+                     GF_FAILED);
     assert_null(sink);
     assert_message(&error, part);
     assert_message(&error, name);

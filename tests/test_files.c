@@ -407,7 +407,8 @@ static void chooses_the_format(void **state) {
     assert_message(&error,
                    "out.xyz: cannot tell the format from this name; use a known ending "
                    "such as .png, or --format");
-    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, 1, &sink, &error), GF_USAGE);
+    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, 1, &sink, &error),
+                     GF_USAGE);
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.format = "pam"};
     assert_int_equal(save_image(in_folder("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
