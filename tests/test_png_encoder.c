@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "io/png_encoder.h"
+#include "io/png_idat_write.h"
 #include "testing.h"
 
 /* ---- a reader -------------------------------------------------------------------------------- */
@@ -51,6 +52,10 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
                          const unsigned char *file, size_t size) {
     const size_t row = gf_row_bytes(format), sample = gf_type_bytes(format->type);
     const size_t pixel = format->channels * sample;
+    assert_int_equal(big32(file + 16), format->width);
+    assert_int_equal(big32(file + 20), format->height);
+    assert_int_equal(file[24], 8 * sample);
+    assert_int_equal(file[25], ((const int[]){0, 0, 4, 2, 6}[format->channels]));
     unsigned char *filtered = read_filtered(file, size, (row + 1) * (size_t)format->height);
     unsigned char *above = calloc(1, row), *here = calloc(1, row);
     assert_true(above && here);
@@ -74,9 +79,10 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-enum { CONTENTS = 6 };
+enum { CONTENTS = 6, TWO_HALVES };
 
-/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes. */
+/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes; rows
+ * that begin in black and white and go on as a slope. */
 static unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
     const size_t samples = (size_t)(gf_row_samples(format) * format->height);
     const size_t row = (size_t)gf_row_samples(format);
@@ -90,6 +96,7 @@ static unsigned char *draw(const gf_format *format, int content, uint64_t seed) 
         const uint64_t v = kind == 0   ? noise
                            : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
                            : kind == 2 ? 40000
+                           : kind == 6 ? (x < row / 3 ? 0 - (noise & 1) : x * 40)
                            : kind == 3 ? (x / 50 ^ y / 20) * 7919
                                        : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
         if (format->type == GF_U8) {
@@ -168,6 +175,7 @@ static void every_shape(void **state) {
             for (int k = 0; k < 3; k++)
                 check_image(shapes[s], (const char *const[]){"fast", "balanced", "6"}[k], content,
                             s);
+    check_image((gf_format){300000, 3, 3, GF_U8}, "fast", TWO_HALVES, 1);
 }
 
 /* The encoder is told which SIMD level to use; they all write the same. */
@@ -242,6 +250,80 @@ static void more_effort_makes_smaller_files(void **state) {
     }
 }
 
+/* 8 x 8 ordered dithering of a slope. */
+static size_t dither(size_t x, size_t y) {
+    size_t threshold = 0;
+    for (unsigned bit = 0; bit < 3; bit++)
+        threshold = threshold << 2 | ((x ^ y) >> bit & 1) << 1 | (y >> bit & 1);
+    return x / 32 % 64 > threshold ? 255 : 0;
+}
+
+/* What repeats, but not next to itself, takes few bits even without matches; with them far fewer.
+ */
+static void patterns_are_found_even_if_fast(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 6; kind++) {
+        gf_format format = {2000, 700, 1, GF_U8};
+        if (kind == 4)
+            format.channels = 3;
+        if (kind == 5)
+            format = (gf_format){1, 90000, 3, GF_U8};
+        const size_t row = gf_row_bytes(&format);
+        unsigned char *pixels = malloc(row * (size_t)format.height);
+        assert_non_null(pixels);
+        for (size_t i = 0; i < row * format.height; i++) {
+            const size_t y = i / row, x = i % row / format.channels, c = i % row % format.channels;
+            const size_t value = kind == 0   ? (x + y) % 2 * 255
+                                 : kind == 1 ? 192 + (x / 8 + y / 8) % 2 * 63
+                                 : kind == 2 ? dither(x, y)
+                                 : kind == 3 ? (x / 7 * 37 + y / 11 * 91) % 256
+                                 : kind == 4 ? ((x + 2 * y) % 5 + 1) * (c + 2) * 97 % 256
+                                             : 77;
+            pixels[i] = (unsigned char)value;
+        }
+        const size_t fast = size_of(&format, pixels, "fast");
+        const size_t one = size_of(&format, pixels, "1");
+        if (getenv("GF_TEST_SHOW"))
+            print_message("%d: %zu, 1: %zu\n", kind, fast, one);
+        assert_true(fast <= one + one / 20);
+        free(pixels);
+    }
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/* Bytes that do not fit into one chunk, cut at every place. */
+static void chunks_hold_all_bytes(void **state) {
+    enum { MOST = 50 };
+    (void)state;
+    for (size_t size = 1; size < 4 * MOST; size++) {
+        unsigned char room[GF_PNG_IDAT_FRONT + 4 * MOST + GF_PNG_IDAT_BEHIND];
+        unsigned char *data = room + GF_PNG_IDAT_FRONT, *file;
+        gf_output *output;
+        gf_error error = {0};
+        size_t got, at = 0;
+        for (size_t i = 0; i < size; i++)
+            data[i] = (unsigned char)(i + 1);
+        assert_int_equal(gf_output_open(in_folder("chunks"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_idat_write_parts(output, data, size, MOST, &error), GF_OK);
+        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        assert_int_equal(gf_output_place(output, &error), GF_OK);
+        gf_output_close(output);
+        file = get_bytes(in_folder("chunks"), &got);
+        assert_int_equal(got, size + (size + MOST - 1) / MOST * 12);
+        for (size_t done = 0, length; done < size; done += length, at += length + 12) {
+            length = size - done < MOST ? size - done : MOST;
+            assert_int_equal(big32(file + at), length);
+            assert_memory_equal(file + at + 4, "IDAT", 4);
+            for (size_t i = 0; i < length; i++)
+                assert_int_equal(file[at + 8 + i], (unsigned char)(done + i + 1));
+            assert_int_equal(big32(file + at + 8 + length),
+                             crc32(0, file + at + 4, (uInt)length + 4));
+        }
+        free(file);
+    }
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void failures_of_the_disk_are_told(void **state) {
@@ -284,6 +366,31 @@ static void may_be_left_at_any_row(void **state) {
     free(pixels);
 }
 
+/* As many threads as the memory is enough for, and no fewer than one. */
+static void keeps_to_the_memory(void **state) {
+    const gf_format format = {3000, 9000, 3, GF_U8};
+    uint32_t before = 0;
+    gf_error error = {0};
+    (void)state;
+    for (uint64_t most = 0; most < 40000000; most += 1000000) {
+        gf_output *output;
+        gf_png_encoder *encoder;
+        uint32_t threads;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, 8, most, output,
+                                             &encoder, &error),
+                         GF_OK);
+        assert_in_range(gf_png_encoder_memory(encoder), 0, most);
+        threads = gf_png_encoder_threads(encoder);
+        assert_in_range(threads, before, 8);
+        assert_true(most || threads == 0);
+        before = threads;
+        gf_png_encoder_close(encoder);
+        gf_output_close(output);
+    }
+    assert_int_equal(before, 8);
+}
+
 static void refuses_other_efforts(void **state) {
     const gf_format format = {3, 3, 1, GF_U8};
     static const char *const wrong[] = {"10", "-1", "", "Fast", "small ", "1.5"};
@@ -305,8 +412,11 @@ int main(void) {
         cmocka_unit_test(every_shape),
         cmocka_unit_test(every_level_of_simd_writes_the_same),
         cmocka_unit_test(more_effort_makes_smaller_files),
+        cmocka_unit_test(patterns_are_found_even_if_fast),
+        cmocka_unit_test(chunks_hold_all_bytes),
         cmocka_unit_test(failures_of_the_disk_are_told),
         cmocka_unit_test(may_be_left_at_any_row),
+        cmocka_unit_test(keeps_to_the_memory),
         cmocka_unit_test(refuses_other_efforts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

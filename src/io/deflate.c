@@ -125,7 +125,7 @@ static inline size_t match_at(const unsigned char *src, size_t i, size_t n, size
 
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
                              gf_deflate_seen *seen, gf_deflate_plan *plan) {
-    size_t done = 0, i = 0, missed = 0;
+    size_t done = 0, i = 0, missed = 0, cut = 0;
     memset(&plan->counts, 0, sizeof plan->counts);
     memset(seen, 0, sizeof *seen);
     plan->tokens = 0;
@@ -134,13 +134,16 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
         size_t distance = i + 1 - seen->at[hash]; /* i + 1, which is too far, if it was not seen */
         seen->at[hash] = (uint32_t)(i + 1);
         size_t length = match_at(src, i, n, distance);
-        for (int k = 0; k < 2 && length < LONG_ENOUGH; k++) {
-            const size_t other = match_at(src, i, n, k ? row : pixel);
+        const size_t others[] = {cut, pixel, row};
+        for (int k = cut ? 0 : 1; k < 3 && length < (k ? LONG_ENOUGH : GF_DEFLATE_MAX_MATCH); k++) {
+            const size_t other = match_at(src, i, n, others[k]);
             if (other > length) {
                 length = other;
-                distance = k ? row : pixel;
+                distance = others[k];
             }
         }
+        /* A match as long as can be may go on. */
+        cut = length == GF_DEFLATE_MAX_MATCH ? distance : 0;
         if (length < 4) {
             /* What holds no matches is gone through in longer and longer steps. */
             i += 1 + (missed++ >> PATIENCE);

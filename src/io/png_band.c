@@ -111,16 +111,33 @@ static void plan_part(const gf_png_bands *bands, gf_png_scratch *scratch, const 
         gf_deflate_plan_runs(gf_deflate_simd_of(bands->isa), way->filtered + at, n, plan);
 }
 
+/* Would matches save a quarter of what runs take? Tried on a sixteenth of the block, in pieces. */
+static bool matches_pay(const gf_png_bands *bands, gf_png_scratch *scratch,
+                        const gf_deflate_plan *runs, const gf_png_way *way, size_t at, size_t n) {
+    enum { PIECES = 4, SHARE = 64 };
+    gf_deflate_plan *plan = scratch->plan[1];
+    uint64_t bits = 0;
+    /* Little is left where much is repeated, which matches are quick to go through. */
+    if (runs->bits * 3 < n)
+        return true;
+    for (size_t k = 0; k < PIECES; k++) {
+        plan_part(bands, scratch, way, at + (2 * k + 1) * n / (2 * PIECES), n / SHARE, plan);
+        bits += plan->bits - plan->codes.head_bits;
+    }
+    return bits * (SHARE / PIECES) * 4 < (runs->bits - runs->codes.head_bits) * 3;
+}
+
 /* Plans a block in each way: the shortest plan, and in *chosen the way that it is of. The first is
  * of runs. Where what they leave takes few bits it is noise, which matches cost more than they
- * save: a quick coder does not look for any there. */
+ * save, or a pattern: a quick coder finds out which. */
 static const gf_deflate_plan *plan_block(const gf_png_bands *bands, gf_png_scratch *scratch,
                                          const gf_png_way *ways, unsigned count, size_t at,
                                          size_t n, const gf_png_way **chosen) {
     gf_deflate_plan *best = scratch->plan[0], *next = scratch->plan[1];
     *chosen = ways;
     plan_part(bands, scratch, ways, at, n, best);
-    if (bands->effort == GF_PNG_FAST && best->bits * 2 < best->literals * 7)
+    if (bands->effort == GF_PNG_FAST && count > 1 && best->bits * 2 < best->literals * 7 &&
+        !matches_pay(bands, scratch, best, &ways[count - 1], at, n))
         return best;
     for (unsigned i = 1; i < count; i++) {
         plan_part(bands, scratch, &ways[i], at, n, next);
@@ -205,7 +222,8 @@ static size_t code_by_zlib(gf_png_scratch *scratch, const gf_png_band *band, siz
         left -= in - zlib->avail_in;
         space -= to - zlib->avail_out;
     } while (result == Z_OK && (left || (band->last || !zlib->avail_out)) && space);
-    const bool complete = band->last ? result == Z_STREAM_END : result == Z_OK && !left;
+    const bool complete =
+        band->last ? result == Z_STREAM_END : result == Z_OK && !left && zlib->avail_out;
     return complete ? room - space : 0;
 }
 

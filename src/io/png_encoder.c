@@ -11,13 +11,11 @@
 #include "clock.h"
 #include "engine/thread.h"
 #include "error.h"
-#include "io/bytes.h"
+#include "io/png_idat_write.h"
 
 enum {
-    IDAT_MOST = 1 << 30, /* bytes of one chunk; the format's limit is 2^31 - 1 */
-    /* In front of a band's bytes: length and name of its chunk and, in the first, zlib's header. */
-    FRONT = 16,
-    BEHIND = 8 /* Adler-32 and CRC-32 */
+    FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first band zlib's header stands there */
+    BEHIND = 4 + GF_PNG_IDAT_BEHIND /* in the last Adler-32 */
 };
 
 typedef struct slot {
@@ -72,7 +70,7 @@ static bool code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_
     unsigned char *chunk = bytes_of(s) - head_bytes(k) - 4;
     memcpy(chunk, "IDAT", 4);
     memcpy(chunk + 4, zlib_head, head_bytes(k));
-    if (s->band.size + head_bytes(k) <= IDAT_MOST)
+    if (s->band.size + head_bytes(k) <= GF_PNG_IDAT_MOST)
         s->crc = crc32_gzip_refl(0, chunk, 4 + head_bytes(k) + s->band.size);
     return true;
 }
@@ -107,37 +105,6 @@ static void *work(void *argument) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put32(unsigned char *p, uint32_t v) {
-    for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(v >> (24 - 8 * i));
-}
-
-/* Writes `size` bytes at `data` as one chunk; around them is room for its frame. */
-static gf_status write_chunk(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
-                             gf_error *error) {
-    put32(data - 8, (uint32_t)size);
-    memcpy(data - 4, "IDAT", 4);
-    put32(data + size, crc);
-    return gf_output_write(output, data - 8, size + 12, error);
-}
-
-/* More than fits into one chunk: what a frame overwrites is put back. */
-static gf_status write_chunks(gf_output *output, unsigned char *data, size_t size,
-                              gf_error *error) {
-    gf_status status = GF_OK;
-    while (size && !status) {
-        const size_t part = size < IDAT_MOST ? size : IDAT_MOST;
-        unsigned char behind[4];
-        memcpy(data - 4, "IDAT", 4);
-        memcpy(behind, data + part, 4);
-        status = write_chunk(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
-        memcpy(data + part, behind, 4);
-        data += part;
-        size -= part;
-    }
-    return status;
-}
-
 static gf_status write_band(gf_png_encoder *encoder, gf_error *error) {
     const uint64_t k = encoder->written++;
     slot *s = &encoder->slots[k % encoder->slot_count];
@@ -145,14 +112,14 @@ static gf_status write_band(gf_png_encoder *encoder, gf_error *error) {
     size_t size = s->band.size + head_bytes(k);
     encoder->adler =
         (uint32_t)adler32_combine(encoder->adler, s->band.adler, (z_off_t)s->band.filtered);
-    const bool one = size <= IDAT_MOST;
+    const bool one = size <= GF_PNG_IDAT_MOST;
     if (s->band.last) {
-        put32(data + size, encoder->adler);
+        gf_png_put32(data + size, encoder->adler);
         s->crc = one ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
         size += 4;
     }
-    return one ? write_chunk(encoder->output, data, size, s->crc, error)
-               : write_chunks(encoder->output, data, size, error);
+    return one ? gf_png_idat_write(encoder->output, data, size, s->crc, error)
+               : gf_png_idat_write_parts(encoder->output, data, size, GF_PNG_IDAT_MOST, error);
 }
 
 static gf_status fail_memory(const gf_png_encoder *encoder, gf_error *error) {
@@ -200,8 +167,7 @@ static void begin_band(gf_png_encoder *encoder) {
     const gf_png_bands *bands = &encoder->bands;
     slot *s = slot_at(encoder, encoder->filled);
     if (encoder->y == 0) {
-        s->band = (gf_png_band){.rows = row_in(encoder, s, 0)};
-        memset(row_in(encoder, s, 0), 0, bands->row_bytes);
+        s->band = (gf_png_band){.rows = row_in(encoder, s, 0)}; /* new memory: zeros above */
         return;
     }
     const slot *before = slot_at(encoder, encoder->filled - 1);

@@ -101,17 +101,38 @@ static uint64_t entropy(const uint32_t counts[256], uint64_t n) {
 }
 
 /* A sixteenth of the band, in pieces from all over it. */
-enum { PIECE = 1024, APART = 16 };
+enum { PIECE = 1024, APART = 16, WORDS_APART = 20 /* no power of 2: patterns */ };
 
+/* Samples of piece k and how many they are, 0 behind the last. Steps that fall on the same columns
+ * again begin one further on, and steps over rows are not even: neither a margin nor a pattern
+ * counts for more than it is of the picture. */
+static size_t piece_at(const gf_png_bands *bands, const gf_png_band *band, uint64_t k,
+                       const unsigned char **row) {
+    const uint64_t pieces = (bands->row_bytes + PIECE - 1) / PIECE;
+    const uint64_t step = pieces < APART ? APART / pieces : 1, y = k * APART / pieces + k % step;
+    const uint64_t shared = pieces % APART ? pieces & -pieces : APART;
+    const size_t at = (size_t)((k * APART + k * shared / pieces) % pieces) * PIECE;
+    if (y >= band->count)
+        return 0;
+    *row = gf_png_row(bands, band, (int64_t)y) + at;
+    return bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
+}
+
+/* Counts words that are as the one above, or as one up to 8 pixels to the left: as in flat areas,
+ * and in patterns such as dithering or the squares behind what is transparent. */
 static uint64_t count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
                               size_t pixel) {
     uint64_t repeated = 0;
-    for (size_t i = 0; i + 4 <= n; i += 16) {
-        uint32_t here, left, up;
+    for (size_t i = 0; i + 4 <= n; i += WORDS_APART) {
+        uint32_t here, other;
         memcpy(&here, row + i, 4);
-        memcpy(&left, row + i - pixel, 4);
-        memcpy(&up, above + i, 4);
-        repeated += here == left || here == up ? 16 : 0;
+        memcpy(&other, above + i, 4);
+        bool same = here == other;
+        for (size_t left = pixel; left <= 8 * pixel; left += pixel) {
+            memcpy(&other, row + i - left, 4);
+            same |= here == other;
+        }
+        repeated += same ? WORDS_APART : 0;
     }
     return repeated;
 }
@@ -120,28 +141,20 @@ static uint64_t count_repeats(const unsigned char *row, const unsigned char *abo
 static size_t sample_filter(const gf_png_bands *bands, const gf_png_band *band, unsigned filter,
                             unsigned char *dst) {
     const gf_png_filter_simd *simd = gf_png_filter_simd_of(bands->isa);
-    const size_t pieces = (bands->row_bytes + PIECE - 1) / PIECE;
-    size_t total = 0;
-    for (uint64_t p = 0, end = band->count * pieces; p < end; p += APART) {
-        const size_t at = (size_t)(p % pieces) * PIECE;
-        const size_t n = bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
-        const unsigned char *row = gf_png_row(bands, band, (int64_t)(p / pieces)) + at;
+    const unsigned char *row;
+    size_t total = 0, n;
+    for (uint64_t k = 0; (n = piece_at(bands, band, k, &row)); k++, total += n)
         simd->filter((gf_png_filter)filter, dst + total, row, row - bands->row_stride, n,
                      bands->pixel);
-        total += n;
-    }
     return total;
 }
 
 static uint64_t sample_repeats(const gf_png_bands *bands, const gf_png_band *band) {
-    const size_t pieces = (bands->row_bytes + PIECE - 1) / PIECE;
+    const unsigned char *row;
     uint64_t repeated = 0;
-    for (uint64_t p = 0, end = band->count * pieces; p < end; p += APART) {
-        const size_t at = (size_t)(p % pieces) * PIECE;
-        const size_t n = bands->row_bytes - at < PIECE ? bands->row_bytes - at : PIECE;
-        const unsigned char *row = gf_png_row(bands, band, (int64_t)(p / pieces)) + at;
+    size_t n;
+    for (uint64_t k = 0; (n = piece_at(bands, band, k, &row)); k++)
         repeated += count_repeats(row, row - bands->row_stride, n, bands->pixel);
-    }
     return repeated;
 }
 
@@ -156,7 +169,8 @@ void gf_png_take_samples(const gf_png_bands *bands, const gf_png_band *band, uns
         gf_sum_byte_counts(&counts, sums);
         samples->cost[f] = entropy(sums, samples->total);
     }
-    samples->repeated = sample_repeats(bands, band);
+    /* Of rows too short for a word nothing is known. */
+    samples->repeated = bands->row_bytes < 4 ? samples->total : sample_repeats(bands, band);
 }
 
 gf_png_filter gf_png_best_filter(const gf_png_samples *samples) {

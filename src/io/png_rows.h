@@ -69,7 +69,7 @@ void gf_png_filter_rows(const gf_png_bands *bands, const gf_png_band *band, gf_p
 typedef struct gf_png_samples {
     uint64_t total;                /* bytes looked at */
     uint64_t cost[GF_PNG_FILTERS]; /* bytes, by the entropy of the residuals */
-    uint64_t repeated;             /* of them, in words that are as the pixel before or above */
+    uint64_t repeated;             /* of them, in words that are as some before or above */
 } gf_png_samples;
 
 /* `room` has as many bytes as the band. */

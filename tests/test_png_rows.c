@@ -1,0 +1,92 @@
+/* What is learned of a band before it is coded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/png_rows.h"
+#include "testing.h"
+
+typedef struct picture {
+    gf_png_bands bands;
+    gf_png_band band;
+    unsigned char *memory, *room;
+} picture;
+
+/* A band of grey rows: `margin` bytes of one value, and then noise. */
+static picture draw(uint64_t width, size_t margin, test_random *random) {
+    const gf_format format = {width, 100000, 1, GF_U8};
+    picture p;
+    gf_png_bands_init(&format, GF_PNG_FAST, GF_ISA_PORTABLE, &p.bands);
+    const size_t stride = p.bands.row_stride;
+    p.memory = calloc(p.bands.rows + 2, stride);
+    p.room = malloc(p.bands.rows * p.bands.row_bytes);
+    assert_true(p.memory && p.room);
+    p.band = (gf_png_band){.rows = p.memory + GF_PNG_PAD, .count = p.bands.rows};
+    for (uint64_t y = 1; y <= p.band.count; y++)
+        for (size_t x = 0; x < width; x++)
+            p.memory[GF_PNG_PAD + y * stride + x] =
+                (unsigned char)(x < margin ? 99 : test_next(random));
+    return p;
+}
+
+static void close_picture(picture *p) {
+    free(p->memory);
+    free(p->room);
+}
+
+/* However many pieces a row is cut into, a margin counts for what it is of the picture. */
+static void samples_come_from_all_columns(void **state) {
+    (void)state;
+    test_random random = {83};
+    for (size_t pieces = 2; pieces <= 36; pieces++) {
+        picture p = draw(1024 * pieces, 1024, &random);
+        gf_png_samples samples;
+        gf_png_take_samples(&p.bands, &p.band, p.room, &samples);
+        close_picture(&p);
+        const uint64_t fair = samples.total / pieces;
+        assert_in_range(samples.total, p.bands.rows * 64 * pieces - 1024,
+                        p.bands.rows * 64 * pieces + 1024);
+        assert_in_range(samples.repeated, fair < 1200 ? 0 : fair - 1200, fair + 1200);
+        for (unsigned f = 0; f < GF_PNG_FILTERS; f++)
+            assert_in_range(samples.cost[f], (samples.total - fair - 1200) / 8 * 7, samples.total);
+    }
+}
+
+/* Where two filters leave as little, the one with the smaller number: undone more quickly. */
+static void of_equals_the_first_is_taken(void **state) {
+    const gf_format format = {700, 40, 3, GF_U8};
+    gf_png_bands bands;
+    (void)state;
+    gf_png_bands_init(&format, GF_PNG_LEVEL_9, GF_ISA_PORTABLE, &bands);
+    unsigned char *memory = calloc(format.height + 2, bands.row_stride);
+    unsigned char *filtered = malloc((bands.row_bytes + 1) * (size_t)format.height);
+    unsigned char *room[GF_PNG_FILTERS];
+    assert_true(memory && filtered);
+    for (int f = 0; f < GF_PNG_FILTERS; f++)
+        assert_non_null(room[f] = malloc(bands.row_bytes));
+    for (size_t y = 20; y < 40; y++)
+        memset(memory + GF_PNG_PAD + (y + 1) * bands.row_stride, 9, bands.row_bytes);
+    const gf_png_band band = {.rows = memory + GF_PNG_PAD, .count = format.height};
+    gf_png_filter_rows(&bands, &band, GF_PNG_EACH, 0, (int64_t)format.height, room, filtered);
+    for (size_t y = 0; y < 40; y++) {
+        const unsigned wanted = y < 20 ? GF_PNG_NONE : y == 20 ? GF_PNG_SUB : GF_PNG_UP;
+        assert_int_equal(filtered[y * (bands.row_bytes + 1)], wanted);
+    }
+    for (int f = 0; f < GF_PNG_FILTERS; f++)
+        free(room[f]);
+    free(memory);
+    free(filtered);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_come_from_all_columns),
+        cmocka_unit_test(of_equals_the_first_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
