@@ -277,12 +277,20 @@ static void rows_that_repeat_are_found_at_once(void **state) {
         src[i] = src[i - ROW];
     gf_deflate_plan_matches(src, sizeof src, 3, ROW, seen, plan);
     assert_in_range(plan->literals, ROW, ROW + 64);
-    /* A match goes on where the one before was cut; the last place of four bytes is another. */
-    for (size_t i = 0; i < sizeof src; i++)
-        src[i] = (unsigned char)(i / 8 % 2);
-    gf_deflate_plan_matches(src, sizeof src, 3, ROW, seen, plan);
-    assert_in_range(plan->tokens, 0, sizeof src / 258 + 3);
-    assert_in_range(plan->bits, 0, 8 * 500);
+}
+
+/* Squares, in rows that begin with their filter's number: a match that was cut goes on at the same
+ * distance, which takes few bits. */
+static void cut_matches_go_on(void **state) {
+    enum { ROW = 2001, ROWS = 130 };
+    unsigned char *src = malloc(ROW * ROWS);
+    (void)state;
+    assert_non_null(src);
+    for (size_t i = 0; i < ROW * ROWS; i++)
+        src[i] = (unsigned char)(i % ROW ? 192 + ((i % ROW - 1) / 8 + i / ROW / 8) % 2 * 63 : 0);
+    gf_deflate_plan_matches(src, ROW * ROWS, 1, ROW, seen, plan);
+    assert_in_range(plan->bits, 0, 8 * 2500);
+    free(src);
 }
 
 /* What each way is for. */
@@ -312,6 +320,7 @@ int main(void) {
         cmocka_unit_test(zlib_reads_every_block),
         cmocka_unit_test(the_longest_codes_fit),
         cmocka_unit_test(rows_that_repeat_are_found_at_once),
+        cmocka_unit_test(cut_matches_go_on),
         cmocka_unit_test(repetitions_are_found),
     };
     return cmocka_run_group_tests(tests, open_plan, close_plan);

@@ -8,6 +8,16 @@
 #include "io/png_idat_write.h"
 #include "testing.h"
 
+/* Sanitizers, too, are to answer NULL where there is no memory. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+
 /* ---- a reader -------------------------------------------------------------------------------- */
 
 static uint32_t big32(const unsigned char *p) {
@@ -82,7 +92,7 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
 enum { CONTENTS = 6, TWO_HALVES };
 
 /* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes; rows
- * that begin in black and white and go on as a slope. */
+ * that begin as noise of four values and go on as a slope. */
 static unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
     const size_t samples = (size_t)(gf_row_samples(format) * format->height);
     const size_t row = (size_t)gf_row_samples(format);
@@ -93,12 +103,14 @@ static unsigned char *draw(const gf_format *format, int content, uint64_t seed) 
         const size_t x = i % row, y = i / row;
         const size_t kind = content == 5 ? (y / 9 + x / 500) % 5 : (size_t)content;
         const uint64_t noise = test_next(&random);
-        const uint64_t v = kind == 0   ? noise
-                           : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
-                           : kind == 2 ? 40000
-                           : kind == 6 ? (x < row / 3 ? 0 - (noise & 1) : x * 40)
-                           : kind == 3 ? (x / 50 ^ y / 20) * 7919
-                                       : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
+        const uint64_t v =
+            kind == 0   ? noise
+            : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
+            : kind == 2 ? 40000
+            : kind == 6
+                ? (x < row / 3 ? (const unsigned[]){0, 256, 1280, 19712}[noise & 3] : x * 40)
+            : kind == 3 ? (x / 50 ^ y / 20) * 7919
+                        : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
         if (format->type == GF_U8) {
             pixels[i] = (unsigned char)(v >> 8);
         } else {
@@ -391,6 +403,36 @@ static void keeps_to_the_memory(void **state) {
     assert_int_equal(before, 8);
 }
 
+/* Rows so long that nothing can hold one. */
+static void memory_that_is_not_there_is_told(void **state) {
+    const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8};
+    (void)state;
+    for (uint32_t threads = 1; threads < 3; threads++) {
+        gf_output *output;
+        gf_png_encoder *encoder;
+        gf_error error = {0};
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, threads,
+                                             UINT64_MAX, output, &encoder, &error),
+                         GF_FAILED);
+        assert_null(encoder);
+        assert_message(&error, "never: ");
+        assert_message(&error, "memory");
+        gf_output_close(output);
+    }
+}
+
+/* Bands begin with what is in reach of matches above them. */
+static void bands_remember_those_above(void **state) {
+    const gf_format format = {10000, 100, 1, GF_U8};
+    unsigned char *pixels = draw(&format, 0, 6);
+    (void)state;
+    for (size_t i = 20000; i < 1000000; i++)
+        pixels[i] = pixels[i - 20000];
+    assert_in_range(size_of(&format, pixels, "6"), 20000, 40000);
+    free(pixels);
+}
+
 static void refuses_other_efforts(void **state) {
     const gf_format format = {3, 3, 1, GF_U8};
     static const char *const wrong[] = {"10", "-1", "", "Fast", "small ", "1.5"};
@@ -416,6 +458,8 @@ int main(void) {
         cmocka_unit_test(chunks_hold_all_bytes),
         cmocka_unit_test(failures_of_the_disk_are_told),
         cmocka_unit_test(may_be_left_at_any_row),
+        cmocka_unit_test(memory_that_is_not_there_is_told),
+        cmocka_unit_test(bands_remember_those_above),
         cmocka_unit_test(keeps_to_the_memory),
         cmocka_unit_test(refuses_other_efforts),
     };

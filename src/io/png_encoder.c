@@ -301,8 +301,9 @@ gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_
     encoder->slot_count = used > 1 ? used + 2 : 1;
     encoder->memory = bytes_for(bands, used) - bytes_for(bands, 1);
     if (!allocate(encoder)) {
+        const uint64_t bytes = bytes_for(bands, used);
         gf_png_encoder_close(encoder);
-        return gf_fail_memory(error, gf_output_name(output), bytes_for(bands, used), "the encoder");
+        return gf_fail_memory(error, gf_output_name(output), bytes, "the encoder");
     }
     *opened = encoder;
     return GF_OK;
