@@ -12,6 +12,7 @@
 typedef struct gf_cpu {
     gf_pool *pool;
     uint32_t threads;
+    bool unthreaded; /* the pool has none: the caller is the one */
     gf_isa isa;
 } gf_cpu;
 
@@ -45,12 +46,15 @@ static gf_status cpu_open(const gf_engine_options *options, void **state, gf_err
     cpu->threads = options->threads ? options->threads : gf_cpu_count();
     if (cpu->threads > MAX_THREADS)
         cpu->threads = MAX_THREADS;
+    if (options->unthreaded)
+        cpu->threads = 1;
+    cpu->unthreaded = options->unthreaded;
     gf_status status = GF_OK;
     if (!gf_isa_available(cpu->isa))
         status = gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
                          gf_simd_names()[1 + cpu->isa]);
     if (!status)
-        status = gf_pool_open(cpu->threads, &cpu->pool, error);
+        status = gf_pool_open(cpu->unthreaded ? 0 : cpu->threads, &cpu->pool, error);
     if (status) {
         free(cpu);
         return status;
@@ -90,7 +94,7 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
     return (gf_band_wish){.bytes = bytes,
-                          .slots = 4,
+                          .slots = cpu->unthreaded ? 2 : 4, /* nothing overlaps, but halos do */
                           .pieces = cpu->threads,
                           .extra = plan->state_bytes * count_states(cpu, plan)};
 }

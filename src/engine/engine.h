@@ -31,6 +31,9 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
 /* The cost model of auto. Pure arithmetic on estimates; touches no device. */
 void gf_auto_expect(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
                     gf_forecast *forecast);
+/* The same for many files like this one; CUDA has not been started. */
+void gf_auto_expect_batch(const gf_plan *plan, double decode_cost, double encode_cost,
+                          uint64_t count, uint32_t threads, gf_forecast *forecast);
 /* Is CUDA expected to finish first, its start-up included? */
 bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
                         char *reason, size_t size);

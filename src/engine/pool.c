@@ -93,6 +93,11 @@ void gf_pool_submit(gf_pool *pool, gf_work *work) {
     work->link = NULL;
     if (work->count == 0)
         return;
+    if (pool->threads == 0) {
+        for (; work->done < work->count; work->done++)
+            work->run(work->context, work->done, 0);
+        return;
+    }
     pthread_mutex_lock(&pool->lock);
     if (pool->last)
         pool->last->link = work;

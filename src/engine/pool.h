@@ -15,6 +15,7 @@ typedef struct gf_work {
     struct gf_work *link;
 } gf_work;
 
+/* Without threads (0) work is done where it is submitted, as thread 0. */
 gf_status gf_pool_open(uint32_t threads, gf_pool **pool, gf_error *error);
 /* Only when no work is under way. */
 void gf_pool_close(gf_pool *pool);

@@ -3,7 +3,10 @@
  *
  * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
  * share 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous
- * piece of memory to everyone after it. */
+ * piece of memory to everyone after it.
+ *
+ * Unthreaded, one thread does both in turn: where many images are under way at once, each on a core
+ * of its own, there is nothing to overlap with. */
 #include "engine/stream.h"
 
 #include <assert.h>
@@ -85,23 +88,30 @@ static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const g
                                      end - read_from, error);
 }
 
+/* Fills a free slot with band k and gives it to the backend. */
+static gf_status read_band(gf_stream *stream, uint64_t k, gf_error *error) {
+    const uint32_t ring = stream->geometry.slots;
+    assert(ring > 0);
+    double start = gf_now();
+    gf_slot *slot = &stream->slots[k % ring];
+    gf_status status = fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], error);
+    double filled = gf_now();
+    if (!status)
+        status = stream->job->backend->submit(stream->run, slot, error);
+    stream->report->decode_seconds += filled - start;
+    stream->submit_seconds += gf_now() - filled;
+    return status;
+}
+
 static void *read_bands(void *argument) {
     gf_stream *stream = argument;
     const uint32_t ring = stream->geometry.slots;
-    assert(ring > 0);
     gf_error error = {0};
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < stream->bands && !status; k++) {
         if (k >= ring && !await(stream, &stream->released, k - ring + 1))
             return NULL;
-        double start = gf_now();
-        gf_slot *slot = &stream->slots[k % ring];
-        status = fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], &error);
-        double filled = gf_now();
-        if (!status)
-            status = stream->job->backend->submit(stream->run, slot, &error);
-        stream->report->decode_seconds += filled - start;
-        stream->submit_seconds += gf_now() - filled;
+        status = read_band(stream, k, &error);
         if (!status)
             advance(stream, &stream->submitted);
     }
@@ -145,25 +155,60 @@ static gf_status finish_measure(gf_stream *stream, gf_error *error) {
     return status;
 }
 
+/* Waits for band k and hands it on. */
+static gf_status write_band(gf_stream *stream, uint64_t k, gf_error *error) {
+    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    double start = gf_now();
+    gf_status status = stream->job->backend->wait(stream->run, slot, error);
+    double computed = gf_now();
+    if (!status)
+        status = take_band(stream, slot, error);
+    stream->report->compute_seconds += computed - start;
+    stream->report->encode_seconds += gf_now() - computed;
+    return status;
+}
+
 static void write_bands(gf_stream *stream) {
     for (uint64_t k = 0; k < stream->bands; k++) {
         if (!await(stream, &stream->submitted, k + 1))
             return;
-        gf_slot *slot = &stream->slots[k % stream->geometry.slots];
         gf_error error = {0};
-        double start = gf_now();
-        gf_status status = stream->job->backend->wait(stream->run, slot, &error);
-        double computed = gf_now();
-        if (!status)
-            status = take_band(stream, slot, &error);
-        stream->report->compute_seconds += computed - start;
-        stream->report->encode_seconds += gf_now() - computed;
+        gf_status status = write_band(stream, k, &error);
         if (status) {
             fail(stream, status, &error);
             return;
         }
         advance(stream, &stream->released);
     }
+}
+
+/* Both sides in two threads, overlapped. */
+static gf_status run_sides(gf_stream *stream) {
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->moved, NULL);
+    pthread_t reader;
+    int failed = gf_thread_start(&reader, read_bands, stream);
+    if (failed) {
+        stream->status = gf_fail(stream->error, GF_FAILED, "%s: cannot start a thread: %s",
+                                 stream->job->name, strerror(failed));
+    } else {
+        write_bands(stream);
+        pthread_join(reader, NULL);
+    }
+    pthread_cond_destroy(&stream->moved);
+    pthread_mutex_destroy(&stream->lock);
+    return stream->status;
+}
+
+/* Both sides in this thread, in turn. */
+static gf_status run_alone(gf_stream *stream) {
+    gf_status status = GF_OK;
+    for (uint64_t k = 0; k < stream->bands && !status; k++) {
+        status = read_band(stream, k, stream->error);
+        if (!status)
+            status = write_band(stream, k, stream->error);
+    }
+    return status ? status : stream->source->ops->finish(stream->source, stream->error);
 }
 
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
@@ -187,23 +232,10 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     }
     report->band_rows = stream.geometry.out_rows;
     report->bands = stream.bands;
-    pthread_mutex_init(&stream.lock, NULL);
-    pthread_cond_init(&stream.moved, NULL);
-    pthread_t reader;
-    int failed = gf_thread_start(&reader, read_bands, &stream);
-    if (failed) {
-        status =
-            gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", job->name, strerror(failed));
-    } else {
-        write_bands(&stream);
-        pthread_join(reader, NULL);
-        report->compute_seconds += stream.submit_seconds;
-        status = stream.status;
-        if (!status)
-            status = finish_measure(&stream, error);
-    }
-    pthread_cond_destroy(&stream.moved);
-    pthread_mutex_destroy(&stream.lock);
+    status = job->unthreaded ? run_alone(&stream) : run_sides(&stream);
+    report->compute_seconds += stream.submit_seconds;
+    if (!status)
+        status = finish_measure(&stream, error);
     job->backend->end(stream.run, stream.slots);
     free(stream.slots);
     return status;
