@@ -38,6 +38,7 @@ typedef struct gf_device_files {
     gf_queue large;    /* for a device, from file to file */
     gf_queue finished; /* to be encoded */
     uint64_t held, held_bytes, most_bytes;
+    uint32_t starting; /* devices that have not started */
 } gf_device_files;
 
 /* One of the threads. */
@@ -92,6 +93,18 @@ static void release(gf_device_files *all, gf_held *held) {
     free(held);
 }
 
+/* Before all devices have started nothing is told: one that cannot ends the batch, as if it had not
+ * begun. */
+static bool has_started(gf_device_files *all) {
+    gf_files *files = all->files;
+    pthread_mutex_lock(&files->lock);
+    while (all->starting && !files->status)
+        pthread_cond_wait(&files->moved, &files->lock);
+    const bool started = !files->status;
+    pthread_mutex_unlock(&files->lock);
+    return started;
+}
+
 /* It is over. */
 static void tell(gf_device_files *all, gf_held *held, gf_status status, const gf_error *error) {
     gf_result *result = held->result;
@@ -100,7 +113,10 @@ static void tell(gf_device_files *all, gf_held *held, gf_status status, const gf
     gf_report report = held->report;
     const uint64_t item = held->item;
     release(all, held);
-    gf_files_tell(all->files, item, status, error, &report, result);
+    if (has_started(all))
+        gf_files_tell(all->files, item, status, error, &report, result);
+    else
+        gf_result_free(result);
 }
 
 /* From file to file, once this device has time. */
@@ -114,7 +130,8 @@ static void make_large(gf_device_files *all, gf_held *held) {
 static void run_large(gf_device_files *all, gf_engine *engine, gf_held *held) {
     const uint64_t item = held->item;
     release(all, held);
-    gf_files_run_one(all->files, engine, item);
+    if (has_started(all))
+        gf_files_run_one(all->files, engine, item);
 }
 
 /* ---- decoding and encoding ------------------------------------------------------------------- */
@@ -128,7 +145,8 @@ static void open_image(gf_device_files *all, uint64_t item) {
     if (!held) {
         gf_report report = {0};
         const gf_status status = gf_fail_memory(&error, what->in, sizeof *held, "an image");
-        gf_files_tell(files, item, status, &error, &report, NULL);
+        if (has_started(all))
+            gf_files_tell(files, item, status, &error, &report, NULL);
         return;
     }
     held->item = item;
@@ -385,10 +403,15 @@ static void *drive_device(void *argument) {
         options.devices = NULL;
         status = gf_engine_open(&options, &engine, &error);
     }
-    if (status)
+    if (status) {
         gf_files_give_up(files, status, &error);
-    else
+    } else {
+        pthread_mutex_lock(&files->lock);
+        thread->all->starting--;
+        pthread_cond_broadcast(&files->moved);
+        pthread_mutex_unlock(&files->lock);
         serve(thread->all, engine);
+    }
     gf_engine_close(engine);
     return NULL;
 }
@@ -403,7 +426,8 @@ static void drop_all(gf_device_files *all) {
 }
 
 void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
-    gf_device_files all = {.files = files, .most_bytes = files->options.engine.max_memory};
+    gf_device_files all = {
+        .files = files, .most_bytes = files->options.engine.max_memory, .starting = devices->count};
     gf_queue *queues[] = {&all.opened, &all.waiting, &all.large, &all.finished};
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
         queues[i]->last = &queues[i]->first;
@@ -426,7 +450,7 @@ void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
         thread->device = drives ? devices->names[started] : NULL;
         const int failed =
             gf_thread_start(&thread->thread, drives ? drive_device : code_images, thread);
-        if (failed && started == 0)
+        if (failed && drives)
             gf_files_give_up(files,
                              gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
                                      files->filter->info.name, strerror(failed)),
