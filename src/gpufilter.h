@@ -348,8 +348,8 @@ typedef struct gf_batch_options {
  * engine.max_memory is for each image under way; those that are held for a device keep to it
  * together, and to a gigabyte.
  *
- * GF_OK though items failed: `done` was told. Otherwise why none could be run: settings that
- * contradict each other, a backend that is not there. */
+ * GF_OK though items failed: `done` was told. Otherwise why none could be run: settings that suit
+ * no image (which is all that is found out for a count of 0), a backend that is not there. */
 GF_API gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
                               const gf_batch_item *items, uint64_t count,
                               const gf_batch_options *options, gf_error *error);

@@ -28,7 +28,7 @@ for test in "$build"/tests/test_*; do
     grep -hE '^SKIP|samples compared' "$log/$name"
 done
 
-for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh tests/plot.sh tests/numpy.sh; do
+for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/batch.sh tests/library.sh tests/plot.sh tests/numpy.sh; do
     start=$SECONDS
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?

@@ -20,6 +20,7 @@ typedef struct gf_cli_batch_run {
     gf_cli_inputs inputs;
     gf_cli_output *outputs;  /* NULL for a filter that measures */
     gf_batch_item *items;    /* what is to be run, */
+    bool *ended;             /* told of */
     size_t *which, to_run;   /* and which inputs that is */
     gf_cli_journal *journal; /* NULL for a filter that measures */
     uint64_t settings;       /* digest of all that decides what is made of an input */
@@ -92,7 +93,8 @@ static gf_status check(const gf_cli_batch_run *run, gf_error *error) {
     if (!run->line->operand_count && !gf_settings_given(common, "files-from"))
         return gf_cli_fail(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
                            run->info->name, run->info->name);
-    return GF_OK;
+    /* Of none: that refuses settings that suit no image. */
+    return gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
 }
 
 /* What does not change a result (backend, threads, bands) is left out. */
@@ -127,8 +129,9 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
     if (!status)
         status = digest_settings(run, error);
     if (!status)
-        status = gf_cli_journal_open(folder, gf_settings_flag(common, "resume"), run->quiet,
-                                     &run->journal, error);
+        status = gf_cli_journal_open(
+            folder, gf_settings_flag(common, "resume") || gf_settings_flag(common, "force"),
+            run->quiet, &run->journal, error);
     return status;
 }
 
@@ -143,14 +146,37 @@ static uint64_t digest_input(const gf_cli_input *input) {
 }
 
 /* The output was made of this input, as it is now, with these settings. An image that replaced
- * itself is as it should be. */
+ * itself is as it should be: noted as done, or no longer what it was when it was begun. */
 static bool is_finished(const gf_cli_batch_run *run, const gf_cli_input *input,
                         const gf_cli_output *output, const gf_cli_made *made) {
+    const bool itself =
+        input->there && input->device == output->device && input->inode == output->inode;
+    const bool same = made->input == digest_input(input);
     if (made->settings != run->settings)
         return false;
-    if (input->there && input->device == output->device && input->inode == output->inode)
-        return true;
-    return made->input == digest_input(input) && output->time >= input->time;
+    if (itself)
+        return made->kind == GF_CLI_DONE || !same;
+    return made->kind == GF_CLI_DONE && same && output->time >= input->time;
+}
+
+static void note(gf_cli_batch_run *run, size_t i, gf_cli_made_kind kind) {
+    const gf_cli_output *output = &run->outputs[i];
+    gf_cli_made made = {.kind = kind,
+                        .settings = run->settings,
+                        .input = digest_input(&run->inputs.list[i]),
+                        .name = output->path + output->below};
+    struct stat info;
+    if (kind == GF_CLI_DONE) {
+        if (stat(output->path, &info) != 0)
+            return;
+        made.size = (uint64_t)info.st_size;
+        made.time = gf_cli_time(&info);
+    }
+    /* What it was before, it still is. */
+    const gf_cli_made *before = gf_cli_journal_find(run->journal, made.name);
+    if (kind == GF_CLI_FAILED && before)
+        made = *before;
+    gf_cli_journal_add(run->journal, &made);
 }
 
 typedef enum gf_fate { FATE_RUN, FATE_REPLACE, FATE_SKIP, FATE_FAIL } gf_fate;
@@ -171,7 +197,10 @@ static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
         return FATE_FAIL;
     }
     const gf_cli_made *made = gf_cli_journal_find(run->journal, output->path + output->below);
-    const bool ours = made && made->size == output->size && made->time == output->time;
+    const bool ours =
+        made &&
+        (made->kind == GF_CLI_BEGUN ||
+         (made->kind == GF_CLI_DONE && made->size == output->size && made->time == output->time));
     if (ours && is_finished(run, &run->inputs.list[i], output, made))
         return FATE_SKIP;
     if (ours || force)
@@ -210,7 +239,8 @@ static gf_status choose(gf_cli_batch_run *run, gf_error *error) {
     size_t last_length = 0;
     run->items = calloc(inputs->count + 1, sizeof *run->items);
     run->which = calloc(inputs->count + 1, sizeof *run->which);
-    if (!run->items || !run->which)
+    run->ended = calloc(inputs->count + 1, sizeof *run->ended);
+    if (!run->items || !run->which || !run->ended)
         return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
     for (size_t i = 0; i < inputs->count; i++) {
         gf_error one = {0};
@@ -232,8 +262,12 @@ static gf_status choose(gf_cli_batch_run *run, gf_error *error) {
                                 .replace = fate == FATE_REPLACE};
             run->which[run->to_run++] = i;
             run->progress.total_bytes += inputs->list[i].bytes;
+            if (run->outputs)
+                note(run, i, GF_CLI_BEGUN);
         }
     }
+    if (run->outputs)
+        gf_cli_journal_flush(run->journal);
     return GF_OK;
 }
 
@@ -289,19 +323,6 @@ static gf_status tell(gf_cli_batch_run *run, size_t i, const gf_batch_done *done
     return status;
 }
 
-static void note(gf_cli_batch_run *run, size_t i) {
-    const gf_cli_output *output = &run->outputs[i];
-    struct stat info;
-    if (stat(output->path, &info) != 0)
-        return;
-    const gf_cli_made made = {.settings = run->settings,
-                              .input = digest_input(&run->inputs.list[i]),
-                              .size = (uint64_t)info.st_size,
-                              .time = gf_cli_time(&info),
-                              .name = output->path + output->below};
-    gf_cli_journal_add(run->journal, &made);
-}
-
 /* gf_batch_options.done */
 static bool on_done(void *context, const gf_batch_done *done) {
     gf_cli_batch_run *run = context;
@@ -312,8 +333,9 @@ static bool on_done(void *context, const gf_batch_done *done) {
     errno = 0;
     if (status)
         error = *done->error;
-    else if (run->outputs)
-        note(run, i);
+    if (run->outputs)
+        note(run, i, status ? GF_CLI_FAILED : GF_CLI_DONE);
+    run->ended[done->item] = true;
     if (!status)
         status = tell(run, i, done, &error);
     progress->ended++;
@@ -404,5 +426,6 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     gf_cli_inputs_free(&run.inputs);
     free(run.items);
     free(run.which);
+    free(run.ended);
     return status;
 }

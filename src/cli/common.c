@@ -107,7 +107,7 @@ static const struct gf_common {
       .letter = 'j',
       .type = GF_PARAM_INT,
       .metavar = "N",
-      .help = "CPU threads that compute, and how many of many images are under way; 0: one a core",
+      .help = "CPU threads that compute; of many inputs as many are under way; 0: one a core",
       .fallback = "0",
       .min = 0,
       .max = 1024}},

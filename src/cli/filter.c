@@ -59,6 +59,9 @@ static bool is_data_out(const gf_filter_info *info, const gf_cli_line *line) {
 static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_cli_tell *tell,
                        gf_error *error) {
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
+    gf_status status = gf_cli_check_common(info, line, error);
+    if (status)
+        return status;
     if (line->operand_count > operands && info->makes_image)
         return gf_cli_fail(
             error, GF_USAGE,
@@ -68,9 +71,6 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
         return gf_cli_fail(
             error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
             info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
-    gf_status status = gf_cli_check_common(info, line, error);
-    if (status)
-        return status;
     const bool plot_out = is_standard(gf_settings_text(line->common, "plot"));
     const bool data_out = is_data_out(info, line);
     *tell = (gf_cli_tell){.json = gf_settings_flag(line->common, "json"),

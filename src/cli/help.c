@@ -82,12 +82,10 @@ void gf_cli_help_filter(const gf_filter_info *info) {
         print_param(&common[i]);
     printf("\nA file named - is standard input or output.\n");
     if (many)
-        printf(
-            "Of many inputs, one that fails does not stop the others; the exit code is then 1.\n"
-            "%s",
-            info->makes_image
-                ? "What is finished is noted in DIR/.gpufilter-done, for --resume.\n"
-                : "Each is measured by itself. --csv then has the file in a first column.\n");
+        printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
+               info->makes_image
+                   ? "What is finished is noted in DIR/.gpufilter-done, for --resume.\n"
+                   : "Each is measured by itself; a CSV table has the file in a first column.\n");
     print_examples(info);
 }
 

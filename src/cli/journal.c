@@ -19,6 +19,8 @@ struct gf_cli_journal {
     char *path;
     int fd; /* -1: it cannot be written */
     bool quiet;
+    char *waiting; /* whole lines, to be written together */
+    size_t waiting_size, waiting_room;
     gf_cli_made *list; /* with room for one more than count: what is looked for */
     size_t count, room;
     gf_cli_index index; /* by name */
@@ -69,11 +71,12 @@ static bool parse(char *line, size_t length, gf_cli_made *made) {
         check != check_of(line + CHECK_LENGTH, length - CHECK_LENGTH))
         return false;
     used = 0;
-    char *rest = line + CHECK_LENGTH;
-    if (sscanf(rest, "%" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNd64 "%n", &made->settings,
-               &made->input, &made->size, &made->time, &used) != 4 ||
-        rest[used] != ' ')
+    char *rest = line + CHECK_LENGTH, kind;
+    if (sscanf(rest, "%c %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNd64 "%n", &kind, &made->settings,
+               &made->input, &made->size, &made->time, &used) != 5 ||
+        rest[used] != ' ' || (kind != GF_CLI_BEGUN && kind != GF_CLI_DONE && kind != GF_CLI_FAILED))
         return false;
+    made->kind = (gf_cli_made_kind)kind;
     made->name = rest + used + 1;
     unescape(rest + used + 1);
     return true;
@@ -226,34 +229,47 @@ gf_status gf_cli_journal_open(const char *folder, bool read, bool quiet, gf_cli_
     return GF_OK;
 }
 
+void gf_cli_journal_flush(gf_cli_journal *journal) {
+    ssize_t put = 0;
+    if (journal->fd < 0 || !journal->waiting_size)
+        return;
+    do
+        put = write(journal->fd, journal->waiting, journal->waiting_size);
+    while (put < 0 && errno == EINTR);
+    if (put != (ssize_t)journal->waiting_size)
+        say_unwritable(journal, put < 0 ? errno : ENOSPC);
+    journal->waiting_size = 0;
+}
+
+#define TOGETHER ((size_t)32 << 10)
+
 void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made) {
+    const size_t most = 2 * strlen(made->name) + 128;
     if (journal->fd < 0)
         return;
-    const size_t room = 2 * strlen(made->name) + 128;
-    char *line = malloc(room);
-    int cause = ENOMEM;
-    ssize_t put = -1;
-    if (line) {
-        size_t used = CHECK_LENGTH;
-        used += (size_t)snprintf(line + used, room - used,
-                                 "%016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRId64 " ",
-                                 made->settings, made->input, made->size, made->time);
-        used += escape(made->name, line + used);
-        char check[CHECK_LENGTH + 1];
-        snprintf(check, sizeof check, "%08" PRIx32 " ",
-                 check_of(line + CHECK_LENGTH, used - CHECK_LENGTH));
-        memcpy(line, check, CHECK_LENGTH);
-        line[used++] = '\n';
-        do
-            put = write(journal->fd, line, used);
-        while (put < 0 && errno == EINTR);
-        cause = put < 0 ? errno : ENOSPC;
-        if (put == (ssize_t)used)
-            cause = 0;
-        free(line);
+    if (journal->waiting_size + most > journal->waiting_room) {
+        const size_t room = journal->waiting_size + most + TOGETHER;
+        char *waiting = realloc(journal->waiting, room);
+        if (!waiting) {
+            say_unwritable(journal, ENOMEM);
+            return;
+        }
+        journal->waiting = waiting;
+        journal->waiting_room = room;
     }
-    if (cause)
-        say_unwritable(journal, cause);
+    char *line = journal->waiting + journal->waiting_size, check[CHECK_LENGTH + 1];
+    size_t used = CHECK_LENGTH;
+    used += (size_t)snprintf(line + used, most - used,
+                             "%c %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRId64 " ",
+                             (char)made->kind, made->settings, made->input, made->size, made->time);
+    used += escape(made->name, line + used);
+    snprintf(check, sizeof check, "%08" PRIx32 " ",
+             check_of(line + CHECK_LENGTH, used - CHECK_LENGTH));
+    memcpy(line, check, CHECK_LENGTH);
+    line[used++] = '\n';
+    journal->waiting_size += used;
+    if (made->kind != GF_CLI_BEGUN || journal->waiting_size >= TOGETHER)
+        gf_cli_journal_flush(journal);
 }
 
 void gf_cli_journal_close(gf_cli_journal *journal) {
@@ -266,6 +282,7 @@ void gf_cli_journal_close(gf_cli_journal *journal) {
         free((char *)(uintptr_t)journal->list[i].name);
     free(journal->list);
     gf_cli_index_free(&journal->index);
+    free(journal->waiting);
     free(journal->path);
     free(journal);
 }

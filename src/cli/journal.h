@@ -12,7 +12,14 @@
 
 #define GF_CLI_JOURNAL ".gpufilter-done"
 
+typedef enum gf_cli_made_kind {
+    GF_CLI_BEGUN = 'b', /* what has this name by now was made by us */
+    GF_CLI_DONE = 'd',  /* it was finished, and looked like this */
+    GF_CLI_FAILED = 'f' /* it was not made */
+} gf_cli_made_kind;
+
 typedef struct gf_cli_made {
+    gf_cli_made_kind kind;
     uint64_t settings; /* all that decides what is made of an input */
     uint64_t input;    /* which one it was, and in which state */
     uint64_t size;
@@ -29,7 +36,11 @@ gf_status gf_cli_journal_open(const char *folder, bool read, bool quiet, gf_cli_
                               gf_error *error);
 /* What was noted of an output; NULL if nothing. */
 const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name);
+/* Those that are begun are noted together, with the next of another kind or by
+ * gf_cli_journal_flush.
+ */
 void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made);
+void gf_cli_journal_flush(gf_cli_journal *journal);
 void gf_cli_journal_close(gf_cli_journal *journal);
 
 #endif

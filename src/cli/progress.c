@@ -63,8 +63,10 @@ static void put_numbers(const gf_cli_progress *progress, double seconds, char *t
     if (progress->failed)
         snprintf(failed, sizeof failed, "  %" PRIu64 " failed", progress->failed);
     const double rate = progress->pixels * 1e-6 / seconds;
-    snprintf(text, size, "%" PRIu64 "/%" PRIu64 "  %.*f MP/s  %s left%s", progress->ended,
-             progress->total, rate < 9.95 ? 1 : 0, rate, left, failed);
+    char total[24];
+    const int digits = snprintf(total, sizeof total, "%" PRIu64, progress->total);
+    snprintf(text, size, "%*" PRIu64 "/%s  %.*f MP/s  %s left%s", digits, progress->ended, total,
+             rate < 9.95 ? 1 : 0, rate, left, failed);
 }
 
 void gf_cli_progress_draw(gf_cli_progress *progress) {

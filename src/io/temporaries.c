@@ -36,14 +36,14 @@ static void rest(void) {
     (void)poll(NULL, 0, 1);
 }
 
-/* Does not return where the process is ending: what is created now would stay behind. */
-static void give_way(struct slot *slot) {
+static bool is_ending(void) {
     uintptr_t other = atomic_load(&ending);
 
-    if (other == 0 || other == this_thread())
-        return;
-    atomic_store(&slot->state, FREE);
-    for (;;)
+    return other != 0 && other != this_thread();
+}
+
+void gf_temporary_give_way(void) {
+    while (is_ending())
         rest();
 }
 
@@ -57,7 +57,11 @@ int gf_temporary_add(const char *path) {
         if (atomic_load(&slots[i].state) == FREE &&
             atomic_compare_exchange_strong(&slots[i].state, &expected, FILLING)) {
             atomic_store(&slots[i].owner, this_thread());
-            give_way(&slots[i]);
+            /* What is created now would stay behind. */
+            if (is_ending()) {
+                atomic_store(&slots[i].state, FREE);
+                gf_temporary_give_way();
+            }
             memcpy(slots[i].path, path, size);
             atomic_store(&slots[i].state, CREATING);
             return i;

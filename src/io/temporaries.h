@@ -11,4 +11,8 @@ void gf_temporary_made(int slot);
 /* The file is gone or has its final name. slot may be -1. */
 void gf_temporary_drop(int slot);
 
+/* Does not return while another thread's handler ends the process: what failed because that removed
+ * its file is not to be told. */
+void gf_temporary_give_way(void);
+
 #endif
