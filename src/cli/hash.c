@@ -33,16 +33,17 @@ size_t gf_cli_index_find(const gf_cli_index *index, const void *things, size_t i
 }
 
 static bool grow(gf_cli_index *index, const void *things) {
-    gf_cli_index larger = *index;
-    larger.room = index->room ? 2 * index->room : 64;
-    larger.slots = calloc(larger.room, sizeof *larger.slots);
-    if (!larger.slots)
+    const gf_cli_index old = *index;
+    const size_t room = old.room ? 2 * old.room : 64;
+    size_t *slots = calloc(room, sizeof *slots);
+    if (!slots)
         return false;
-    for (size_t i = 0; i < index->room; i++)
-        if (index->slots[i])
-            larger.slots[slot_of(&larger, things, index->slots[i] - 1)] = index->slots[i];
-    free(index->slots);
-    *index = larger;
+    index->slots = slots;
+    index->room = room;
+    for (size_t i = 0; i < old.room; i++)
+        if (old.slots[i])
+            slots[slot_of(index, things, old.slots[i] - 1)] = old.slots[i];
+    free(old.slots);
     return true;
 }
 

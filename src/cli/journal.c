@@ -21,7 +21,10 @@ struct gf_cli_journal {
     bool quiet;
     char *waiting; /* whole lines, to be written together */
     size_t waiting_size, waiting_room;
-    gf_cli_made *list; /* with room for one more than count: what is looked for */
+    struct gf_noted {
+        gf_cli_made made;
+        char *name; /* made.name */
+    } * list;       /* with room for one more than count: what is looked for */
     size_t count, room;
     gf_cli_index index; /* by name */
 };
@@ -62,42 +65,53 @@ static uint32_t check_of(const char *text, size_t length) {
 
 #define CHECK_LENGTH 9 /* eight digits and a blank */
 
+/* The number that *at points to, and *at behind it and the blank that must follow. */
+static bool read_number(char **at, int base, uint64_t *number) {
+    char *end;
+    *number = strtoull(*at, &end, base);
+    if (end == *at || *end != ' ')
+        return false;
+    *at = end + 1;
+    return true;
+}
+
 /* A line without its newline; false if it is none. made->name is within it. */
 static bool parse(char *line, size_t length, gf_cli_made *made) {
-    uint32_t check;
-    int used = 0;
-    if (length < CHECK_LENGTH || strlen(line) != length ||
-        sscanf(line, "%8" SCNx32 " %n", &check, &used) != 1 || used != CHECK_LENGTH ||
-        check != check_of(line + CHECK_LENGTH, length - CHECK_LENGTH))
+    uint64_t check, time;
+    char *at = line;
+    if (length < CHECK_LENGTH || strlen(line) != length || !read_number(&at, 16, &check) ||
+        at != line + CHECK_LENGTH || check != check_of(at, length - CHECK_LENGTH))
         return false;
-    used = 0;
-    char *rest = line + CHECK_LENGTH, kind;
-    if (sscanf(rest, "%c %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNd64 "%n", &kind, &made->settings,
-               &made->input, &made->size, &made->time, &used) != 5 ||
-        rest[used] != ' ' || (kind != GF_CLI_BEGUN && kind != GF_CLI_DONE && kind != GF_CLI_FAILED))
+    const char kind = *at;
+    if ((kind != GF_CLI_BEGUN && kind != GF_CLI_DONE && kind != GF_CLI_FAILED) || at[1] != ' ')
         return false;
+    at += 2;
     made->kind = (gf_cli_made_kind)kind;
-    made->name = rest + used + 1;
-    unescape(rest + used + 1);
+    if (!read_number(&at, 16, &made->settings) || !read_number(&at, 16, &made->input) ||
+        !read_number(&at, 10, &made->size) || !read_number(&at, 10, &time))
+        return false;
+    made->time = (int64_t)time;
+    unescape(at);
+    made->name = at;
     return true;
 }
 
 /* ---- what was noted -------------------------------------------------------------------------- */
 
 static uint64_t hash_name(const void *things, size_t i) {
-    return gf_cli_hash_text(GF_CLI_HASH_START, ((const gf_cli_made *)things)[i].name);
+    return gf_cli_hash_text(GF_CLI_HASH_START, ((const struct gf_noted *)things)[i].made.name);
 }
 
 static bool same_name(const void *things, size_t i, size_t j) {
-    const gf_cli_made *list = things;
-    return strcmp(list[i].name, list[j].name) == 0;
+    const struct gf_noted *list = things;
+    return strcmp(list[i].made.name, list[j].made.name) == 0;
 }
 
 static bool grow(gf_cli_journal *journal) {
     if (journal->count + 1 < journal->room)
         return true;
     const size_t room = journal->room ? 2 * journal->room : 64;
-    gf_cli_made *list = realloc(journal->list, room * sizeof *list);
+    struct gf_noted *list = realloc(journal->list, room * sizeof *list);
     if (!list)
         return false;
     journal->list = list;
@@ -110,17 +124,17 @@ static bool keep(gf_cli_journal *journal, const gf_cli_made *made) {
     size_t other;
     if (!grow(journal))
         return false;
-    gf_cli_made *last = &journal->list[journal->count];
-    *last = *made;
+    struct gf_noted *last = &journal->list[journal->count];
+    last->made = *made;
     if (!gf_cli_index_add(&journal->index, journal->list, journal->count, &other))
         return false;
     if (other != GF_CLI_NONE) {
-        const char *name = journal->list[other].name;
-        journal->list[other] = *made;
-        journal->list[other].name = name;
+        struct gf_noted *same = &journal->list[other];
+        same->made = *made;
+        same->made.name = same->name;
         return true;
     }
-    last->name = strdup(made->name);
+    last->made.name = last->name = strdup(made->name);
     /* Without its name the table could not be searched any more: the caller gives up. */
     journal->count += last->name != NULL;
     return last->name != NULL;
@@ -129,9 +143,9 @@ static bool keep(gf_cli_journal *journal, const gf_cli_made *made) {
 const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name) {
     if (!journal->count)
         return NULL;
-    journal->list[journal->count].name = name;
+    journal->list[journal->count].made.name = name;
     const size_t found = gf_cli_index_find(&journal->index, journal->list, journal->count);
-    return found == GF_CLI_NONE ? NULL : &journal->list[found];
+    return found == GF_CLI_NONE ? NULL : &journal->list[found].made;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -260,7 +274,7 @@ void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made) {
     char *line = journal->waiting + journal->waiting_size, check[CHECK_LENGTH + 1];
     size_t used = CHECK_LENGTH;
     used += (size_t)snprintf(line + used, most - used,
-                             "%c %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRId64 " ",
+                             "%c %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 " ",
                              (char)made->kind, made->settings, made->input, made->size, made->time);
     used += escape(made->name, line + used);
     snprintf(check, sizeof check, "%08" PRIx32 " ",
@@ -277,9 +291,8 @@ void gf_cli_journal_close(gf_cli_journal *journal) {
         return;
     if (journal->fd >= 0)
         close(journal->fd);
-    /* Names are the journal's own; one that was looked for is behind the last of them. */
     for (size_t i = 0; i < journal->count; i++)
-        free((char *)(uintptr_t)journal->list[i].name);
+        free(journal->list[i].name);
     free(journal->list);
     gf_cli_index_free(&journal->index);
     free(journal->waiting);
