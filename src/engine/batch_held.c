@@ -10,7 +10,7 @@
 #include "error.h"
 #include "io/metadata.h"
 
-#define HELD_IMAGES UINT64_C(4096) /* and how many, however small */
+#define HELD_IMAGES UINT64_C(4096) /* at once, however small they are */
 
 /* ---- queues: all under the lock -------------------------------------------------------------- */
 
