@@ -33,6 +33,8 @@ $ touch -d 2001-01-01 in/cutout.png; gpufilter smooth in/*.png -O c --resume 2>&
 > 1 done, 0 failed, 1 skipped in #
 $ gpufilter smooth in/cutout.png in/page.png -O d --name '{index}{ext}' -q; gpufilter smooth in/page.png in/cutout.png -O d --name '{index}{ext}' --resume 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
+$ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -O c -q; gpufilter smooth f.png -O c --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 0 skipped in #
 # An output that somebody has changed is kept.
 $ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; cat c/page.png
 > gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
@@ -251,3 +253,5 @@ $ mkdir j; echo mine >j/.gpufilter-done; gpufilter smooth ok.png -O j; cat j/.gp
 $ gpufilter smooth ok.png in/page.png -O k -q; printf 'x\n%s' 'torn line' >>k/.gpufilter-done; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/cutout.png -O k --resume -q; gpufilter smooth ok.png in/page.png in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 2 skipped in #
 > 0 done, 0 failed, 3 skipped in #
+$ tail -n 1 k/.gpufilter-done | sed 's/ d / f /' >>k/.gpufilter-done; gpufilter smooth in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 1 skipped in #
