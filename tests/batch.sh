@@ -119,6 +119,17 @@ kill_often() {
 }
 check "killed again and again" kill_often
 
+# Ended by a signal whenever, no thread leaves a file that it was about to make, and none complains.
+end_often() {
+    for i in $(seq 40); do
+        rm -rf ended
+        timeout -s TERM --preserve-status "0.0$((1 + i % 9))" gpufilter smooth in/[0-4]/*[124-9].pgm -O ended --threads 8 \
+            -q 2>errors
+        [ "$(litter ended 2>/dev/null)" = 0 ] && [ ! -s errors ] || { cat errors; ls -A ended; return 1; }
+    done
+}
+check "ended again and again" end_often
+
 # A line that is torn, and one that was never written: these outputs are made again, no others.
 torn() {
     cp -r threads1 torn && touch -r threads1/0/007.pgm torn/0/007.pgm
