@@ -106,7 +106,7 @@ all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Buil
 	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))"
 
 help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
 
 # ---- objects --------------------------------------------------------------------------------------
 
@@ -185,6 +185,10 @@ $(BUILD)/codec: $(OBJ)/bench/codec.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/timed: $(OBJ)/bench/timed.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^
+
 # The GPU benchmark sees the library from inside, as the kernels do. Which commit it was built at is in a file
 # of its own, so that only what prints it is compiled anew.
 BENCH_CU := $(if $(NVCC),$(sort $(wildcard bench/*.cu)))
@@ -236,6 +240,9 @@ bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program a
 bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
+bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program beside vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
+	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
+
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
 	@tests/golden.sh $(BUILD) write
 
@@ -275,4 +282,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda bench bench-cuda golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean

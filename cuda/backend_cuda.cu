@@ -3,6 +3,7 @@
 // turn.
 #include "device.cuh"
 #include "devices.cuh"
+#include "moments.cuh"
 #include "speed.cuh"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ namespace {
 struct Place {
     int device;
     cudaStream_t stream;
-    cudaEvent_t computed; // its last band's kernels
+    gf_cuda_moments moments; // of its last band
     void *host[HOST_BUFFERS];
     void *memory[DEVICE_BUFFERS];
     size_t host_size[HOST_BUFFERS], memory_size[DEVICE_BUFFERS];
@@ -34,7 +35,8 @@ struct Place {
 struct Cuda {
     gf_cuda_devices devices;
     Place places[MAX_SLOTS];
-    void *states[GF_CUDA_MAX_DEVICES]; // what accumulates, on each device
+    gf_cuda_timeline timelines[GF_CUDA_MAX_DEVICES]; // of this image
+    void *states[GF_CUDA_MAX_DEVICES];               // what accumulates, on each device
     size_t state_size[GF_CUDA_MAX_DEVICES];
 };
 
@@ -57,13 +59,13 @@ void cuda_close(void *state) {
             cudaFreeHost(host);
         for (void *memory : place->memory)
             cudaFree(memory);
-        if (place->computed)
-            cudaEventDestroy(place->computed);
+        gf_cuda_moments_close(&place->moments);
         cudaStreamDestroy(place->stream);
     }
     for (int i = 0; i < cuda->devices.count; i++) {
         cudaSetDevice(cuda->devices.list[i]);
         cudaFree(cuda->states[i]);
+        gf_cuda_timeline_close(&cuda->timelines[i]);
     }
     free(cuda);
 }
@@ -134,9 +136,8 @@ gf_status prepare_place(Place *place, int device, Run *run, gf_error *error) {
         status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
     }
-    if (!status && !place->computed)
-        status = gf_cuda_check(cudaEventCreateWithFlags(&place->computed, cudaEventDisableTiming),
-                               "cudaEventCreate", error);
+    if (!status)
+        status = gf_cuda_moments_open(&place->moments, error);
     for (int i = 0; i < HOST_BUFFERS && !status; i++)
         status = grow_host(&place->host[i], &place->host_size[i], run->sizes[i], error);
     for (int i = 0; i < DEVICE_BUFFERS && !status; i++)
@@ -164,6 +165,17 @@ gf_status start_states(Cuda *cuda, const gf_job *job, gf_error *error) {
     return status;
 }
 
+// Place i is the first of device i, and so gets its first band.
+gf_status start_timelines(Cuda *cuda, const gf_job *job, gf_error *error) {
+    gf_status status = GF_OK;
+    for (int i = 0; i < cuda->devices.count && i < static_cast<int>(job->slots) && !status; i++) {
+        status = gf_cuda_check(cudaSetDevice(cuda->devices.list[i]), "cudaSetDevice", error);
+        if (!status)
+            status = gf_cuda_timeline_start(&cuda->timelines[i], cuda->places[i].stream, error);
+    }
+    return status;
+}
+
 gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out, gf_error *error) {
     Cuda *cuda = static_cast<Cuda *>(state);
     Run *run = static_cast<Run *>(calloc(1, sizeof *run));
@@ -186,6 +198,8 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
         slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD]);
         slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
     }
+    if (!status)
+        status = start_timelines(cuda, job, error);
     if (status) {
         free(run);
         return status;
@@ -206,8 +220,9 @@ gf_status follow(const Run *run, const Place *place, gf_error *error) {
     const Place *before = run->before;
     if (!run->job.plan->ordered || !before)
         return GF_OK;
-    gf_status status = gf_cuda_check(cudaStreamWaitEvent(place->stream, before->computed, 0),
-                                     "cudaStreamWaitEvent", error);
+    gf_status status =
+        gf_cuda_check(cudaStreamWaitEvent(place->stream, before->moments.at[GF_CUDA_COMPUTED], 0),
+                      "cudaStreamWaitEvent", error);
     if (!status && before->device != place->device) {
         const Cuda *cuda = run->cuda;
         status = gf_cuda_check(
@@ -227,6 +242,11 @@ gf_status download(const Place *place, void *host, const void *device, size_t by
                  : GF_OK;
 }
 
+gf_status mark(const Place *place, gf_cuda_moment moment, gf_error *error) {
+    return gf_cuda_check(cudaEventRecord(place->moments.at[moment], place->stream),
+                         "cudaEventRecord", error);
+}
+
 gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     Run *run = static_cast<Run *>(state);
     const Place *place = &run->cuda->places[slot->index];
@@ -240,43 +260,74 @@ gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     // The current device is a thread's own: the caller may be a thread that never set it.
     gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
     if (!status)
+        status = mark(place, GF_CUDA_SENT, error);
+    if (!status)
         status = gf_cuda_check(cudaMemcpyAsync(band.in.data, slot->in.data,
                                                static_cast<size_t>(band.in.rows) * band.in.stride,
                                                cudaMemcpyHostToDevice, place->stream),
                                "upload", error);
     if (!status)
+        status = mark(place, GF_CUDA_UPLOADED, error);
+    if (!status)
         status = follow(run, place, error);
+    if (!status)
+        status = mark(place, GF_CUDA_FREE, error);
     if (!status)
         status = run->job.filter->cuda->launch(run->job.plan, &band, place->memory[SCRATCH],
                                                place->stream, error);
-    if (!status && run->job.plan->ordered)
-        status = gf_cuda_check(cudaEventRecord(place->computed, place->stream), "cudaEventRecord",
-                               error);
+    if (!status)
+        status = mark(place, GF_CUDA_COMPUTED, error);
     run->before = place;
     if (!status)
         status = download(place, slot->out.data, band.out.data,
                           static_cast<size_t>(band.out.rows) * band.out.stride, error);
     if (!status)
         status = download(place, slot->payload_buffer, band.payload, run->head_bytes, error);
+    if (!status)
+        status = mark(place, GF_CUDA_DOWNLOADED, error);
     return status;
 }
 
 // Only when the head of a payload is here is it known how much follows.
+gf_status wait_payload(const Run *run, const Place *place, const gf_slot *slot, gf_error *error) {
+    const size_t used = run->job.filter->measure->payload_used(run->job.plan, slot->payload_buffer);
+    gf_status status = mark(place, GF_CUDA_SENT, error);
+    if (!status)
+        status = download(place, slot->payload_buffer + run->head_bytes,
+                          static_cast<unsigned char *>(place->memory[PAYLOAD]) + run->head_bytes,
+                          used - run->head_bytes, error);
+    if (!status)
+        status = mark(place, GF_CUDA_DOWNLOADED, error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamSynchronize(place->stream), "download", error);
+    return status ? status
+                  : gf_cuda_count(&run->cuda->timelines[device_index(run->cuda, place)],
+                                  GF_DOWNLOADING, place->moments.at[GF_CUDA_SENT],
+                                  place->moments.at[GF_CUDA_DOWNLOADED], error);
+}
+
 gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
-    const Run *run = static_cast<const Run *>(state);
+    Run *run = static_cast<Run *>(state);
     const Place *place = &run->cuda->places[slot->index];
     gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
     if (!status)
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "the kernels", error);
-    if (status || !run->head_bytes)
-        return status;
-    const size_t used = run->job.filter->measure->payload_used(run->job.plan, slot->payload_buffer);
-    status = download(place, slot->payload_buffer + run->head_bytes,
-                      static_cast<unsigned char *>(place->memory[PAYLOAD]) + run->head_bytes,
-                      used - run->head_bytes, error);
     if (!status)
-        status = gf_cuda_check(cudaStreamSynchronize(place->stream), "download", error);
-    return status;
+        status = gf_cuda_count_band(&run->cuda->timelines[device_index(run->cuda, place)],
+                                    &place->moments, error);
+    return status || !run->head_bytes ? status : wait_payload(run, place, slot, error);
+}
+
+void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+    const Run *run = static_cast<const Run *>(state);
+    const uint32_t count = static_cast<uint32_t>(run->cuda->devices.count);
+    const uint32_t devices = count < run->job.slots ? count : run->job.slots;
+    for (int stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++) {
+        gf_busy all = {0, devices};
+        for (uint32_t i = 0; i < devices; i++)
+            all.seconds += run->cuda->timelines[i].busy[stage];
+        gf_busy_add(&busy[stage], all);
+    }
 }
 
 gf_status cuda_collect(void *state, void *total, gf_error *error) {
@@ -332,6 +383,6 @@ gf_status cuda_copy(void *state, uint64_t bytes, double budget, gf_memory_speed 
 } // namespace
 
 extern "C" const gf_backend gf_backend_cuda = {
-    "cuda",      cuda_open, cuda_close,   cuda_describe, cuda_wish, cuda_begin,
-    cuda_submit, cuda_wait, cuda_collect, cuda_end,      cuda_time, cuda_copy,
+    "cuda",    cuda_open, cuda_close,   cuda_describe, cuda_wish, cuda_begin, cuda_submit,
+    cuda_wait, cuda_busy, cuda_collect, cuda_end,      cuda_time, cuda_copy,
 };

@@ -19,8 +19,13 @@ static const struct {
 };
 
 static int usage(void) {
-    fputs("usage: draw OUTDIR | draw [--grey] --photo WIDTH HEIGHT SEED OUT.png|OUT.ppm|OUT.pgm\n",
-          stderr);
+    fputs(
+        "usage: draw OUTDIR                                         the samples\n"
+        "       draw [--grey] [--16] --photo WIDTH HEIGHT SEED OUT  (.png; of 8 bits .ppm, .pgm)\n"
+        "       draw --scene WIDTH HEIGHT PATHS OUT\n"
+        "       draw --poster WIDTH HEIGHT OUT\n"
+        "       draw --text SCALE OUT\n",
+        stderr);
     return 1;
 }
 
@@ -53,21 +58,54 @@ static bool parse(const char *text, uint32_t lowest, uint32_t highest, uint32_t 
     return true;
 }
 
+static bool parse_size(char **words, uint32_t *width, uint32_t *height) {
+    const uint32_t limit = 1000000; /* libpng's */
+    return parse(words[0], 1, limit, width) && parse(words[1], 1, limit, height);
+}
+
+static bool photo(char **words, bool grey, bool deep) {
+    photo_size size = {0, 0, grey ? 1 : 3, deep ? 16 : 8};
+    uint32_t seed = 0;
+    return parse_size(words, &size.width, &size.height) && parse(words[2], 0, UINT32_MAX, &seed) &&
+           draw_photo(words[3], size, seed);
+}
+
+static bool scene(char **words) {
+    scene_size size = {0, 0, 0};
+    return parse_size(words, &size.width, &size.height) &&
+           parse(words[2], 1, 100000, &size.samples) && draw_large_scene(words[3], size);
+}
+
+static bool poster(char **words) {
+    uint32_t width = 0, height = 0;
+    return parse_size(words, &width, &height) && draw_poster(words[2], width, height);
+}
+
+static bool text(char **words) {
+    uint32_t scale = 0;
+    return parse(words[0], 1, 100, &scale) && draw_text(words[1], (int)scale);
+}
+
 int main(int argc, char **argv) {
     int at = 1;
     bool grey = at < argc && strcmp(argv[at], "--grey") == 0;
     at += grey;
-    if (at < argc && strcmp(argv[at], "--photo") == 0) {
-        photo_size size = {0, 0, grey ? 1 : 3};
-        uint32_t seed = 0;
-        if (argc - at != 5)
-            return usage();
-        bool ok = parse(argv[at + 1], 1, 1000000, &size.width) && /* libpng's limits */
-                  parse(argv[at + 2], 1, 1000000, &size.height) &&
-                  parse(argv[at + 3], 0, UINT32_MAX, &seed) && draw_photo(argv[at + 4], size, seed);
-        return ok ? 0 : 1;
-    }
-    if (grey || argc != 2 || argv[1][0] == '-')
+    bool deep = at < argc && strcmp(argv[at], "--16") == 0;
+    at += deep;
+    const char *what = at < argc ? argv[at] : "";
+    char **words = argv + at + 1;
+    int count = argc - at - 1;
+    if (strcmp(what, "--photo") == 0 && count == 4)
+        return photo(words, grey, deep) ? 0 : 1;
+    if (grey || deep)
         return usage();
-    return draw_all(argv[1]) ? 0 : 1;
+    if (strcmp(what, "--scene") == 0 && count == 4)
+        return scene(words) ? 0 : 1;
+    if (strcmp(what, "--poster") == 0 && count == 3)
+        return poster(words) ? 0 : 1;
+    if (strcmp(what, "--text") == 0 && count == 2)
+        return text(words) ? 0 : 1;
+    if (!*what || what[0] == '-' || count != 0)
+        return usage();
+    return draw_all(what) ? 0 : 1;
 }

@@ -175,9 +175,9 @@ static double paper(int x, int y) {
     return 240.0 + 7.0 * cloud + 4.0 * (fibre - 0.5) - 70.0 * gutter;
 }
 
-static uint8_t scan(const canvas *c, int x, int y, rng *r) {
+static uint8_t scan(float ink, int x, int y, rng *r) {
     double soak = 0.90 + 0.16 * (noise3(x * 0.35, y * 0.35, 0.5, 99) - 0.5);
-    double value = paper(x, y) * (1.0 - soak * (double)c->ink[y][x]) + 12.0 * (double)c->ink[y][x];
+    double value = paper(x, y) * (1.0 - soak * (double)ink) + 12.0 * (double)ink;
     value += 2.2 * rng_normal(r) + 0.5;
     if (hash_unit(x, y, 0, 77) > 0.99996) /* dust on the glass */
         value -= 90;
@@ -185,7 +185,7 @@ static uint8_t scan(const canvas *c, int x, int y, rng *r) {
 }
 
 bool draw_page(const char *path) {
-    canvas *c = calloc(1, sizeof *c);
+    canvas *c = canvas_new(1);
     if (!c)
         return picture_complain(path, "out of memory");
     compose(c);
@@ -194,10 +194,30 @@ bool draw_page(const char *path) {
     for (int y = 0; p && y < CANVAS_HEIGHT; y++) {
         uint8_t row[CANVAS_WIDTH];
         for (int x = 0; x < CANVAS_WIDTH; x++)
-            row[x] = scan(c, x, y, &r);
+            row[x] = scan(canvas_row(c, y)[x], x, y, &r);
         if (!picture_row(p, row))
             break;
     }
-    free(c);
+    canvas_free(c);
+    return p && picture_close(p);
+}
+
+bool draw_text(const char *path, int scale) {
+    canvas *c = canvas_new(scale);
+    uint8_t *row = c ? malloc((size_t)c->width) : NULL;
+    if (!row) {
+        canvas_free(c);
+        return picture_complain(path, "out of memory");
+    }
+    compose(c);
+    picture *p = picture_open(path, (uint32_t)c->width, (uint32_t)c->height, 1, 8, PICTURE_FAST);
+    for (int y = 0; p && y < c->height; y++) {
+        for (int x = 0; x < c->width; x++)
+            row[x] = (uint8_t)(255.5f - 255.0f * canvas_row(c, y)[x]);
+        if (!picture_row(p, row))
+            break;
+    }
+    free(row);
+    canvas_free(c);
     return p && picture_close(p);
 }

@@ -164,29 +164,39 @@ static colour view(const photo *p, uint32_t x, uint32_t y) {
 
 /* Shot noise grows with the light; half of it is common to the channels, as a demosaicked sensor
  * has it. */
-static void expose(colour c, int channels, rng *r, uint8_t *out) {
+static void expose(colour c, int channels, int bits, rng *r, uint8_t *out) {
     if (channels == 1)
         c.c[0] = 0.30f * c.c[0] + 0.59f * c.c[1] + 0.11f * c.c[2];
     float common = (float)rng_normal(r);
     for (int i = 0; i < channels; i++) {
         float level = c.c[i] < 0 ? 0 : c.c[i] > 255 ? 255 : c.c[i];
         float own = channels == 1 ? 0 : (float)rng_normal(r);
-        level += (0.55f + 0.0025f * level) * (common + own) * 0.56f + 0.5f;
-        out[i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
+        float noise = (0.55f + 0.0025f * level) * (common + own) * 0.56f;
+        if (bits == 8) {
+            level += noise + 0.5f;
+            out[i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
+            continue;
+        }
+        level = (level + noise) * 257.0f + 0.5f;
+        uint32_t sample = level < 0 ? 0 : level > 65535 ? 65535 : (uint32_t)level;
+        out[2 * i] = (uint8_t)(sample >> 8);
+        out[2 * i + 1] = (uint8_t)(sample & 255);
     }
 }
 
 static bool write_rows(photo *p, const char *path, uint8_t *row) {
+    const photo_size *size = &p->size;
+    size_t pixel = (size_t)size->channels * (size_t)size->bits / 8;
     picture *out =
-        picture_open(path, p->size.width, p->size.height, p->size.channels, 8, PICTURE_FAST);
+        picture_open(path, size->width, size->height, size->channels, size->bits, PICTURE_FAST);
     if (!out)
         return false;
-    for (uint32_t y = 0; y < p->size.height; y++) {
+    for (uint32_t y = 0; y < size->height; y++) {
         rng r = rng_seed((uint64_t)p->seed << 32 | y);
         field_row(&p->shape, y);
         field_row(&p->grain, y);
-        for (uint32_t x = 0; x < p->size.width; x++)
-            expose(view(p, x, y), p->size.channels, &r, row + (size_t)x * (size_t)p->size.channels);
+        for (uint32_t x = 0; x < size->width; x++)
+            expose(view(p, x, y), size->channels, size->bits, &r, row + (size_t)x * pixel);
         if (!picture_row(out, row))
             break;
     }
@@ -195,7 +205,7 @@ static bool write_rows(photo *p, const char *path, uint8_t *row) {
 
 bool draw_photo(const char *path, photo_size size, uint32_t seed) {
     photo p = {.size = size, .seed = seed};
-    uint8_t *row = malloc((size_t)size.width * (size_t)size.channels);
+    uint8_t *row = malloc((size_t)size.width * (size_t)size.channels * (size_t)size.bits / 8);
     bool ok = photo_start(&p) && row;
     if (!ok)
         picture_complain(path, "out of memory");

@@ -92,8 +92,9 @@ static bool start(picture *p, uint32_t width, uint32_t height, int channels, int
     bool png = ends_with(p->path, ".png");
     bool raw = ends_with(p->path, channels == 1 ? ".pgm" : ".ppm") && bits == 8 && channels != 4;
     if (!png && !raw)
-        return fail(p, channels == 1 ? "the name must end in .png or .pgm"
-                                     : "the name must end in .png or .ppm");
+        return fail(p, bits != 8       ? "the name must end in .png"
+                       : channels == 1 ? "the name must end in .png or .pgm"
+                                       : "the name must end in .png or .ppm");
     p->row_bytes = (size_t)width * (size_t)channels * (size_t)bits / 8;
     p->file = fopen(p->path, "wb");
     if (!p->file)

@@ -4,7 +4,9 @@
 #include "random.h"
 #include "scene.h"
 
-enum { WIDTH = 768, HEIGHT = 512, SAMPLES = 12, BOUNCES = 9 };
+#include <stdlib.h>
+
+enum { BOUNCES = 9 };
 
 static vec3 in_ball(rng *r) {
     for (;;) {
@@ -90,14 +92,14 @@ static vec3 follow(vec3 from, vec3 along, rng *r) {
 }
 
 /* A ray of a lens focused on the glass ball: what is far behind it is slightly soft. */
-static vec3 camera(int px, int py, rng *r) {
+static vec3 camera(const scene_size *size, uint32_t px, uint32_t py, rng *r) {
     const vec3 eye = vec(0.25, 1.75, 6.3), target = vec(0.0, 0.98, 0);
     const double focus = 5.5, aperture = 0.030, field = 0.80;
     vec3 forward = vec_unit(vec_sub(target, eye));
     vec3 right = vec_unit(vec_cross(forward, vec(0, 1, 0))), up = vec_cross(right, forward);
     double jx = rng_unit(r), jy = rng_unit(r);
-    double u = ((px + jx) / WIDTH - 0.5) * field;
-    double v = (0.5 - (py + jy) / HEIGHT) * field * HEIGHT / WIDTH;
+    double u = ((px + jx) / size->width - 0.5) * field;
+    double v = (0.5 - (py + jy) / size->height) * field * size->height / size->width;
     vec3 ball = vec_scale(in_ball(r), aperture);
     vec3 shift = vec_add(vec_scale(right, ball.x), vec_scale(up, ball.y));
     vec3 way = vec_add(forward, vec_add(vec_scale(right, u), vec_scale(up, v)));
@@ -111,26 +113,35 @@ static double develop(double light) {
     return x * (2.51 * x + 0.03) / (x * (2.43 * x + 0.59) + 0.14);
 }
 
-static void pixel(int x, int y, uint8_t out[3]) {
-    rng r = rng_seed((uint64_t)y * WIDTH + (uint64_t)x);
+static void pixel(const scene_size *size, uint32_t x, uint32_t y, uint8_t out[3]) {
+    rng r = rng_seed((uint64_t)y * size->width + x);
     vec3 sum = vec(0, 0, 0);
-    for (int i = 0; i < SAMPLES; i++)
-        sum = vec_add(sum, camera(x, y, &r));
-    out[0] = picture_encode(develop(sum.x / SAMPLES));
-    out[1] = picture_encode(develop(sum.y / SAMPLES));
-    out[2] = picture_encode(develop(sum.z / SAMPLES));
+    for (uint32_t i = 0; i < size->samples; i++)
+        sum = vec_add(sum, camera(size, x, y, &r));
+    out[0] = picture_encode(develop(sum.x / size->samples));
+    out[1] = picture_encode(develop(sum.y / size->samples));
+    out[2] = picture_encode(develop(sum.z / size->samples));
 }
 
-bool draw_scene(const char *path) {
-    picture *p = picture_open(path, WIDTH, HEIGHT, 3, 8, PICTURE_SMALL);
-    if (!p)
-        return false;
-    for (int y = 0; y < HEIGHT; y++) {
-        uint8_t row[WIDTH * 3];
-        for (int x = 0; x < WIDTH; x++)
-            pixel(x, y, row + 3 * x);
+static bool draw(const char *path, scene_size size, picture_effort effort) {
+    uint8_t *row = malloc((size_t)size.width * 3);
+    if (!row)
+        return picture_complain(path, "out of memory");
+    picture *p = picture_open(path, size.width, size.height, 3, 8, effort);
+    for (uint32_t y = 0; p && y < size.height; y++) {
+        for (uint32_t x = 0; x < size.width; x++)
+            pixel(&size, x, y, row + (size_t)x * 3);
         if (!picture_row(p, row))
             break;
     }
-    return picture_close(p);
+    free(row);
+    return p && picture_close(p);
+}
+
+bool draw_scene(const char *path) {
+    return draw(path, (scene_size){.width = 768, .height = 512, .samples = 12}, PICTURE_SMALL);
+}
+
+bool draw_large_scene(const char *path, scene_size size) {
+    return draw(path, size, PICTURE_FAST);
 }

@@ -37,7 +37,8 @@ static gf_status encode(gf_codec_run *run, gf_error *error) {
     const double began = gf_now();
     gf_sink *sink;
     run->options.force = run->encode.count > 0; /* a file that is there then is this call's own */
-    gf_status status = gf_sink_open(run->path, run->format, NULL, &run->options, &sink, error);
+    gf_status status =
+        gf_sink_open(run->path, run->format, NULL, &run->options, gf_cores(), &sink, error);
     if (status)
         return status;
     for (uint64_t y = 0; y < run->format->height && !status; y += run->rows)

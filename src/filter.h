@@ -74,13 +74,6 @@ static inline size_t gf_out_bytes(const gf_plan *plan) {
                              : 0;
 }
 
-/* Where part `part` of `parts` of n things begins; part n of n is their end. No part has more than
- * n / parts, rounded up. */
-static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {
-    const uint64_t whole = n / parts, rest = n % parts;
-    return whole * part + (part < rest ? part : rest);
-}
-
 /* The fast CPU implementation. Many threads share a band: each computes some parts of it, cut as
  * the filter likes, by rows or by columns. */
 typedef struct gf_filter_cpu {

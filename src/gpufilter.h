@@ -263,6 +263,26 @@ GF_API void gf_engine_close(gf_engine *engine);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* The parts of the pipeline, which work at the same time. */
+typedef enum gf_stage {
+    GF_DECODING,
+    GF_UPLOADING, /* to a device, and back: only where the backend has one */
+    GF_COMPUTING,
+    GF_DOWNLOADING,
+    GF_ENCODING,
+    GF_STAGE_COUNT
+} gf_stage;
+
+/* "decoding"; NULL past the end. */
+GF_API const char *gf_stage_name(gf_stage stage);
+
+/* How long a stage was at work: seconds of wall time in which each of its workers (threads or
+ * devices) had something to do, added up. It was busy for seconds / workers. */
+typedef struct gf_busy {
+    double seconds;
+    uint32_t workers; /* 0: there was no such stage */
+} gf_busy;
+
 /* What was done, by whom, and how long each part of the pipeline was busy. */
 typedef struct gf_report {
     char backend[16];
@@ -270,11 +290,9 @@ typedef struct gf_report {
     char reason[192]; /* why "auto" chose this backend; empty if it was named */
     gf_format in, out;
     uint64_t band_rows, bands;
-    double decode_seconds;  /* busy time of the source */
-    double compute_seconds; /* time spent in the backend's calls, waiting for results included */
-    double encode_seconds;  /* busy time of the sink */
-    double start_seconds;   /* starting the backend; 0 if it ran already */
-    double total_seconds;   /* wall time of the whole job, start included */
+    gf_busy busy[GF_STAGE_COUNT];
+    double start_seconds; /* starting the backend; 0 if it ran already */
+    double total_seconds; /* wall time of the whole job, start included */
 } gf_report;
 
 /* How files are read and written. All zero is the default. */
@@ -283,7 +301,7 @@ typedef struct gf_file_options {
     const char *sample_format; /* of extracted samples: "csv", "npy", "json"; NULL: from the name */
     bool force;                /* replace existing outputs; binary data to a terminal */
     bool strip;                /* leave the input's metadata out */
-    int compression;           /* PNG: 1 + zlib level (0..9); 0: the default */
+    const char *compression;   /* of a PNG: one of gf_compressions(); NULL: the first */
     uint64_t max_pixels;       /* 0: GF_DEFAULT_MAX_PIXELS */
     uint64_t max_memory;       /* for each file whose format must be held whole, beside the engine's
                                 * own; 0: GF_DEFAULT_MAX_MEMORY */
@@ -295,6 +313,8 @@ typedef struct gf_file_options {
     void *ready_context;
 } gf_file_options;
 
+/* NULL-terminated names for gf_file_options.compression, the default first. */
+GF_API const char *const *gf_compressions(void);
 /* NULL-terminated names for gf_file_options.format. */
 GF_API const char *const *gf_output_formats(void);
 

@@ -54,6 +54,13 @@ static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {
            a->type == b->type;
 }
 
+/* Where part `part` of `parts` of n things begins; part n of n is their end. No part has more than
+ * n / parts, rounded up. */
+static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {
+    const uint64_t whole = n / parts, rest = n % parts;
+    return whole * part + (part < rest ? part : rest);
+}
+
 /* Alpha of n pixels from src to dst, both at the same pixel of an image; nothing without alpha. */
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
                       uint64_t n);

@@ -116,24 +116,18 @@ static inline uint32_t next_random(uint32_t *seed) {
     return *seed >> 8;
 }
 
-/* Reads a whole image, rows packed, in bands of `band` rows into a buffer with painted margins that
- * must survive. Metadata goes to *metadata (cleared by the caller) unless NULL. */
-static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t band,
-                                   gf_format *format, unsigned char **pixels, gf_metadata *metadata,
-                                   gf_error *error) {
-    gf_source *source;
-    gf_status status = gf_source_open(path, limits, &source, error);
-
-    *pixels = NULL;
-    *format = (gf_format){0};
-    if (status != GF_OK) {
-        assert_null(source);
-        return status;
-    }
-    *format = source->format;
+/* Reads a whole image and closes its source: rows packed, in bands of `band` rows into a buffer
+ * with painted margins that must survive. Metadata goes to *metadata (cleared by the caller) unless
+ * NULL.
+ */
+static inline gf_status load_source(gf_source *source, uint64_t band, unsigned char **pixels,
+                                    gf_metadata *metadata, gf_error *error) {
+    const gf_format *format = &source->format;
     size_t row = gf_row_bytes(format);
     size_t stride = row + MARGIN;
     unsigned char *buffer = malloc(stride * format->height);
+    gf_status status = GF_OK;
+
     *pixels = malloc(row * format->height);
     assert_non_null(buffer);
     assert_non_null(*pixels);
@@ -163,12 +157,29 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     return status;
 }
 
+/* The same of a file. */
+static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t band,
+                                   gf_format *format, unsigned char **pixels, gf_metadata *metadata,
+                                   gf_error *error) {
+    gf_source *source;
+    gf_status status = gf_source_open(path, limits, &source, error);
+
+    *pixels = NULL;
+    *format = (gf_format){0};
+    if (status != GF_OK) {
+        assert_null(source);
+        return status;
+    }
+    *format = source->format;
+    return load_source(source, band, pixels, metadata, error);
+}
+
 /* Writes packed rows in bands from a buffer with margins. */
 static inline gf_status save_image(const char *path, const gf_format *format, const void *pixels,
                                    const gf_metadata *metadata, const gf_file_options *options,
                                    uint64_t band, gf_error *error) {
     gf_sink *sink;
-    gf_status status = gf_sink_open(path, format, metadata, options, &sink, error);
+    gf_status status = gf_sink_open(path, format, metadata, options, 2, &sink, error);
 
     if (status != GF_OK) {
         assert_null(sink);
@@ -219,7 +230,8 @@ static inline void assert_refused(const char *name, const gf_format *format, con
     gf_sink *sink;
     int before = count_files(false);
 
-    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, &sink, &error), GF_FAILED);
+    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, 1, &sink, &error),
+                     GF_FAILED);
     assert_null(sink);
     assert_message(&error, part);
     assert_message(&error, name);

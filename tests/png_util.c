@@ -4,8 +4,19 @@
 #include <string.h>
 #include <zlib.h>
 
+/* A power of two of bytes, more than size. */
+static size_t room_of(size_t size) {
+    size_t room = 64;
+    while (room <= size)
+        room *= 2;
+    return room;
+}
+
+/* bytes was made by this function alone. */
 static void put(png_bytes *bytes, const void *data, size_t size) {
-    bytes->data = realloc(bytes->data, bytes->size + size + 1);
+    const size_t room = room_of(bytes->size + size);
+    if (bytes->data == NULL || room != room_of(bytes->size))
+        bytes->data = realloc(bytes->data, room);
     if (bytes->data == NULL)
         abort();
     if (size != 0)
@@ -93,6 +104,18 @@ static void put_filtered(png_bytes *out, const unsigned char *row, const unsigne
     }
 }
 
+/* Of row n, counted in its pass. */
+static unsigned filter_of(const png_spec *spec, uint32_t n) {
+    switch (spec->filter) {
+    case PNG_ROWS_IN_TURN:
+        return (n + spec->seed) % 5;
+    case PNG_ROWS_RANDOM:
+        return ((((n + 1) * 2654435761u ^ spec->seed * 40503u) >> 11) & 0xffff) % 5;
+    default:
+        return (unsigned)spec->filter - PNG_ROWS_NONE;
+    }
+}
+
 /* The pixels (x0 + i dx, y0 + j dy) as an image of its own. */
 static void put_pass(const png_spec *spec, const uint16_t *samples, uint32_t x0, uint32_t y0,
                      uint32_t dx, uint32_t dy, png_bytes *out) {
@@ -122,11 +145,33 @@ static void put_pass(const png_spec *spec, const uint16_t *samples, uint32_t x0,
                 }
             }
         }
-        put_filtered(out, row, above, bytes, unit, (n + spec->seed) % 5);
+        put_filtered(out, row, above, bytes, unit, filter_of(spec, n));
         memcpy(above, row, bytes);
     }
     free(row);
     free(above);
+}
+
+static unsigned char *pack(const png_spec *spec, const png_bytes *raw, size_t *size) {
+    z_stream stream = {0};
+    int level = spec->level == 0 ? Z_DEFAULT_COMPRESSION : spec->level < 0 ? 0 : spec->level;
+    int bits = spec->window_bits != 0 ? spec->window_bits : 15;
+
+    if (deflateInit2(&stream, level, Z_DEFLATED, bits, 8, spec->strategy) != Z_OK)
+        abort();
+    uLong room = deflateBound(&stream, raw->size);
+    unsigned char *packed = malloc(room);
+    if (packed == NULL)
+        abort();
+    stream.next_in = raw->data;
+    stream.avail_in = (uInt)raw->size;
+    stream.next_out = packed;
+    stream.avail_out = (uInt)room;
+    if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
+        abort();
+    *size = stream.total_out;
+    (void)deflateEnd(&stream);
+    return packed;
 }
 
 static void put_idat(const png_spec *spec, const uint16_t *samples, png_bytes *file) {
@@ -140,13 +185,16 @@ static void put_idat(const png_spec *spec, const uint16_t *samples, png_bytes *f
     } else {
         put_pass(spec, samples, 0, 0, 1, 1, &raw);
     }
-    uLongf size = compressBound(raw.size);
-    unsigned char *packed = malloc(size);
-    if (packed == NULL || compress(packed, &size, raw.data, raw.size) != Z_OK)
-        abort();
+    size_t size;
+    unsigned char *packed = pack(spec, &raw, &size);
     size_t most = spec->idat_bytes != 0 ? spec->idat_bytes : size;
-    for (size_t at = 0; at < size; at += most)
-        png_put_chunk(file, "IDAT", packed + at, size - at < most ? size - at : most, false);
+    uint32_t random = spec->seed;
+    for (size_t at = 0, bytes; at < size; at += bytes) {
+        random = random * 1664525u + 1013904223u;
+        bytes = spec->idat_random ? (random >> 8) % (most + 1) : most;
+        bytes = size - at < bytes ? size - at : bytes;
+        png_put_chunk(file, "IDAT", packed + at, bytes, false);
+    }
     free(packed);
     free(raw.data);
 }

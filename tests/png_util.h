@@ -19,6 +19,16 @@ typedef struct png_extra {
     bool bad_checksum;
 } png_extra;
 
+typedef enum png_rows {
+    PNG_ROWS_IN_TURN, /* one filter after the other */
+    PNG_ROWS_NONE,    /* all alike */
+    PNG_ROWS_SUB,
+    PNG_ROWS_UP,
+    PNG_ROWS_AVERAGE,
+    PNG_ROWS_PAETH,
+    PNG_ROWS_RANDOM
+} png_rows;
+
 typedef struct png_spec {
     uint32_t width, height;
     int color; /* PNG's colour type: 0, 2, 3, 4 or 6 */
@@ -28,6 +38,11 @@ typedef struct png_spec {
     int palette_count; /* color 3: entries of PLTE; indices may be past them. 0: 2^depth */
     uint32_t seed;     /* of the pixels */
     size_t idat_bytes; /* the most in one IDAT chunk; 0: all in one */
+    bool idat_random;  /* chunks of 0 to idat_bytes */
+    png_rows filter;   /* of the rows */
+    int level;         /* zlib's; 0 is its default, -1 stores */
+    int strategy;      /* zlib's */
+    int window_bits;   /* zlib's; 0 is 15 */
     const png_extra *extras;
     size_t extra_count;
 } png_spec;

@@ -4,11 +4,12 @@
 #include "png_util.h"
 #include "testing.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "engine/batch_files.h"
+#include "engine/batch_plan.h"
 #include "engine/engine.h"
 #include "plan.h"
 
@@ -449,11 +450,16 @@ static void falls_back(void **state) {
 /* ---- auto ------------------------------------------------------------------------------------ */
 
 static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, double cost) {
-    gf_plan plan = {.in = {side, side, 3, GF_U8}, .out = {side, side, 3, GF_U8}, .cost = cost};
-    gf_forecast forecast;
+    const gf_plan plan = {.in = {side, side, 3, GF_U8},
+                          .out = {side, side, 3, GF_U8},
+                          .inputs = 1,
+                          .cost = cost,
+                          .download = 1};
+    gf_files files = {.count = count};
+    const gf_codec_costs codec = {.decode = 7, .encode = 10, .encode_threads = threads};
 
-    gf_auto_expect_batch(&plan, 7, 10, count, threads, &forecast);
-    return forecast;
+    gf_files_share(&files, threads);
+    return gf_files_expect(&files, &plan, &codec);
 }
 
 static void judges_batches(void **state) {
@@ -465,9 +471,91 @@ static void judges_batches(void **state) {
     assert_false(expect(1000, 1000, 16, 0.3).cuda);
     /* Large images are decoded one at a time on a device. */
     assert_false(expect(20000, 100, 16, 20).cuda);
+    /* Of few and large images the decoder is what all wait for, on both. */
+    assert_false(expect(20000, 1, 16, 20).cuda);
+    assert_true(expect(20000, 1, 16, 200).cuda);
     const gf_forecast few = expect(1000, 4, 16, 1), many = expect(1000, 400, 16, 1);
     assert_true(many.cpu_seconds > 20 * few.cpu_seconds &&
                 many.cpu_seconds < 101 * few.cpu_seconds);
+    assert_non_null(strstr(many.reason, "for all files"));
+}
+
+static void shares_the_threads(void **state) {
+    static const struct {
+        uint64_t count;
+        uint32_t threads, at_once, each;
+    } cases[] = {{1, 16, 1, 16}, {3, 16, 3, 6}, {16, 16, 16, 1},      {17, 16, 16, 1},
+                 {9, 1, 1, 1},   {5, 8, 5, 2},  {2000, 5000, 1024, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gf_files files = {.count = cases[i].count};
+        gf_files_share(&files, cases[i].threads);
+        assert_int_equal(files.at_once, cases[i].at_once);
+        assert_int_equal(files.each, cases[i].each);
+    }
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static int count_threads(void) {
+    DIR *folder = opendir("/proc/self/task");
+    int count = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+typedef struct seen_threads {
+    int before, most;
+} seen_threads;
+
+/* When all is computed and written, the threads of the pool and of the encoder are still there. */
+static gf_status look(void *context, const gf_result *result, gf_error *error) {
+    seen_threads *seen = context;
+    const int now = count_threads() - seen->before;
+
+    (void)result;
+    (void)error;
+    seen->most = now > seen->most ? now : seen->most;
+    return GF_OK;
+}
+
+/* An image of many bands, and a PNG of many pieces. */
+static void unthreaded_engines_start_none(void **state) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    const char *in = in_folder("large.png");
+    char out[2048], other[2048];
+
+    (void)state;
+    put_png(in, 1500, 2, 8, false, NULL, 0, 0);
+    snprintf(out, sizeof out, "%s", in_folder("large-out.png"));
+    snprintf(other, sizeof other, "%s", in_folder("large-other.png"));
+    gf_settings *settings = test_settings(filter, "");
+    for (int unthreaded = 0; unthreaded < 2; unthreaded++) {
+        const gf_engine_options options = {
+            .backend = "cpu", .threads = 4, .unthreaded = unthreaded != 0};
+        seen_threads seen = {.before = count_threads()};
+        const gf_file_options files = {.force = true, .ready = look, .ready_context = &seen};
+        gf_engine *engine = NULL;
+        gf_report report;
+        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+        assert_int_equal(gf_run_file(engine, filter, settings, &in, unthreaded ? other : out,
+                                     &files, NULL, &report, NULL),
+                         GF_OK);
+        gf_engine_close(engine);
+        assert_true(report.bands > 1);
+        assert_true(unthreaded ? seen.most == 0 : seen.most > 1);
+        for (int i = 0; i < GF_STAGE_COUNT && unthreaded; i++)
+            assert_true(report.busy[i].workers <= 1);
+    }
+    gf_settings_free(settings);
+    size_t size;
+    unsigned char *data = get_bytes(out, &size);
+    assert_bytes(other, data, size);
+    free(data);
 }
 
 int main(void) {
@@ -480,6 +568,8 @@ int main(void) {
         cmocka_unit_test(refuses_all),
         cmocka_unit_test(falls_back),
         cmocka_unit_test(judges_batches),
+        cmocka_unit_test(shares_the_threads),
+        cmocka_unit_test(unthreaded_engines_start_none),
     };
 
     return cmocka_run_group_tests(tests, make_inputs, remove_folder);

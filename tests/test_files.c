@@ -402,12 +402,13 @@ static void chooses_the_format(void **state) {
     (void)state;
     for (size_t i = 0; gf_output_formats()[i] != NULL; i++)
         assert_string_not_equal(gf_output_formats()[i], "");
-    assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, &sink, &error),
+    assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error,
                    "out.xyz: cannot tell the format from this name; use a known ending "
                    "such as .png, or --format");
-    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, &sink, &error), GF_USAGE);
+    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, 1, &sink, &error),
+                     GF_USAGE);
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.format = "pam"};
     assert_int_equal(save_image(in_folder("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
@@ -415,7 +416,7 @@ static void chooses_the_format(void **state) {
     assert_memory_equal(data, "P7\n", 3);
     free(data);
     const gf_file_options bad = {.format = "webp"};
-    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &bad, &sink, &error),
+    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &bad, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error, "--format: 'webp'");
 }

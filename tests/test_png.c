@@ -91,11 +91,9 @@ static void writes_what_it_reads(void **state) {
 static void writes_every_level(void **state) {
     const gf_format format = {50, 40, 3, GF_U8};
     unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
-    size_t stored = 0;
-
     (void)state;
-    for (int compression = 0; compression <= 10; compression++) {
-        const gf_file_options options = {.force = true, .compression = compression};
+    for (const char *const *name = gf_compressions(); *name; name++) {
+        const gf_file_options options = {.force = true, .compression = *name};
         gf_error error = {0};
         gf_format got;
         unsigned char *back;
@@ -104,10 +102,7 @@ static void writes_every_level(void **state) {
         assert_int_equal(load_image(path(), NULL, 7, &got, &back, NULL, &error), GF_OK);
         assert_memory_equal(back, pixels, gf_row_bytes(&format) * format.height);
         free(get_bytes(path(), &size));
-        if (compression == 1)
-            stored = size;
-        if (compression > 1)
-            assert_true(size < stored);
+        assert_true(strcmp(*name, "0") == 0 ? size > 6000 : size < 200);
         free(back);
     }
     free(pixels);

@@ -1,11 +1,13 @@
 /* The stream between a source and a sink: order, halo, failure on either side, memory. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -19,6 +21,8 @@ typedef struct counting_source {
     gf_source base;
     uint64_t next, fail_at;
     bool finished;
+    pthread_t reader; /* the thread of its last read */
+    long pause;       /* nanoseconds a read takes */
 } counting_source;
 
 typedef struct counting_sink {
@@ -32,6 +36,8 @@ typedef struct counting_sink {
 static gf_status read_rows(gf_source *base, void *dst, size_t stride, uint64_t rows,
                            gf_error *error) {
     counting_source *source = (counting_source *)base;
+    source->reader = pthread_self();
+    nanosleep(&(struct timespec){.tv_nsec = source->pause}, NULL);
     for (uint64_t i = 0; i < rows; i++) {
         if (source->next == source->fail_at)
             return gf_fail(error, GF_FAILED, "source: row %" PRIu64, source->next);
@@ -73,7 +79,7 @@ typedef struct outcome {
     gf_error error;
     gf_report report;
     uint64_t read, written;
-    bool finished;
+    bool finished, read_here;
 } outcome;
 
 #define NEVER UINT64_MAX
@@ -82,8 +88,8 @@ typedef struct outcome {
 static const char plain[] = "stages=enhance gain=1";
 static const char with_halo[] = "axis=y"; /* 3 rows on each side */
 
-static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
-                      uint64_t sink_fails, uint64_t max_memory) {
+static outcome stream_by(bool unthreaded, counting_source source, const char *text, uint64_t height,
+                         uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -91,14 +97,14 @@ static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uin
     plan->in = plan->out = (gf_format){77, height, 1, GF_U8};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-    counting_source source = {.base = {.ops = &source_ops, .format = plan->in},
-                              .fail_at = source_fails};
+    source.base.ops = &source_ops;
+    source.base.format = plan->in;
     counting_sink sink = {.base = {.ops = &sink_ops},
                           .format = &plan->out,
                           .fail_at = sink_fails,
                           .knows_rows = plan->halo == 0};
     void *state;
-    gf_engine_options options = {.threads = 2};
+    gf_engine_options options = {.threads = unthreaded ? 1 : 2, .unthreaded = unthreaded};
     assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
     gf_stream_job job = {.name = "test",
                          .filter = filter,
@@ -106,16 +112,29 @@ static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uin
                          .backend = &gf_backend_cpu,
                          .state = state,
                          .band_rows = band_rows,
-                         .max_memory = max_memory};
+                         .max_memory = max_memory,
+                         .unthreaded = unthreaded};
     outcome result = {0};
     result.status = gf_stream_run(&job, &source.base, &sink.base, &result.report, &result.error);
     result.read = source.next;
     result.written = sink.next;
     result.finished = source.finished;
+    result.read_here = pthread_equal(source.reader, pthread_self());
     gf_backend_cpu.close(state);
     gf_settings_free(settings);
     free(plan);
     return result;
+}
+
+static outcome stream_from(counting_source source, const char *text, uint64_t height,
+                           uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
+    return stream_by(false, source, text, height, band_rows, sink_fails, max_memory);
+}
+
+static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
+                      uint64_t sink_fails, uint64_t max_memory) {
+    return stream_from((counting_source){.fail_at = source_fails}, text, height, band_rows,
+                       sink_fails, max_memory);
 }
 
 static void every_row_once_in_order(void **state) {
@@ -177,6 +196,84 @@ static void memory_bounds_the_bands(void **state) {
     assert_int_equal(result.status, GF_FAILED);
 }
 
+/* A thread costs more than an image of one band; of more bands, reading is a thread's own. */
+static void one_band_takes_no_thread(void **state) {
+    (void)state;
+    assert_true(stream(plain, 40, 40, NEVER, NEVER, 1 << 30).read_here);
+    assert_true(stream(with_halo, 40, 40, NEVER, NEVER, 1 << 30).read_here);
+    assert_false(stream(plain, 40, 39, NEVER, NEVER, 1 << 30).read_here);
+    outcome result = stream(plain, 40, 40, NEVER, 0, 1 << 30);
+    assert_int_equal(result.status, GF_FAILED);
+    assert_non_null(strstr(result.error.message, "sink: row 0"));
+    result = stream(plain, 40, 40, 40, NEVER, 1 << 30);
+    assert_int_equal(result.status, GF_FAILED);
+    assert_non_null(strstr(result.error.message, "source: the end"));
+    assert_int_equal(result.written, 0);
+}
+
+/* Every band is taken before the next is read, and the source ends before the last is taken. */
+static void unthreaded_takes_turns(void **state) {
+    (void)state;
+    const uint64_t bands[] = {0, 1, 2, 3, 7, 39, 40, 41};
+    for (size_t i = 0; i < 2 * sizeof bands / sizeof bands[0]; i++) {
+        const uint64_t rows = bands[i / 2];
+        const char *text = i % 2 ? plain : with_halo;
+        const counting_source source = {.fail_at = NEVER}, ends_badly = {.fail_at = 40};
+        outcome result = stream_by(true, source, text, 40, rows, NEVER, 1 << 30);
+        assert_int_equal(result.status, GF_OK);
+        assert_true(result.read_here && result.finished);
+        assert_int_equal(result.read, 40);
+        assert_int_equal(result.written, 40);
+        result = stream_by(true, ends_badly, text, 40, rows, NEVER, 1 << 30);
+        assert_non_null(strstr(result.error.message, "source: the end"));
+        assert_int_equal(result.written, (result.report.bands - 1) * result.report.band_rows);
+        for (uint64_t at = 0; at < 40; at++) {
+            const counting_source fails = {.fail_at = at};
+            result = stream_by(true, fails, text, 40, rows, NEVER, 1 << 30);
+            assert_non_null(strstr(result.error.message, "source: "));
+            assert_true(result.written <= at);
+            result = stream_by(true, source, text, 40, rows, at, 1 << 30);
+            assert_non_null(strstr(result.error.message, "sink: "));
+            assert_int_equal(result.written, at);
+        }
+    }
+}
+
+/* Ten reads of 5 ms each; nothing else takes long. */
+static void busy_is_who_works(void **state) {
+    (void)state;
+    const counting_source slow = {.fail_at = NEVER, .pause = 5000000};
+    for (uint64_t rows = 4; rows <= 40; rows += 36) {
+        outcome result = stream_from(slow, plain, 40, rows, NEVER, 1 << 30);
+        const gf_busy *busy = result.report.busy;
+        const double least = 0.005 * (double)result.report.bands;
+        assert_int_equal(result.status, GF_OK);
+        assert_int_equal(busy[GF_DECODING].workers, 1);
+        assert_true(busy[GF_DECODING].seconds >= least);
+        assert_true(busy[GF_COMPUTING].workers > 0 && busy[GF_COMPUTING].workers <= 2);
+        assert_true(busy[GF_COMPUTING].seconds > 0 && busy[GF_COMPUTING].seconds < least);
+        assert_int_equal(busy[GF_ENCODING].workers, 1);
+        assert_true(busy[GF_ENCODING].seconds > 0 && busy[GF_ENCODING].seconds < least);
+        assert_int_equal(busy[GF_UPLOADING].workers, 0);
+        assert_int_equal(busy[GF_DOWNLOADING].workers, 0);
+    }
+    /* A source with threads of its own knows better than a clock around its calls. */
+    counting_source shared = {.base = {.threads = 3, .busy_seconds = 7}, .fail_at = NEVER};
+    outcome result = stream_from(shared, plain, 40, 4, NEVER, 1 << 30);
+    assert_int_equal(result.report.busy[GF_DECODING].workers, 3);
+    assert_true(result.report.busy[GF_DECODING].seconds == 7);
+}
+
+static void stages_have_names(void **state) {
+    (void)state;
+    assert_string_equal(gf_stage_name(GF_DECODING), "decoding");
+    assert_string_equal(gf_stage_name(GF_UPLOADING), "uploading");
+    assert_string_equal(gf_stage_name(GF_COMPUTING), "computing");
+    assert_string_equal(gf_stage_name(GF_DOWNLOADING), "downloading");
+    assert_string_equal(gf_stage_name(GF_ENCODING), "encoding");
+    assert_null(gf_stage_name(GF_STAGE_COUNT));
+}
+
 /* Golden takes the whole image as one band, whatever is asked for. */
 static void golden_is_one_band(void **state) {
     (void)state;
@@ -198,21 +295,100 @@ static void golden_is_one_band(void **state) {
     test_image_free(&out);
 }
 
-/* auto: a GPU's start-up is never paid for a small image, and is for a long enough one. */
+/* ---- auto: made-up plans, codecs and machines ------------------------------------------------ */
+
+static gf_forecast expect(const gf_plan *plan, gf_codec_costs codec, gf_auto_machine on) {
+    gf_forecast forecast;
+    gf_auto_expect(plan, &codec, &on, &forecast);
+    return forecast;
+}
+
+static void assert_about(double got, double want) {
+    if (got < want * 0.999 || got > want * 1.001)
+        fail_msg("%g is not about %g", got, want);
+}
+
+/* A GPU's start-up is never paid for a small image, and is for a long enough one. */
 static void auto_weighs_the_start_up(void **state) {
     (void)state;
+    const gf_codec_costs none = {0};
+    const gf_auto_machine two = {.threads = 2};
     gf_plan plan = {.in = {1000, 1000, 3, GF_U8}, .inputs = 1, .cost = 2};
-    char reason[128];
-    assert_false(gf_auto_wants_cuda(&plan, 0, 2, false, reason, sizeof reason));
+    assert_false(expect(&plan, none, two).cuda);
     plan.in.height = 1000000;
-    assert_true(gf_auto_wants_cuda(&plan, 0, 2, false, reason, sizeof reason));
-    /* The codec is the same on both sides: behind a slow one a fast kernel gains nothing. */
-    assert_false(gf_auto_wants_cuda(&plan, 10, 2, false, reason, sizeof reason));
+    assert_true(expect(&plan, none, two).cuda);
+    /* Behind a slow codec, which is the same on both sides, a fast kernel gains nothing. */
+    assert_false(expect(&plan, (gf_codec_costs){.decode = 10}, two).cuda);
+    assert_false(expect(&plan, (gf_codec_costs){.encode = 10}, two).cuda);
     /* On more cores the CPU wins for longer. */
-    assert_false(gf_auto_wants_cuda(&plan, 0, 64, false, reason, sizeof reason));
-    /* Once started, it is free. */
+    assert_false(expect(&plan, none, (gf_auto_machine){.threads = 64}).cuda);
+    /* Once started, it is free; for many images, nearly so. */
     plan.in.height = 1000;
-    assert_true(gf_auto_wants_cuda(&plan, 0, 2, true, reason, sizeof reason));
+    assert_true(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);
+    assert_true(expect(&plan, none, (gf_auto_machine){.threads = 2, .images = 10000}).cuda);
+    assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .images = 10}).cuda);
+    /* But not for a thumbnail. */
+    plan.in = (gf_format){100, 100, 3, GF_U8};
+    assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);
+}
+
+/* 10^9 samples: a cost of 1 ns is a second of one core. */
+static void auto_adds_up_what_shares_the_cores(void **state) {
+    (void)state;
+    const gf_plan plan = {.in = {100000, 10000, 1, GF_U8}, .inputs = 1, .cost = 6};
+    gf_codec_costs codec = {.decode = 2.5, .encode = 2, .decode_threads = 1, .encode_threads = 1};
+    gf_auto_machine on = {.threads = 16, .cuda_started = true};
+    /* Enough cores: the slowest stage, which is the decoder in its one thread. */
+    assert_about(expect(&plan, codec, on).cpu_seconds, 2.5);
+    assert_about(expect(&plan, codec, on).cuda_seconds, 2.5);
+    codec.encode = 8;
+    assert_about(expect(&plan, codec, on).cpu_seconds, 8);
+    /* The encoder's work divided by its threads, of which there are no more than cores. */
+    codec.encode_threads = 64;
+    assert_about(expect(&plan, codec, on).cpu_seconds, 2.5);
+    on.threads = 4;
+    assert_about(expect(&plan, codec, on).cpu_seconds, (2.5 + 8 + 6) / 4);
+    assert_about(expect(&plan, codec, on).cuda_seconds, (2.5 + 8) / 4);
+    assert_true(expect(&plan, codec, on).cuda);
+    /* One core does everything, one after the other. */
+    on.threads = 1;
+    assert_about(expect(&plan, codec, on).cpu_seconds, 2.5 + 8 + 6);
+    assert_about(expect(&plan, codec, on).cuda_seconds, 2.5 + 8);
+}
+
+/* Uploads and what comes back, at 10 GB/s and by all devices at a time. */
+static void auto_divides_transfers_among_devices(void **state) {
+    (void)state;
+    gf_plan plan = {.in = {100000, 10000, 1, GF_F32}, .inputs = 2, .cost = 100};
+    const gf_codec_costs none = {0};
+    gf_auto_machine on = {.threads = 2, .cuda_started = true};
+    assert_about(expect(&plan, none, on).cuda_seconds, 0.8);
+    on.devices = 4;
+    assert_about(expect(&plan, none, on).cuda_seconds, 0.2);
+    plan.download = 40;
+    assert_about(expect(&plan, none, on).cuda_seconds, 1);
+    /* What a codec cannot deliver, no number of devices takes. */
+    assert_about(expect(&plan, (gf_codec_costs){.decode = 3}, on).cuda_seconds, 3);
+}
+
+/* The engine tells the model what it was opened with. */
+static void auto_knows_its_machine(void **state) {
+    (void)state;
+    gf_engine_options options = {.threads = 5};
+    gf_engine *engine = NULL;
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    engine->images = 7;
+    gf_auto_machine machine = gf_engine_machine(engine);
+    assert_int_equal(machine.threads, 5);
+    assert_int_equal(machine.devices, 1);
+    assert_int_equal(machine.images, 7);
+    assert_false(machine.cuda_started);
+    engine->options.devices = "0,2,5";
+    engine->options.threads = 0;
+    machine = gf_engine_machine(engine);
+    assert_int_equal(machine.threads, gf_cores());
+    assert_int_equal(machine.devices, 3);
+    gf_engine_close(engine);
 }
 
 /* A backend that cannot begin is replaced under auto, never where it was asked for. */
@@ -251,7 +427,7 @@ static void png_costs_something(void **state) {
     if (gf_source_open(path, NULL, &source, &error))
         fail_msg("%s", error.message);
     gf_file_options options = {.format = "png"};
-    if (gf_sink_open("/dev/null", &source->format, NULL, &options, &sink, &error))
+    if (gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &error))
         fail_msg("%s", error.message);
     assert_true(source->cost > 0);
     assert_true(sink->cost > 0);
@@ -265,8 +441,15 @@ int main(void) {
         cmocka_unit_test(a_failing_source_stops_the_stream),
         cmocka_unit_test(a_failing_sink_stops_the_stream),
         cmocka_unit_test(memory_bounds_the_bands),
+        cmocka_unit_test(one_band_takes_no_thread),
+        cmocka_unit_test(unthreaded_takes_turns),
+        cmocka_unit_test(busy_is_who_works),
+        cmocka_unit_test(stages_have_names),
         cmocka_unit_test(golden_is_one_band),
         cmocka_unit_test(auto_weighs_the_start_up),
+        cmocka_unit_test(auto_adds_up_what_shares_the_cores),
+        cmocka_unit_test(auto_divides_transfers_among_devices),
+        cmocka_unit_test(auto_knows_its_machine),
         cmocka_unit_test(only_auto_falls_back),
         cmocka_unit_test(png_costs_something),
     };

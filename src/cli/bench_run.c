@@ -75,7 +75,7 @@ static gf_status time_golden(const gf_bench *bench, gf_bench_row *row, const gf_
                                made->image, row_bytes(&item->drawn), &made->result, &report, error);
     if (status)
         return status;
-    row->speed.seconds = report.compute_seconds;
+    row->speed.seconds = report.busy[GF_COMPUTING].seconds;
     row->speed.passes = 1;
     snprintf(row->speed.backend, sizeof row->speed.backend, "%s", report.backend);
     snprintf(row->speed.device, sizeof row->speed.device, "%s", report.device);

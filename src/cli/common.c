@@ -133,12 +133,10 @@ static const struct gf_common {
     {ABOUT_IMAGE,
      {.name = "compression",
       .letter = 'c',
-      .type = GF_PARAM_INT,
-      .metavar = "LEVEL",
-      .help = "PNG: zlib level, from stored to slowest",
-      .fallback = "1",
-      .min = 0,
-      .max = 9}},
+      .type = GF_PARAM_CHOICE,
+      .metavar = "EFFORT",
+      .help = "PNG: how much time to spend on a small file; numbers are zlib's levels",
+      .fallback = "fast"}},
     {ABOUT_IMAGE,
      {.name = "strip",
       .type = GF_PARAM_FLAG,
@@ -248,6 +246,8 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
             param->choices = gf_simd_names();
         else if (strcmp(param->name, "format") == 0)
             param->choices = gf_output_formats();
+        else if (strcmp(param->name, "compression") == 0)
+            param->choices = gf_compressions();
     }
     return count;
 }
@@ -277,7 +277,7 @@ gf_file_options gf_cli_file_options(const gf_settings *common) {
                              .sample_format = gf_settings_text(common, "sample-format"),
                              .force = gf_settings_flag(common, "force"),
                              .strip = gf_settings_flag(common, "strip"),
-                             .compression = 1 + (int)gf_settings_int(common, "compression"),
+                             .compression = gf_settings_text(common, "compression"),
                              .max_pixels = gf_settings_size(common, "max-pixels"),
                              .max_memory = gf_settings_size(common, "max-memory"),
                              .max_chunk = gf_settings_size(common, "max-chunk")};

@@ -25,12 +25,9 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         return;
     if (report->reason[0])
         fprintf(stderr, "  auto: %s\n", report->reason);
-    fprintf(stderr,
-            "  %" PRIu64 " band%s of %" PRIu64
-            " rows; starting %.3f s, decoding %.3f s, encoding %.3f s, waiting for the backend "
-            "%.3f s\n",
-            report->bands, report->bands == 1 ? "" : "s", report->band_rows, report->start_seconds,
-            report->decode_seconds, report->encode_seconds, report->compute_seconds);
+    fprintf(stderr, "  %" PRIu64 " band%s of %" PRIu64 " rows\n", report->bands,
+            report->bands == 1 ? "" : "s", report->band_rows);
+    gf_cli_report_busy(stderr, report);
 }
 
 /* What is printed beside data that may go to standard output. */

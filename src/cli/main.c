@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +106,17 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     return GF_OK;
 }
 
+/* An image takes and gives back the same memory as the one before it: going to the system for it
+ * each time takes a third of what a small image does. */
+static void keep_memory(void) {
+#ifdef __GLIBC__
+    (void)mallopt(M_TRIM_THRESHOLD, 16 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
 int main(int argc, char **argv) {
+    keep_memory();
     guard_descriptors();
     catch_signals();
     gf_error error = {0};

@@ -29,6 +29,11 @@ void gf_cli_format_text(const gf_format *format, char *text, size_t size);
 void gf_cli_report_text(FILE *file, const gf_cli_run *run);
 /* One line: a record whose last member, "result", is the same for every backend. */
 void gf_cli_report_json(FILE *file, const gf_cli_run *run);
+/* A line of its own: the shares of the time in which the stages were busy, and which one the others
+ * waited for. */
+void gf_cli_report_busy(FILE *file, const gf_report *report);
+/* The same in seconds, as two members of a record. */
+void gf_cli_report_busy_json(FILE *file, const gf_report *report);
 /* The first table. input: the name of the image, for a first column; NULL: there is none. header:
  * with a header line. */
 void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool header);

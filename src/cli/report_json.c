@@ -102,7 +102,9 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
     gf_json_text(file, report->backend);
     fputs(", \"device\": ", file);
     gf_json_text(file, report->device);
-    fprintf(file, ", \"seconds\": %.6f, \"parameters\": ", report->total_seconds);
+    fprintf(file, ", \"seconds\": %.6f, ", report->total_seconds);
+    gf_cli_report_busy_json(file, report);
+    fputs(", \"parameters\": ", file);
     gf_cli_report_settings(file, run->info, run->settings);
     if (run->info->is_test && run->result)
         fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");

@@ -1,68 +1,70 @@
-/* The cost model behind --backend auto, written out in docs/design.md.
- *
- * Decoding, computing and encoding overlap, so a job takes as long as its slowest part. The codec
- * is the same for both backends; CUDA adds its start-up once for the process. Therefore CUDA can
- * only pay where the CPU's computing is slower than the codec by more than that start-up. */
+/* The cost model behind --backend auto, written out in docs/design.md. */
 #include <stdio.h>
 
-#include "engine/batch_files.h"
 #include "engine/engine.h"
-#include "engine/pool.h"
 
-#define CUDA_START_SECONDS 0.3     /* driver, context and pinned buffers */
+#define CUDA_START_SECONDS 0.3 /* driver, context and pinned buffers */
+#define CUDA_IMAGE_SECONDS                                                                         \
+    1e-4 /* of an image, to queue its work and to wait for the last of it                          \
+          */
 #define CUDA_BYTES_PER_SECOND 10e9 /* each way, both at once, on PCIe 3 x16 */
-#define COPIED_BYTES_PER_SECOND                                                                    \
-    4e9 /* from memory into bands, by one thread, and its first touch                              \
-         */
+#define HELD_BYTES_PER_SECOND 4e9  /* of a thread: a first touch, a copy from memory into bands */
 
-void gf_auto_expect(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* 0 counts as one. */
+static double share(double seconds, uint64_t workers) {
+    return workers > 1 ? seconds / (double)workers : seconds;
+}
+
+/* Threads that share a codec's work are no more than all cores. 0 of either counts as one. */
+static double codec_share(double seconds, uint32_t workers, uint32_t files, uint32_t cores) {
+    const uint64_t all = (uint64_t)(workers ? workers : 1) * (files ? files : 1);
+    return share(seconds, all < cores ? all : cores);
+}
+
+/* What the slower side of the codec takes if so many files are under way. */
+static double slower_side(double decode, double encode, const gf_codec_costs *codec, uint32_t files,
+                          uint32_t cores) {
+    return larger(codec_share(decode, codec->decode_threads, files, cores),
+                  codec_share(encode, codec->encode_threads, files, cores));
+}
+
+static void say(gf_forecast *forecast, const char *of_what) {
+    snprintf(forecast->reason, sizeof forecast->reason,
+             "expected %.2f s on cpu, %.2f s on cuda with %.2f s start-up%s", forecast->cpu_seconds,
+             forecast->cuda_seconds, forecast->start_seconds, of_what);
+}
+
+void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
                     gf_forecast *forecast) {
-    if (!threads)
-        threads = gf_cpu_count();
-    double samples = (double)gf_row_samples(&plan->in) * (double)plan->in.height;
-    double codec = samples * codec_cost * 1e-9;
-    double cpu = samples * plan->cost * 1e-9 / threads;
-    double bytes = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
-    double back = samples * plan->download;
-    double cuda = (bytes > back ? bytes : back) / CUDA_BYTES_PER_SECOND;
-    forecast->start_seconds = cuda_started ? 0 : CUDA_START_SECONDS;
-    forecast->cpu_seconds = cpu > codec ? cpu : codec;
-    forecast->cuda_seconds = (cuda > codec ? cuda : codec) + forecast->start_seconds;
-    forecast->cuda = forecast->cuda_seconds < forecast->cpu_seconds;
-    snprintf(forecast->reason, sizeof forecast->reason,
-             "expected %.2f s on cpu, %.2f s on cuda with %.2f s start-up", forecast->cpu_seconds,
-             forecast->cuda_seconds, forecast->start_seconds);
-}
-
-/* Each thread of the CPU has an image of its own. On a device small images cost copies: into bands
- * and out again by one thread, to memory and back by those that decode. Large ones are decoded and
- * encoded one at a time. */
-void gf_auto_expect_batch(const gf_plan *plan, double decode_cost, double encode_cost,
-                          uint64_t count, uint32_t threads, gf_forecast *forecast) {
     const double samples = (double)gf_row_samples(&plan->in) * (double)plan->in.height;
-    const double all = samples * (double)count;
-    const double in_bytes = samples * (double)gf_type_bytes(plan->in.type);
-    const double bytes = in_bytes * (plan->out.width ? 2 : 1);
-    const double codec = decode_cost + encode_cost;
-    const double slower = decode_cost > encode_cost ? decode_cost : encode_cost;
-    const uint32_t share = count < threads ? (uint32_t)count : threads;
-    const double copied = (double)count * in_bytes / COPIED_BYTES_PER_SECOND;
-    double cuda = bytes <= (double)GF_FILES_SMALL ? (all * codec * 1e-9 + 2 * copied) / share
-                                                  : all * slower * 1e-9;
-    cuda = cuda > copied ? cuda : copied;
-    forecast->start_seconds = CUDA_START_SECONDS;
-    forecast->cpu_seconds = all * (codec / share + plan->cost / threads) * 1e-9;
-    forecast->cuda_seconds = cuda + CUDA_START_SECONDS;
+    const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
+    const double compute = samples * plan->cost * 1e-9;
+    const uint32_t cuda_files = on->held || on->files < on->devices ? on->files : on->devices;
+    const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
+    const double down = samples * plan->download;
+    const double touch = on->held ? (up + down) / HELD_BYTES_PER_SECOND : 0;
+    const double transfer = share(
+        larger(up, down) / (on->held ? HELD_BYTES_PER_SECOND : CUDA_BYTES_PER_SECOND), on->devices);
+    /* The slowest stage, unless all together are too much for the cores. */
+    const double cpu = larger(slower_side(decode, encode, codec, on->files, on->threads),
+                              share(decode + encode + compute, on->threads));
+    const double cuda = larger(larger(slower_side(decode, encode, codec, cuda_files, on->threads),
+                                      share(decode + encode + touch, on->threads)),
+                               transfer);
+    forecast->start_seconds = on->cuda_started ? 0 : share(CUDA_START_SECONDS, on->images);
+    forecast->cpu_seconds = cpu;
+    forecast->cuda_seconds = cuda + CUDA_IMAGE_SECONDS + forecast->start_seconds;
     forecast->cuda = forecast->cuda_seconds < forecast->cpu_seconds;
-    snprintf(forecast->reason, sizeof forecast->reason,
-             "expected %.2f s on cpu, %.2f s on cuda with %.2f s start-up, for all files",
-             forecast->cpu_seconds, forecast->cuda_seconds, forecast->start_seconds);
+    say(forecast, "");
 }
 
-bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
-                        char *reason, size_t size) {
-    gf_forecast forecast;
-    gf_auto_expect(plan, codec_cost, threads, cuda_started, &forecast);
-    snprintf(reason, size, "%s", forecast.reason);
-    return forecast.cuda;
+void gf_auto_times(gf_forecast *forecast, uint64_t images) {
+    forecast->start_seconds *= (double)images;
+    forecast->cpu_seconds *= (double)images;
+    forecast->cuda_seconds *= (double)images;
+    say(forecast, ", for all files");
 }

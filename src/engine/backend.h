@@ -3,6 +3,7 @@
 #define GF_BACKEND_H
 
 #include "filter.h"
+#include "stage.h"
 
 struct gf_trial; /* trial.h */
 
@@ -55,6 +56,8 @@ typedef struct gf_backend {
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
     /* Returns when the slot's output is there. May be called from another thread than submit. */
     gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
+    /* After the last wait: adds how long uploading, computing and downloading were busy. */
+    void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
     /* After the last wait: the states of this image, merged into an empty one. */
     gf_status (*collect)(void *run, void *state, gf_error *error);
     /* Waits for whatever was submitted, then frees the run and the slots' buffers. */

@@ -12,7 +12,7 @@
 typedef struct gf_cpu {
     gf_pool *pool;
     uint32_t threads;
-    bool unthreaded; /* the pool has none: the caller is the one */
+    bool unthreaded; /* the caller is the one */
     gf_isa isa;
 } gf_cpu;
 
@@ -24,6 +24,7 @@ typedef struct gf_cpu_run {
     size_t scratch_bytes;   /* of a piece */
     unsigned char *states;  /* one a thread, or one for all if they are ordered */
     size_t state_bytes;
+    double busy_before;         /* the pool's, when the image began */
     struct gf_cpu_slot *before; /* the last one submitted */
     struct gf_cpu_slot {
         struct gf_cpu_run *run;
@@ -34,6 +35,7 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
+#define ALONE_NS 2e5 /* an image of less work than that is done before a thread has got up */
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
     gf_cpu *cpu = calloc(1, sizeof *cpu);
@@ -46,15 +48,13 @@ static gf_status cpu_open(const gf_engine_options *options, void **state, gf_err
     cpu->threads = options->threads ? options->threads : gf_cpu_count();
     if (cpu->threads > MAX_THREADS)
         cpu->threads = MAX_THREADS;
-    if (options->unthreaded)
-        cpu->threads = 1;
     cpu->unthreaded = options->unthreaded;
     gf_status status = GF_OK;
     if (!gf_isa_available(cpu->isa))
         status = gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
                          gf_simd_names()[1 + cpu->isa]);
     if (!status)
-        status = gf_pool_open(cpu->unthreaded ? 0 : cpu->threads, &cpu->pool, error);
+        status = gf_pool_open(cpu->threads, &cpu->pool, error);
     if (status) {
         free(cpu);
         return status;
@@ -99,11 +99,20 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
                           .extra = plan->state_bytes * count_states(cpu, plan)};
 }
 
+/* Is the image one band, and so little work that no other thread is worth waking? */
+static bool is_small(const gf_job *job) {
+    const gf_format *in = &job->plan->in;
+    return job->slots == 1 &&
+           (double)gf_row_samples(in) * (double)in->height * job->plan->cost < ALONE_NS;
+}
+
 /* As many parts as threads, unless they would be too small to be worth a thread's while. */
 static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
     if (parts > cpu->threads)
         parts = cpu->threads;
+    if (is_small(job))
+        parts = 1;
     return job->plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
 
@@ -122,6 +131,7 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     run->cpu = cpu;
     run->job = *job;
     run->parts = count_parts(cpu, job);
+    run->busy_before = gf_pool_busy(cpu->pool);
     run->scratch_bytes = gf_align(job->filter->cpu.scratch_bytes(job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
@@ -154,6 +164,15 @@ static void run_part(void *context, uint32_t task, uint32_t thread) {
                              run->scratch + thread * run->scratch_bytes, run->cpu->isa);
 }
 
+/* Begins work, or does it here: nobody else is to, or nothing is left for the caller to do
+ * meanwhile. */
+static void start_work(gf_cpu *cpu, gf_work *work, bool here) {
+    if (here || cpu->unthreaded)
+        gf_pool_run(cpu->pool, work);
+    else
+        gf_pool_submit(cpu->pool, work);
+}
+
 static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     (void)error;
     gf_cpu_run *run = state;
@@ -167,7 +186,7 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     if (one_state(run->job.plan) && run->before)
         gf_pool_wait(run->cpu->pool, &run->before->work);
     run->before = place;
-    gf_pool_submit(run->cpu->pool, &place->work);
+    start_work(run->cpu, &place->work, run->parts == 1 && run->job.slots == 1);
     return GF_OK;
 }
 
@@ -176,6 +195,16 @@ static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_cpu_run *run = state;
     gf_pool_wait(run->cpu->pool, &run->slots[slot->index].work);
     return GF_OK;
+}
+
+/* As many threads as could have worked at a time. */
+static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+    const gf_cpu_run *run = state;
+    const uint64_t bands = one_state(run->job.plan) ? 1 : run->job.slots;
+    const uint64_t workers = run->parts * bands;
+    gf_busy_add(&busy[GF_COMPUTING],
+                (gf_busy){gf_pool_busy(run->cpu->pool) - run->busy_before,
+                          workers < run->cpu->threads ? (uint32_t)workers : run->cpu->threads});
 }
 
 static gf_status cpu_collect(void *state, void *total, gf_error *error) {
@@ -215,10 +244,10 @@ static void copy_part(void *context, uint32_t task, uint32_t thread) {
 }
 
 static void copy_all(void *state, void *to, const void *from, uint64_t bytes) {
-    const gf_cpu *cpu = state;
+    gf_cpu *cpu = state;
     gf_cpu_copy copy = {to, from, bytes, cpu->threads};
     gf_work work = {.run = copy_part, .context = &copy, .count = cpu->threads};
-    gf_pool_submit(cpu->pool, &work);
+    start_work(cpu, &work, false);
     gf_pool_wait(cpu->pool, &work);
 }
 
@@ -236,6 +265,7 @@ const gf_backend gf_backend_cpu = {
     .begin = cpu_begin,
     .submit = cpu_submit,
     .wait = cpu_wait,
+    .busy = cpu_busy,
     .collect = cpu_collect,
     .end = cpu_end,
     .copy = cpu_copy,

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "engine/trial.h"
 #include "error.h"
 
 typedef struct gf_golden_run {
     gf_job job;
     void *state;
+    double busy;
 } gf_golden_run;
 
 static gf_status golden_open(const gf_engine_options *options, void **state, gf_error *error) {
@@ -42,6 +44,7 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
     if (!run)
         return gf_fail_memory(error, "golden", sizeof *run, "a run");
     run->job = *job;
+    run->busy = 0;
     run->state = gf_aligned_alloc(1, (size_t)job->plan->state_bytes);
     gf_status status =
         run->state ? gf_slots_alloc(job, 1, slots, error)
@@ -59,12 +62,20 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
 static gf_status golden_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_golden_run *run = state;
     const gf_band band = {slot->in, slot->out, run->state, slot->payload_buffer};
-    return run->job.filter->golden(run->job.plan, &band, error);
+    const double began = gf_now();
+    const gf_status status = run->job.filter->golden(run->job.plan, &band, error);
+    run->busy += gf_now() - began;
+    return status;
 }
 
 static gf_status golden_wait(void *run, gf_slot *slot, gf_error *error) {
     (void)run, (void)slot, (void)error;
     return GF_OK;
+}
+
+static void golden_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+    const gf_golden_run *run = state;
+    gf_busy_add(&busy[GF_COMPUTING], (gf_busy){run->busy, 1});
 }
 
 static gf_status golden_collect(void *state, void *total, gf_error *error) {
@@ -100,6 +111,7 @@ const gf_backend gf_backend_golden = {
     .begin = golden_begin,
     .submit = golden_submit,
     .wait = golden_wait,
+    .busy = golden_busy,
     .collect = golden_collect,
     .end = golden_end,
     .copy = golden_copy,

@@ -168,7 +168,7 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     void *state;
     char reason[sizeof((gf_report *)0)->reason];
     if (gf_rows_stand_alone(filter, plan) && (batch->out || !plan->out.width) &&
-        !gf_engine_choose(engine, plan, 0, &backend, &state, reason, sizeof reason, NULL) &&
+        !gf_engine_choose(engine, plan, NULL, &backend, &state, reason, sizeof reason, NULL) &&
         !backend->wish(state, plan).whole_image)
         return plan;
     free(plan);
@@ -180,9 +180,8 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
 static void add(gf_report *report, const gf_report *one) {
     gf_report sum = *one;
     sum.bands += report->bands;
-    sum.decode_seconds += report->decode_seconds;
-    sum.compute_seconds += report->compute_seconds;
-    sum.encode_seconds += report->encode_seconds;
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        gf_busy_add(&sum.busy[i], report->busy[i]);
     sum.start_seconds += report->start_seconds;
     sum.total_seconds += report->total_seconds;
     *report = sum;
@@ -194,6 +193,7 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
     gf_status status = GF_OK;
     *report = (gf_report){0};
     for (uint64_t i = 0; i < batch->count && !status; i++) {
+        engine->images = batch->count - i;
         const gf_out_pixels out = batch->out ? batch->out[i] : (gf_out_pixels){0};
         gf_report one;
         status = gf_run_memory(engine, filter, batch->settings, batch->format,
@@ -202,6 +202,7 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
         if (!status)
             add(report, &one);
     }
+    engine->images = 0;
     return status;
 }
 

@@ -48,9 +48,10 @@ static gf_held *take_group(gf_device_files *all, size_t *count) {
 /* What each image had of the time that all took. */
 static void share_report(gf_held *held, const gf_report *report, size_t count) {
     gf_report own = *report;
-    own.decode_seconds = held->report.decode_seconds;
-    own.compute_seconds /= (double)count;
-    own.encode_seconds = 0;
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        own.busy[i].seconds /= (double)count;
+    own.busy[GF_DECODING] = held->report.busy[GF_DECODING];
+    own.busy[GF_ENCODING] = (gf_busy){0};
     own.start_seconds /= (double)count;
     held->report = own;
 }

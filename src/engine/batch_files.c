@@ -149,11 +149,10 @@ static void run_workers(gf_files_worker *workers, uint32_t count) {
 }
 
 static gf_status run_on_threads(gf_files *files, gf_error *error) {
-    const uint32_t count = files->count < files->threads ? (uint32_t)files->count : files->threads;
-    const uint32_t each = (files->threads + count - 1) / count;
+    const uint32_t count = files->at_once;
     gf_engine_options options = files->options.engine;
-    options.threads = each;
-    options.unthreaded = each == 1;
+    options.threads = files->each;
+    options.unthreaded = files->each == 1;
     gf_files_worker *workers = calloc(count, sizeof *workers);
     if (!workers)
         return gf_fail_memory(error, files->filter->info.name, count * sizeof *workers, "threads");

@@ -22,6 +22,8 @@ typedef struct gf_files {
     uint64_t count;
     gf_batch_options options; /* engine: as each engine of the batch is opened */
     uint32_t threads;
+    uint32_t at_once; /* files that are read and written at a time, */
+    uint32_t each;    /* by so many threads each; 1 is the file's own: it starts none */
     char reason[sizeof((gf_report *)0)->reason]; /* of auto */
 
     pthread_mutex_t lock;
@@ -64,7 +66,9 @@ typedef struct gf_files_devices {
     char names[GF_FILES_MAX_DEVICES][12]; /* "": the backend's own choice */
 } gf_files_devices;
 
-/* Images of more bytes, in and out together, go through a device one by one. */
+/* Bytes of an image, in and out together. */
+uint64_t gf_files_bytes(const gf_format *in, const gf_format *out);
+/* Images of more of them go through a device one by one. */
 #define GF_FILES_SMALL (UINT64_C(64) << 20)
 
 /* Runs all items: the calling and other threads decode and encode, a thread for each device drives

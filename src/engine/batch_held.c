@@ -105,7 +105,8 @@ static void open_image(gf_device_files *all, uint64_t item) {
     }
     held->item = item;
     gf_metadata_init(&held->metadata);
-    held->task = (gf_task){.filter = files->filter, .name = what->in, .began = gf_now()};
+    held->task = (gf_task){
+        .filter = files->filter, .threads = files->each, .name = what->in, .began = gf_now()};
     if (!gf_see(what->in).regular) {
         gf_held_make_large(all, held);
         return;
@@ -122,13 +123,16 @@ static void open_image(gf_device_files *all, uint64_t item) {
     gf_held_hand_on(all, &all->opened, held);
 }
 
-/* Bytes of the image before and after. */
 static uint64_t image_bytes(const gf_format *format) {
     return format->width ? format->height * gf_row_bytes(format) : 0;
 }
 
+uint64_t gf_files_bytes(const gf_format *in, const gf_format *out) {
+    return image_bytes(in) + image_bytes(out);
+}
+
 static uint64_t room_for(const gf_held *held) {
-    return image_bytes(&held->in_format) + image_bytes(&held->out_format);
+    return gf_files_bytes(&held->in_format, &held->out_format);
 }
 
 static bool is_small(const gf_device_files *all, const gf_held *held) {
@@ -156,7 +160,7 @@ static void decode(gf_device_files *all, gf_held *held) {
         status = source->ops->finish(source, &error);
     if (!status)
         status = gf_task_check_metadata(task, &error);
-    held->report.decode_seconds = gf_now() - start;
+    held->report.busy[GF_DECODING] = gf_source_busy(source, gf_now() - start);
     if (status) {
         tell(all, held, status, &error);
         return;
@@ -171,16 +175,20 @@ static void decode(gf_device_files *all, gf_held *held) {
     gf_held_hand_on(all, &all->waiting, held);
 }
 
-static gf_status write_image(const gf_held *held, const char *path, const gf_file_options *options,
+static gf_status write_image(const gf_files *files, gf_held *held, const gf_file_options *options,
                              gf_error *error) {
     const gf_format *format = &held->out_format;
+    const char *path = files->items[held->item].out;
+    const double start = gf_now();
     gf_sink *sink;
-    gf_status status = gf_sink_open(path, format, &held->metadata, options, &sink, error);
+    gf_status status =
+        gf_sink_open(path, format, &held->metadata, options, files->each, &sink, error);
     if (status)
         return status;
     status = sink->ops->write(sink, held->out, gf_row_bytes(format), format->height, error);
     if (!status)
         status = sink->ops->finish(sink, &held->metadata, error);
+    held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
     if (!status && options->ready)
         status = options->ready(options->ready_context, NULL, error);
     if (!status)
@@ -193,12 +201,10 @@ static void encode(gf_device_files *all, gf_held *held) {
     const gf_file_options options = gf_files_options(all->files, held->item);
     gf_error error = {0};
     gf_status status = GF_OK;
-    const double start = gf_now();
     if (held->out_format.width)
-        status = write_image(held, all->files->items[held->item].out, &options, &error);
+        status = write_image(all->files, held, &options, &error);
     else if (options.ready)
         status = options.ready(options.ready_context, held->result, &error);
-    held->report.encode_seconds = gf_now() - start;
     tell(all, held, status, &error);
 }
 

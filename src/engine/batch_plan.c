@@ -69,6 +69,12 @@ static gf_status check_items(const gf_files *files, gf_error *error) {
     return GF_OK;
 }
 
+void gf_files_share(gf_files *files, uint32_t threads) {
+    files->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    files->at_once = files->count < files->threads ? (uint32_t)files->count : files->threads;
+    files->each = files->at_once ? (files->threads + files->at_once - 1) / files->at_once : 1;
+}
+
 gf_status gf_files_check(gf_files *files, gf_error *error) {
     gf_status status = gf_check_use(files->filter, files->settings, error);
     if (status)
@@ -82,9 +88,9 @@ gf_status gf_files_check(gf_files *files, gf_error *error) {
     if (!status)
         status = check_settings(files, error);
     const gf_engine_options *engine = &files->options.engine;
-    files->threads = engine->unthreaded ? 1 : engine->threads ? engine->threads : gf_cpu_count();
-    if (files->threads > MAX_THREADS)
-        files->threads = MAX_THREADS;
+    gf_files_share(files, engine->unthreaded ? 1
+                          : engine->threads  ? engine->threads
+                                             : gf_cpu_count());
     return status;
 }
 
@@ -137,13 +143,33 @@ static gf_status split_devices(const char *list, gf_files_devices *devices, gf_e
 
 #define TRIES 16u /* at finding an image to judge the batch by */
 
-static double encode_cost(const gf_files *files, const gf_batch_item *item) {
-    double decode = 0, encode = 0;
-    if (!item->out)
-        return 0;
-    const char *format = files->options.files.format;
-    gf_codec_cost(format ? format : gf_path_ending(item->out), &decode, &encode);
-    return encode;
+/* What reading it and writing its output take. */
+static gf_codec_costs codec_of(const gf_files *files, const gf_task *task,
+                               const gf_batch_item *item) {
+    const gf_file_options *options = &files->options.files;
+    gf_codec_costs codec = {0};
+    if (item->out) {
+        const char *format = options->format ? options->format : gf_path_ending(item->out);
+        if (!gf_format_costs(format, options->compression, files->each, &codec))
+            codec = (gf_codec_costs){0};
+    }
+    codec.decode = task->source->cost;
+    codec.decode_threads = task->source->threads;
+    return codec;
+}
+
+gf_forecast gf_files_expect(const gf_files *files, const gf_plan *plan,
+                            const gf_codec_costs *codec) {
+    const gf_auto_machine machine = {.threads = files->threads,
+                                     .devices = 1,
+                                     .images = files->count,
+                                     .files = files->at_once,
+                                     .held =
+                                         gf_files_bytes(&plan->in, &plan->out) <= GF_FILES_SMALL};
+    gf_forecast forecast;
+    gf_auto_expect(plan, codec, &machine, &forecast);
+    gf_auto_times(&forecast, files->count);
+    return forecast;
 }
 
 /* By the first image that can be opened and may be opened again. */
@@ -152,13 +178,13 @@ static bool wants_cuda(gf_files *files) {
         const gf_batch_item *item = &files->items[i];
         if (!gf_see(item->in).regular)
             continue;
-        gf_task task = {.filter = files->filter, .name = item->in};
+        gf_task task = {.filter = files->filter, .threads = files->each, .name = item->in};
         gf_forecast forecast;
         const gf_status status =
             gf_task_open_inputs(&task, files->settings, &item->in, &files->options.files, NULL);
         if (!status) {
-            gf_auto_expect_batch(task.plan, task.source->cost, encode_cost(files, item),
-                                 files->count, files->threads, &forecast);
+            const gf_codec_costs codec = codec_of(files, &task, item);
+            forecast = gf_files_expect(files, task.plan, &codec);
             memcpy(files->reason, forecast.reason, sizeof files->reason);
         }
         gf_task_end(&task);

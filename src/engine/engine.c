@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "engine/pool.h"
 #include "error.h"
 
 enum { GOLDEN, CPU, CUDA };
@@ -47,6 +48,8 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
         return gf_fail_memory(error, "engine", sizeof *engine, "the engine");
     if (options)
         engine->options = *options;
+    if (engine->options.unthreaded)
+        engine->options.threads = 1;
     if (!engine->options.max_memory)
         engine->options.max_memory = GF_DEFAULT_MAX_MEMORY;
     const char *name = engine->options.backend ? engine->options.backend : "auto";
@@ -93,7 +96,36 @@ static gf_status use(gf_engine *engine, int which, const gf_backend **backend, v
     return GF_OK;
 }
 
-gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_cost,
+uint32_t gf_engine_threads(const gf_engine *engine) {
+    return engine->options.threads ? engine->options.threads : gf_cpu_count();
+}
+
+/* Devices that are named one by one; how many "all" are, only CUDA knows. */
+static uint32_t count_devices(const char *list) {
+    uint32_t count = 1;
+    for (; list && *list; list++)
+        count += *list == ',';
+    return count;
+}
+
+gf_auto_machine gf_engine_machine(const gf_engine *engine) {
+    return (gf_auto_machine){.threads = gf_engine_threads(engine),
+                             .devices = count_devices(engine->options.devices),
+                             .images = engine->images,
+                             .cuda_started = engine->started[CUDA]};
+}
+
+/* Is CUDA expected to finish first, its start-up included? */
+static bool wants_cuda(const gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
+                       char *reason, size_t size) {
+    const gf_auto_machine machine = gf_engine_machine(engine);
+    gf_forecast forecast;
+    gf_auto_expect(plan, codec ? codec : &(gf_codec_costs){0}, &machine, &forecast);
+    snprintf(reason, size, "%s", forecast.reason);
+    return forecast.cuda;
+}
+
+gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
                            const gf_backend **backend, void **state, char *reason, size_t size,
                            gf_error *error) {
     int which = CPU;
@@ -102,8 +134,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_
         for (int i = 0; i < GF_BACKEND_COUNT; i++)
             if (backends[i] == engine->named)
                 which = i;
-    } else if (gf_auto_wants_cuda(plan, codec_cost, engine->options.threads, engine->started[CUDA],
-                                  reason, size)) {
+    } else if (wants_cuda(engine, plan, codec, reason, size)) {
         gf_error refused;
         if (start(engine, CUDA, &refused) == GF_OK)
             which = CUDA;
@@ -111,10 +142,6 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_
             snprintf(reason, size, "%.180s", refused.message);
     }
     return use(engine, which, backend, state, error);
-}
-
-bool gf_engine_has_cuda(const gf_engine *engine) {
-    return engine->started[CUDA];
 }
 
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,

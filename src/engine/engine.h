@@ -3,6 +3,7 @@
 #define GF_ENGINE_H
 
 #include "engine/backend.h"
+#include "io/costs.h"
 
 #define GF_BACKEND_COUNT 3
 
@@ -12,30 +13,41 @@ struct gf_engine {
     void *states[GF_BACKEND_COUNT];
     bool started[GF_BACKEND_COUNT];
     double start_seconds; /* spent on starting since the last job's report took note */
+    uint64_t images;      /* like this one that are to come, itself among them; 0 counts as one */
 };
 
-/* The backend for one image, started. codec_cost is what reading and writing a sample take on the
- * slower side, in nanoseconds. reason (of size bytes) says why auto chose it. */
-gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, double codec_cost,
+/* Threads that decode, compute and encode. */
+uint32_t gf_engine_threads(const gf_engine *engine);
+
+/* The backend for one image, started. codec is what reading and writing it take; NULL for nothing.
+ * reason (of size bytes) says why auto chose it. */
+gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
                            const gf_backend **backend, void **state, char *reason, size_t size,
                            gf_error *error);
-
-/* Has CUDA been started already? */
-bool gf_engine_has_cuda(const gf_engine *engine);
 
 /* After *backend could not begin with `error`: may another do it? True under auto, with the CPU in
  * *backend and the error as the reason. */
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error);
 
+/* What auto knows of where the work is done. */
+typedef struct gf_auto_machine {
+    uint32_t threads; /* at least 1 */
+    uint32_t devices; /* that would share an image; 0 counts as one */
+    uint64_t images;  /* that share the start-up; 0 counts as one */
+    bool cuda_started;
+    /* Of files, how many are decoded and encoded at a time, each by the threads of its codec; 0
+     * counts as one. On devices one each, */
+    uint32_t files;
+    bool held; /* unless they are held in memory before and after. */
+} gf_auto_machine;
+
+gf_auto_machine gf_engine_machine(const gf_engine *engine);
+
 /* The cost model of auto. Pure arithmetic on estimates; touches no device. */
-void gf_auto_expect(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
+void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
                     gf_forecast *forecast);
-/* The same for many files like this one; CUDA has not been started. */
-void gf_auto_expect_batch(const gf_plan *plan, double decode_cost, double encode_cost,
-                          uint64_t count, uint32_t threads, gf_forecast *forecast);
-/* Is CUDA expected to finish first, its start-up included? */
-bool gf_auto_wants_cuda(const gf_plan *plan, double codec_cost, uint32_t threads, bool cuda_started,
-                        char *reason, size_t size);
+/* A forecast of one image becomes that of so many. */
+void gf_auto_times(gf_forecast *forecast, uint64_t images);
 
 #endif

@@ -2,12 +2,13 @@
 
 #include "engine/pool.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "engine/thread.h"
 #include "error.h"
 
@@ -15,8 +16,12 @@ struct gf_pool {
     pthread_mutex_t lock;
     pthread_cond_t queued, finished;
     gf_work *first, *last; /* with tasks not yet begun */
+    uint64_t pending;      /* tasks not yet begun */
+    uint32_t idle;         /* threads that wait for tasks */
+    uint32_t running;      /* threads started */
+    uint32_t threads;      /* that may be */
     bool closing;
-    uint32_t threads;
+    double busy;
     struct gf_worker {
         gf_pool *pool;
         uint32_t index;
@@ -24,27 +29,39 @@ struct gf_pool {
     } workers[];
 };
 
+/* Takes the next task of the first piece of work and does it. Called, and returns, with the lock
+ * held. */
+static void do_task(gf_pool *pool, uint32_t thread) {
+    gf_work *work = pool->first;
+    const uint32_t task = work->next++;
+    pool->pending--;
+    if (work->next == work->count) {
+        pool->first = work->link;
+        if (!pool->first)
+            pool->last = NULL;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    const double began = gf_now();
+    work->run(work->context, task, thread);
+    const double spent = gf_now() - began;
+    pthread_mutex_lock(&pool->lock);
+    pool->busy += spent;
+    if (++work->done == work->count)
+        pthread_cond_broadcast(&pool->finished);
+}
+
 static void *work_loop(void *argument) {
     struct gf_worker *worker = argument;
     gf_pool *pool = worker->pool;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
+        pool->idle++;
         while (!pool->first && !pool->closing)
             pthread_cond_wait(&pool->queued, &pool->lock);
-        gf_work *work = pool->first;
-        if (!work)
+        pool->idle--;
+        if (!pool->first)
             break;
-        uint32_t task = work->next++;
-        if (work->next == work->count) {
-            pool->first = work->link;
-            if (!pool->first)
-                pool->last = NULL;
-        }
-        pthread_mutex_unlock(&pool->lock);
-        work->run(work->context, task, worker->index);
-        pthread_mutex_lock(&pool->lock);
-        if (++work->done == work->count)
-            pthread_cond_broadcast(&pool->finished);
+        do_task(pool, worker->index);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -57,18 +74,7 @@ gf_status gf_pool_open(uint32_t threads, gf_pool **out, gf_error *error) {
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->queued, NULL);
     pthread_cond_init(&pool->finished, NULL);
-    int failed = 0;
-    for (uint32_t i = 0; i < threads && !failed; i++) {
-        pool->workers[i].pool = pool;
-        pool->workers[i].index = i;
-        failed = gf_thread_start(&pool->workers[i].thread, work_loop, &pool->workers[i]);
-        pool->threads += !failed;
-    }
-    if (failed) {
-        gf_pool_close(pool);
-        return gf_fail(error, GF_FAILED, "cpu: cannot start %u threads: %s; use fewer --threads",
-                       threads, strerror(failed));
-    }
+    pool->threads = threads;
     *out = pool;
     return GF_OK;
 }
@@ -80,7 +86,7 @@ void gf_pool_close(gf_pool *pool) {
     pool->closing = true;
     pthread_cond_broadcast(&pool->queued);
     pthread_mutex_unlock(&pool->lock);
-    for (uint32_t i = 0; i < pool->threads; i++)
+    for (uint32_t i = 0; i < pool->running; i++)
         pthread_join(pool->workers[i].thread, NULL);
     pthread_cond_destroy(&pool->finished);
     pthread_cond_destroy(&pool->queued);
@@ -88,26 +94,49 @@ void gf_pool_close(gf_pool *pool) {
     free(pool);
 }
 
-void gf_pool_submit(gf_pool *pool, gf_work *work) {
+/* With the lock held: as many threads as there are tasks that nobody waits for, up to `most` in
+ * all. What the system does not give is done without. */
+static void start_threads(gf_pool *pool, uint32_t most) {
+    uint64_t waiting = pool->idle;
+    for (; waiting < pool->pending && pool->running < most; waiting++) {
+        struct gf_worker *worker = &pool->workers[pool->running];
+        *worker = (struct gf_worker){.pool = pool, .index = pool->running};
+        if (gf_thread_start(&worker->thread, work_loop, worker) != 0)
+            break;
+        pool->running++;
+    }
+}
+
+static void enqueue(gf_pool *pool, gf_work *work) {
     work->next = work->done = 0;
     work->link = NULL;
-    if (work->count == 0)
-        return;
-    if (pool->threads == 0) {
-        for (; work->done < work->count; work->done++)
-            work->run(work->context, work->done, 0);
-        return;
-    }
-    pthread_mutex_lock(&pool->lock);
     if (pool->last)
         pool->last->link = work;
     else
         pool->first = work;
     pool->last = work;
-    if (work->count == 1)
-        pthread_cond_signal(&pool->queued);
-    else
+    pool->pending += work->count;
+}
+
+/* No more than there is work for: each that wakes in vain takes the lock from the others. */
+static void wake(gf_pool *pool, uint32_t count) {
+    if (count >= pool->idle)
         pthread_cond_broadcast(&pool->queued);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            pthread_cond_signal(&pool->queued);
+}
+
+void gf_pool_submit(gf_pool *pool, gf_work *work) {
+    work->next = work->done = 0;
+    if (work->count == 0)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    enqueue(pool, work);
+    start_threads(pool, pool->threads);
+    while (!pool->running && pool->first)
+        do_task(pool, 0);
+    wake(pool, work->count);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -116,6 +145,34 @@ void gf_pool_wait(gf_pool *pool, gf_work *work) {
     while (work->done < work->count)
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
+}
+
+/* The caller is the last of the threads. */
+void gf_pool_run(gf_pool *pool, gf_work *work) {
+    work->next = work->done = 0;
+    if (work->count == 0)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    assert(!pool->first && (work->count == 1 || pool->running < pool->threads));
+    enqueue(pool, work);
+    if (work->count > 1) {
+        pool->pending--; /* one is the caller's */
+        start_threads(pool, pool->threads - 1);
+        pool->pending++;
+        wake(pool, work->count - 1);
+    }
+    while (pool->first)
+        do_task(pool, pool->threads - 1);
+    while (work->done < work->count)
+        pthread_cond_wait(&pool->finished, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+double gf_pool_busy(gf_pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    const double busy = pool->busy;
+    pthread_mutex_unlock(&pool->lock);
+    return busy;
 }
 
 uint32_t gf_cpu_count(void) {

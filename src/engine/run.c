@@ -8,13 +8,23 @@
 #include "plan.h"
 #include "result.h"
 
+/* A sink with threads of its own has not done much when it has taken the last row. */
+static gf_status finish_sink(gf_task *task, gf_error *error) {
+    gf_sink *sink = task->sink;
+    gf_busy *busy = &task->report->busy[GF_ENCODING];
+    const double began = gf_now();
+    const gf_status status = sink->ops->finish(sink, task->metadata, error);
+    *busy = gf_sink_busy(sink, busy->seconds + gf_now() - began);
+    return status;
+}
+
 /* Computes the image and the result, and writes all outputs but for their names. */
 static gf_status compute(gf_task *task, gf_result **result, gf_error *error) {
     gf_status status = gf_task_stream(task, error);
     if (!status && task->sink)
         status = gf_task_check_metadata(task, error);
     if (!status && task->sink)
-        status = task->sink->ops->finish(task->sink, task->metadata, error);
+        status = finish_sink(task, error);
     if (!status && task->samples)
         status = gf_sample_sink_finish(task->samples, error);
     if (!status)
@@ -65,7 +75,7 @@ static gf_status check_paths(const gf_filter *filter, const char *const *in_path
 static gf_status run_file(gf_task *task, const gf_settings *settings, const char *const *in_paths,
                           const char *out_path, const gf_file_options *options, gf_result **result,
                           gf_error *error) {
-    const gf_limits limits = gf_file_limits(options);
+    const gf_limits limits = gf_file_limits(options, task->threads);
     const gf_seen seen = gf_see(in_paths[0]);
     gf_status status = gf_task_open_inputs(task, settings, in_paths, options, error);
     if (!status)

@@ -59,7 +59,7 @@ static gf_status prepare(gf_speed_run *run, const gf_settings *settings, const g
     if (!status)
         status = gf_task_open_measure(task, error);
     if (!status)
-        status = gf_engine_choose(task->engine, task->plan, 0, &stream->backend, &stream->state,
+        status = gf_engine_choose(task->engine, task->plan, NULL, &stream->backend, &stream->state,
                                   reason, sizeof reason, error);
     if (status)
         return status;
@@ -165,7 +165,8 @@ gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds, gf_m
         gf_check_memory(bytes, engine->options.max_memory / 2, "memory", "a copy", error);
     const gf_plan none = {0};
     if (!status)
-        status = gf_engine_choose(engine, &none, 0, &backend, &state, reason, sizeof reason, error);
+        status =
+            gf_engine_choose(engine, &none, NULL, &backend, &state, reason, sizeof reason, error);
     return status ? status : backend->copy(state, bytes, seconds, speed, error);
 }
 
@@ -174,19 +175,20 @@ gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds, gf_m
 gf_status gf_expect(const gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                     const gf_format *format, const char *file_format, gf_forecast *forecast,
                     gf_error *error) {
-    double decode, encode;
+    const gf_auto_machine machine = gf_engine_machine(engine);
+    gf_codec_costs codec;
     gf_plan *plan;
     gf_status status = gf_format_check(format, "memory", error);
-    if (!status && !gf_codec_cost(file_format, &decode, &encode))
+    if (!status && !gf_format_costs(file_format, NULL, machine.threads, &codec))
         status = gf_fail(error, GF_USAGE, "%s: no such format of images", file_format);
     if (!status)
         status = gf_plan_new(filter, settings, format, &plan, error);
     if (status)
         return status;
-    double codec = plan->inputs * decode;
-    if (plan->out.width && encode > codec)
-        codec = encode;
-    gf_auto_expect(plan, codec, engine->options.threads, gf_engine_has_cuda(engine), forecast);
+    codec.decode *= plan->inputs;
+    if (!plan->out.width)
+        codec.encode = 0;
+    gf_auto_expect(plan, &codec, &machine, forecast);
     free(plan);
     return GF_OK;
 }

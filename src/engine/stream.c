@@ -33,8 +33,9 @@ typedef struct gf_stream {
     pthread_cond_t moved;
     uint64_t submitted;    /* bands given to the backend */
     uint64_t released;     /* bands taken by the sink */
-    double submit_seconds; /* the reader's, until it has ended */
-    gf_status status;      /* the first failure of either side stops both */
+    double decode_seconds; /* the reader's, until it has ended */
+    double encode_seconds;
+    gf_status status; /* the first failure of either side stops both */
     gf_error *error;
 } gf_stream;
 
@@ -88,18 +89,22 @@ static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const g
                                      end - read_from, error);
 }
 
-/* Fills a free slot with band k and gives it to the backend. */
-static gf_status read_band(gf_stream *stream, uint64_t k, gf_error *error) {
+/* Reads band k into its slot and lets the backend begin. */
+static gf_status send_band(gf_stream *stream, uint64_t k, gf_error *error) {
     const uint32_t ring = stream->geometry.slots;
     assert(ring > 0);
-    double start = gf_now();
+    const double start = gf_now();
     gf_slot *slot = &stream->slots[k % ring];
-    gf_status status = fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], error);
-    double filled = gf_now();
-    if (!status)
-        status = stream->job->backend->submit(stream->run, slot, error);
-    stream->report->decode_seconds += filled - start;
-    stream->submit_seconds += gf_now() - filled;
+    const gf_status status =
+        fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], error);
+    stream->decode_seconds += gf_now() - start;
+    return status ? status : stream->job->backend->submit(stream->run, slot, error);
+}
+
+static gf_status finish_source(gf_stream *stream, gf_error *error) {
+    const double start = gf_now();
+    const gf_status status = stream->source->ops->finish(stream->source, error);
+    stream->decode_seconds += gf_now() - start;
     return status;
 }
 
@@ -111,19 +116,19 @@ static void *read_bands(void *argument) {
     for (uint64_t k = 0; k < stream->bands && !status; k++) {
         if (k >= ring && !await(stream, &stream->released, k - ring + 1))
             return NULL;
-        status = read_band(stream, k, &error);
+        status = send_band(stream, k, &error);
         if (!status)
             advance(stream, &stream->submitted);
     }
     if (!status)
-        status = stream->source->ops->finish(stream->source, &error);
+        status = finish_source(stream, &error);
     if (status)
         fail(stream, status, &error);
     return NULL;
 }
 
 /* Hands a computed band on: its image to the sink, what was measured in it to the measure. */
-static gf_status take_band(gf_stream *stream, const gf_slot *slot, gf_error *error) {
+static gf_status hand_on(const gf_stream *stream, const gf_slot *slot, gf_error *error) {
     const gf_stream_job *job = stream->job;
     const gf_measure *measure = job->filter->measure;
     gf_status status = GF_OK;
@@ -135,6 +140,18 @@ static gf_status take_band(gf_stream *stream, const gf_slot *slot, gf_error *err
     for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
         status = measure->payload(job->plan, job->data,
                                   slot->payload_buffer + i * slot->payload_stride, error);
+    return status;
+}
+
+/* Waits for band k, and hands it on. */
+static gf_status take_band(gf_stream *stream, uint64_t k, gf_error *error) {
+    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    gf_status status = stream->job->backend->wait(stream->run, slot, error);
+    if (status)
+        return status;
+    const double start = gf_now();
+    status = hand_on(stream, slot, error);
+    stream->encode_seconds += gf_now() - start;
     return status;
 }
 
@@ -155,25 +172,12 @@ static gf_status finish_measure(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-/* Waits for band k and hands it on. */
-static gf_status write_band(gf_stream *stream, uint64_t k, gf_error *error) {
-    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    double start = gf_now();
-    gf_status status = stream->job->backend->wait(stream->run, slot, error);
-    double computed = gf_now();
-    if (!status)
-        status = take_band(stream, slot, error);
-    stream->report->compute_seconds += computed - start;
-    stream->report->encode_seconds += gf_now() - computed;
-    return status;
-}
-
 static void write_bands(gf_stream *stream) {
     for (uint64_t k = 0; k < stream->bands; k++) {
+        gf_error error = {0};
         if (!await(stream, &stream->submitted, k + 1))
             return;
-        gf_error error = {0};
-        gf_status status = write_band(stream, k, &error);
+        gf_status status = take_band(stream, k, &error);
         if (status) {
             fail(stream, status, &error);
             return;
@@ -182,15 +186,18 @@ static void write_bands(gf_stream *stream) {
     }
 }
 
-/* Both sides in two threads, overlapped. */
-static gf_status run_sides(gf_stream *stream) {
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Each side in a thread of its own, overlapped. */
+static gf_status run_sides(gf_stream *stream, gf_error *error) {
+    pthread_t reader;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->moved, NULL);
-    pthread_t reader;
-    int failed = gf_thread_start(&reader, read_bands, stream);
+    const int failed = gf_thread_start(&reader, read_bands, stream);
     if (failed) {
-        stream->status = gf_fail(stream->error, GF_FAILED, "%s: cannot start a thread: %s",
-                                 stream->job->name, strerror(failed));
+        gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
+                strerror(failed));
+        stream->status = GF_FAILED;
     } else {
         write_bands(stream);
         pthread_join(reader, NULL);
@@ -200,15 +207,25 @@ static gf_status run_sides(gf_stream *stream) {
     return stream->status;
 }
 
-/* Both sides in this thread, in turn. */
-static gf_status run_alone(gf_stream *stream) {
+/* Both sides in this thread, in turn. The source ends before the last band goes on: what turns out
+ * to be damaged there is not written. */
+static gf_status run_alone(gf_stream *stream, gf_error *error) {
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < stream->bands && !status; k++) {
-        status = read_band(stream, k, stream->error);
+        status = send_band(stream, k, error);
+        if (!status && k + 1 == stream->bands)
+            status = finish_source(stream, error);
         if (!status)
-            status = write_band(stream, k, stream->error);
+            status = take_band(stream, k, error);
     }
-    return status ? status : stream->source->ops->finish(stream->source, stream->error);
+    return status;
+}
+
+static void report_busy(const gf_stream *stream) {
+    gf_report *report = stream->report;
+    gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(stream->source, stream->decode_seconds));
+    gf_busy_add(&report->busy[GF_ENCODING], (gf_busy){stream->encode_seconds, 1});
+    stream->job->backend->busy(stream->run, report->busy);
 }
 
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
@@ -232,10 +249,13 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     }
     report->band_rows = stream.geometry.out_rows;
     report->bands = stream.bands;
-    status = job->unthreaded ? run_alone(&stream) : run_sides(&stream);
-    report->compute_seconds += stream.submit_seconds;
+    /* With a single band there is nothing to overlap: a thread would only cost its start. */
+    const bool alone = job->unthreaded || stream.bands == 1;
+    status = alone ? run_alone(&stream, error) : run_sides(&stream, error);
     if (!status)
         status = finish_measure(&stream, error);
+    if (!status)
+        report_busy(&stream);
     job->backend->end(stream.run, stream.slots);
     free(stream.slots);
     return status;

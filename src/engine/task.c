@@ -15,6 +15,7 @@ gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, const char *na
                       gf_report *report) {
     *report = (gf_report){0};
     return (gf_task){.engine = engine,
+                     .threads = gf_engine_threads(engine),
                      .filter = filter,
                      .name = strcmp(name, "-") == 0 ? "standard input" : name,
                      .memory = engine->options.max_memory,
@@ -50,10 +51,11 @@ gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
     return status;
 }
 
-gf_limits gf_file_limits(const gf_file_options *options) {
+gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
     return (gf_limits){.max_pixels = options->max_pixels,
                        .max_memory = options->max_memory,
-                       .max_chunk = options->max_chunk};
+                       .max_chunk = options->max_chunk,
+                       .threads = threads};
 }
 
 static gf_status open_sources(gf_task *task, const char *const *paths, const gf_limits *limits,
@@ -69,7 +71,7 @@ static gf_status open_sources(gf_task *task, const char *const *paths, const gf_
 gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const char *const *paths,
                               const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
-    const gf_limits limits = gf_file_limits(options);
+    const gf_limits limits = gf_file_limits(options, task->threads);
     gf_status status = open_sources(task, paths, &limits, error);
     if (!status)
         status = gf_plan_new(filter, settings, &task->source->format, &task->plan, error);
@@ -87,8 +89,10 @@ gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const
         out_path = gf_task_file(task, settings, GF_PARAM_IMAGE);
     gf_status status = GF_OK;
     if (task->plan->out.width)
-        status =
-            gf_sink_open(out_path, &task->plan->out, task->metadata, options, &task->sink, error);
+        status = gf_sink_open(out_path, &task->plan->out, task->metadata, options, task->threads,
+                              &task->sink, error);
+    if (!status && task->sink)
+        task->memory -= task->sink->memory < task->memory ? task->sink->memory : task->memory;
     if (!status && samples_path) {
         gf_sample_layout layout = {0};
         filter->measure->layout(task->plan, &layout);
@@ -145,10 +149,12 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
                          .max_memory = task->memory,
                          .unthreaded = engine->options.unthreaded,
                          .data = task->data};
-    double codec = task->source->cost;
-    if (task->sink && task->sink->cost > codec)
-        codec = task->sink->cost;
-    status = gf_engine_choose(engine, task->plan, codec, &job.backend, &job.state, report->reason,
+    gf_codec_costs codec = {.decode = task->source->cost, .decode_threads = task->source->threads};
+    if (task->sink) {
+        codec.encode = task->sink->cost;
+        codec.encode_threads = task->sink->threads;
+    }
+    status = gf_engine_choose(engine, task->plan, &codec, &job.backend, &job.state, report->reason,
                               sizeof report->reason, error);
     if (status)
         return status;

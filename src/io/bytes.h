@@ -11,31 +11,48 @@ static inline bool gf_host_is_little(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
-/* Copies big-endian 16-bit samples to native ones, or back. dst == src is allowed; neither need be
- * aligned. */
+/* Copies big-endian 16-bit samples to native ones, or back. dst == src is allowed, any other
+ * overlap is not; neither need be aligned. */
 static inline void gf_copy_big16(void *dst, const void *src, uint64_t count) {
+    typedef uint16_t lanes __attribute__((vector_size(16)));
+    enum { BLOCK = 4 }; /* vectors that are on their way at a time */
     unsigned char *out = dst;
     const unsigned char *in = src;
+    uint64_t i = 0;
 
-    for (uint64_t i = 0; i < count; i++) {
+    if (!gf_host_is_little()) {
+        memmove(dst, src, count * 2);
+        return;
+    }
+    for (; i + BLOCK * sizeof(lanes) / 2 <= count; i += BLOCK * sizeof(lanes) / 2) {
+        lanes v[BLOCK];
+        memcpy(v, in + 2 * i, sizeof v);
+        for (int k = 0; k < BLOCK; k++)
+            v[k] = v[k] << 8 | v[k] >> 8;
+        memcpy(out + 2 * i, v, sizeof v);
+    }
+    for (; i < count; i++) {
         uint16_t v;
         memcpy(&v, in + 2 * i, sizeof v);
-        v = gf_host_is_little() ? __builtin_bswap16(v) : v;
+        v = __builtin_bswap16(v);
         memcpy(out + 2 * i, &v, sizeof v);
     }
 }
 
 /* Copies 32-bit samples of the given byte order to native ones, or back, as bits: a float's NaN
- * payload survives. dst == src is allowed; neither need be aligned. */
+ * payload survives. dst == src is allowed, any other overlap is not; neither need be aligned. */
 static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, bool little) {
     unsigned char *out = dst;
     const unsigned char *in = src;
-    bool swap = little != gf_host_is_little();
 
+    if (little == gf_host_is_little()) {
+        memmove(dst, src, count * 4);
+        return;
+    }
     for (uint64_t i = 0; i < count; i++) {
         uint32_t v;
         memcpy(&v, in + 4 * i, sizeof v);
-        v = swap ? __builtin_bswap32(v) : v;
+        v = __builtin_bswap32(v);
         memcpy(out + 4 * i, &v, sizeof v);
     }
 }

@@ -34,6 +34,9 @@ int gf_input_byte(gf_input *input);
  * ends before is an error. */
 gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,
                            gf_error *error);
+/* What was read at offsets of a regular file counts as read: who shares standard input goes on from
+ * this one. */
+void gf_input_skip_to(gf_input *input, uint64_t offset);
 void gf_input_close(gf_input *input);
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -49,8 +52,13 @@ const char *gf_output_name(const gf_output *output);
 /* Can gf_output_write_at be used? */
 bool gf_output_seekable(const gf_output *output);
 gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error);
+/* Writes rows that lie a stride apart, one behind the other. */
+gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t stride, size_t row_bytes,
+                               uint64_t count, gf_error *error);
 gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
                              gf_error *error);
+/* Fails with what writing to it met, an errno. */
+gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error);
 /* Flushes and closes: all that can fail before the file has its name. */
 gf_status gf_output_prepare(gf_output *output, gf_error *error);
 /* After prepare: renames. */

@@ -154,6 +154,12 @@ gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t of
     return GF_OK;
 }
 
+void gf_input_skip_to(gf_input *input, uint64_t offset) {
+    if (input->file == stdin)
+        (void)fseeko(stdin, (off_t)offset, SEEK_SET); /* what comes next is not this image's */
+    input->offset = offset;
+}
+
 void gf_input_close(gf_input *input) {
     /* Nothing was written, so closing cannot lose anything. */
     if (input->file != NULL && input->file != stdin)

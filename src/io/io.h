@@ -11,6 +11,7 @@ typedef struct gf_limits {
     uint64_t max_pixels; /* width x height of an input; option --max-pixels */
     uint64_t max_memory; /* bytes held for one image or one row; option --max-memory */
     uint64_t max_chunk;  /* bytes of one metadata chunk; option --max-chunk */
+    uint32_t threads;    /* that may read one file; 0: one */
 } gf_limits;
 
 /* Where a PNG chunk stood, so that it can be put back there. */
@@ -51,10 +52,21 @@ struct gf_source {
     const gf_source_ops *ops;
     gf_format format;
     gf_metadata metadata; /* chunks after the pixels are there only after finish */
-    double cost;          /* estimated nanoseconds a sample takes to read */
-    char kind[8];         /* of file, "png"; empty for memory */
-    char stored[96];      /* how the file holds the pixels: "8-bit palette, interlaced" */
+    double cost;          /* estimated nanoseconds of one core that a sample takes to read */
+    /* Of a source that reads in threads of its own, at most so many at a time (its caller's among
+     * them): the seconds that all of them were busy, complete after finish. Where threads is 0,
+     * whoever calls it takes the time. */
+    uint32_t threads;
+    double busy_seconds;
+    char kind[8];    /* of file, "png"; empty for memory */
+    char stored[96]; /* how the file holds the pixels: "8-bit palette, interlaced" */
 };
+
+/* How long a source was busy, complete after finish; calls of it took so many seconds. */
+static inline gf_busy gf_source_busy(const gf_source *source, double called) {
+    return source->threads ? (gf_busy){source->busy_seconds, source->threads}
+                           : (gf_busy){called, 1};
+}
 
 /* Opens a file, or standard input for "-". On success the format is known and checked against the
  * limits; close with source->ops->close. */
@@ -104,14 +116,24 @@ typedef struct gf_sink_ops {
 
 struct gf_sink {
     const gf_sink_ops *ops;
-    double cost; /* estimated nanoseconds a sample takes to write */
+    double cost;      /* estimated nanoseconds of one core that a sample takes to write */
+    uint32_t threads; /* as a source's */
+    double busy_seconds;
+    uint64_t memory; /* bytes it holds for the sake of speed: of --max-memory */
 };
+
+/* As gf_source_busy. */
+static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
+    return sink->threads ? (gf_busy){sink->busy_seconds, sink->threads} : (gf_busy){called, 1};
+}
 
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
  * that cannot hold the image without loss, an existing file without force, a folder that cannot be
- * written. metadata (NULL for none) holds what the source knows before its pixels. */
+ * written. metadata (NULL for none) holds what the source knows before its pixels. threads: that
+ * may write it; 0 counts as one. The bytes of the file do not depend on it. */
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
-                       const gf_file_options *options, gf_sink **sink, gf_error *error);
+                       const gf_file_options *options, uint32_t threads, gf_sink **sink,
+                       gf_error *error);
 
 /* A sink into rows in memory (borrowed until close). */
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,

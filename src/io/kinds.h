@@ -18,8 +18,9 @@ typedef struct gf_sink_setup {
     gf_output *output;
     const gf_format *format;
     const gf_metadata *metadata; /* never NULL */
-    int compression;             /* of gf_file_options */
+    const char *compression;     /* of gf_file_options */
     uint64_t max_memory;
+    uint32_t threads; /* that may encode; at least 1 */
 } gf_sink_setup;
 
 /* Can this kind of file hold the image as it is? The message says which kind can. */

@@ -181,7 +181,8 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
 }
 
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
-                       const gf_file_options *options, gf_sink **sink, gf_error *error) {
+                       const gf_file_options *options, uint32_t threads, gf_sink **sink,
+                       gf_error *error) {
     static const gf_file_options no_options;
     const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
     const struct sink_kind *kind;
@@ -206,6 +207,7 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
         .metadata = metadata != NULL ? metadata : &none,
         .compression = options->compression,
         .max_memory = limits.max_memory,
+        .threads = threads != 0 ? threads : 1,
     };
     status = kind->open(&setup, sink, error);
     if (status != GF_OK)

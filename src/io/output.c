@@ -8,11 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "io/output.h"
 #include "io/temporaries.h"
+
+enum {
+    VECTORS = 256,      /* rows in one call to the system */
+    VECTOR_BYTES = 1024 /* a shorter row is copied sooner than the system is told of it */
+};
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -24,7 +30,7 @@ bool gf_output_seekable(const gf_output *output) {
     return output->temporary != NULL;
 }
 
-static gf_status fail_write(const gf_output *output, int cause, gf_error *error) {
+gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot write: %s", output->name, strerror(cause));
 }
 
@@ -45,7 +51,7 @@ static gf_status write_all(const gf_output *output, const unsigned char *data, s
         if (put < 0) {
             if (can_retry(output->fd, errno))
                 continue;
-            return fail_write(output, errno, error);
+            return gf_output_fail_write(output, errno, error);
         }
         data += put;
         size -= (size_t)put;
@@ -76,10 +82,54 @@ gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_e
     return GF_OK;
 }
 
+/* Writes all of the vectors at the file position. */
+static gf_status write_vectors(const gf_output *output, struct iovec *vectors, int count,
+                               gf_error *error) {
+    while (count > 0) {
+        ssize_t put = writev(output->fd, vectors, count);
+        if (put < 0) {
+            if (can_retry(output->fd, errno))
+                continue;
+            return gf_output_fail_write(output, errno, error);
+        }
+        for (; count > 0 && (size_t)put >= vectors->iov_len; vectors++, count--)
+            put -= (ssize_t)vectors->iov_len;
+        if (count > 0) {
+            vectors->iov_base = (unsigned char *)vectors->iov_base + put;
+            vectors->iov_len -= (size_t)put;
+        }
+    }
+    return GF_OK;
+}
+
+gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t stride, size_t row_bytes,
+                               uint64_t count, gf_error *error) {
+    /* writev would not write to it. */
+    unsigned char *row = (unsigned char *)rows;
+    struct iovec vectors[VECTORS];
+    gf_status status = GF_OK;
+
+    if (stride == row_bytes)
+        return gf_output_write(output, rows, count * row_bytes, error);
+    if (row_bytes < VECTOR_BYTES) {
+        for (uint64_t i = 0; i < count && status == GF_OK; i++)
+            status = gf_output_write(output, row + i * stride, row_bytes, error);
+        return status;
+    }
+    status = flush(output, error);
+    for (uint64_t i = 0, n; i < count && status == GF_OK; i += n) {
+        n = count - i < VECTORS ? count - i : VECTORS;
+        for (uint64_t k = 0; k < n; k++)
+            vectors[k] = (struct iovec){row + (i + k) * stride, row_bytes};
+        status = write_vectors(output, vectors, (int)n, error);
+    }
+    return status;
+}
+
 gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
                              gf_error *error) {
     if (offset > INT64_MAX)
-        return fail_write(output, EFBIG, error);
+        return gf_output_fail_write(output, EFBIG, error);
     return write_all(output, data, size, (off_t)offset, error);
 }
 
@@ -132,7 +182,7 @@ gf_status gf_output_prepare(gf_output *output, gf_error *error) {
         output->fd = -1;
         output->owned = false;
         if (failed != 0 && errno != EINTR)
-            return fail_write(output, errno, error);
+            return gf_output_fail_write(output, errno, error);
     }
     if (output->temporary != NULL && !output->force && lstat(output->target, &info) == 0)
         return gf_output_fail_exists(output->name, error);

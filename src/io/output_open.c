@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -130,7 +131,8 @@ static gf_status create_temporary(gf_output *output, mode_t mode, gf_error *erro
             return gf_fail(error, GF_FAILED,
                            "%s: too many outputs are open at once, or its path is too long",
                            output->name);
-        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        /* For reading, too: what is only written cannot be mapped. */
+        output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         int cause = errno;
         gf_temporary_made(output->slot);
         if (output->fd >= 0) {
@@ -221,11 +223,12 @@ static gf_status open_path(gf_output *output, const char *path, gf_error *error)
 gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error) {
     bool standard = strcmp(path, "-") == 0;
     const char *name = standard ? "standard output" : path;
-    gf_output *new = calloc(1, sizeof *new);
+    gf_output *new = malloc(sizeof *new);
 
     *output = NULL;
     if (new == NULL)
         return gf_fail_memory(error, name, sizeof *new, "output");
+    memset(new, 0, offsetof(gf_output, buffer));
     new->fd = -1;
     new->slot = -1;
     new->force = force;

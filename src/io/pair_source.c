@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "error.h"
 #include "io/io.h"
 
 typedef struct pair_source {
     gf_source base;
     gf_source *halves[2];
+    double seconds[2]; /* in their reads */
 } pair_source;
 
 /* The first image's row begins a stride, the second's its middle. */
@@ -17,9 +19,12 @@ static gf_status pair_read(gf_source *base, void *dst, size_t stride, uint64_t r
     pair_source *pair = (pair_source *)base;
     gf_status status = GF_OK;
 
-    for (size_t i = 0; i < 2 && status == GF_OK; i++)
+    for (size_t i = 0; i < 2 && status == GF_OK; i++) {
+        const double began = gf_now();
         status = pair->halves[i]->ops->read(
             pair->halves[i], (unsigned char *)dst + i * (stride / 2), stride, rows, error);
+        pair->seconds[i] += gf_now() - began;
+    }
     return status;
 }
 
@@ -29,6 +34,9 @@ static gf_status pair_finish(gf_source *base, gf_error *error) {
 
     for (size_t i = 0; i < 2 && status == GF_OK; i++)
         status = pair->halves[i]->ops->finish(pair->halves[i], error);
+    for (size_t i = 0; i < 2; i++)
+        base->busy_seconds +=
+            pair->halves[i]->threads ? pair->halves[i]->busy_seconds : pair->seconds[i];
     return status;
 }
 
@@ -66,6 +74,7 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
     pair->base.ops = &ops;
     pair->base.format = a->format;
     pair->base.cost = a->cost + b->cost;
+    pair->base.threads = a->threads < b->threads ? a->threads : b->threads;
     gf_metadata_init(&pair->base.metadata);
     pair->halves[0] = a;
     pair->halves[1] = b;

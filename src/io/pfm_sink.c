@@ -8,19 +8,19 @@
 
 #include "c_locale.h"
 #include "error.h"
-#include "io/bytes.h"
 #include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
+#include "io/row_writer.h"
 
 typedef struct pfm_sink {
     gf_sink base;
     gf_output *output;
     gf_format format;
-    uint64_t start;       /* offset of the first sample in the file */
-    uint64_t y;           /* of the next row */
-    unsigned char *bytes; /* one row if the output can seek, else the whole image; file's order */
-    bool seekable;
+    gf_row_order order;
+    gf_row_writer *writer; /* NULL: the output cannot seek */
+    unsigned char *bytes;  /* then: the whole image, in the file's order */
+    uint64_t y;            /* of the next row */
 } pfm_sink;
 
 gf_status gf_pfm_sink_check(const gf_format *format, const char *name, gf_error *error) {
@@ -37,21 +37,24 @@ gf_status gf_pfm_sink_check(const gf_format *format, const char *name, gf_error 
     return GF_OK;
 }
 
+/* Into memory: the last row goes first. */
+static void hold_rows(pfm_sink *sink, const unsigned char *src, size_t stride, uint64_t rows) {
+    const size_t row_bytes = gf_row_bytes(&sink->order.format);
+
+    for (uint64_t i = 0; i < rows; i++, sink->y++)
+        gf_row_order_copy(&sink->order,
+                          sink->bytes + gf_row_order_turn(&sink->order, sink->y) * row_bytes,
+                          src + i * stride, gf_row_samples(&sink->order.format));
+}
+
 static gf_status pfm_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
     pfm_sink *sink = (pfm_sink *)base;
-    size_t row_bytes = gf_row_bytes(&sink->format);
-    const unsigned char *in = src;
-    gf_status status = GF_OK;
 
-    for (uint64_t i = 0; i < rows && status == GF_OK; i++, sink->y++) {
-        uint64_t offset = (sink->format.height - 1 - sink->y) * row_bytes;
-        unsigned char *row = sink->seekable ? sink->bytes : sink->bytes + offset;
-        gf_copy_order32(row, in + i * stride, gf_row_samples(&sink->format), true);
-        if (sink->seekable)
-            status = gf_output_write_at(sink->output, row, row_bytes, sink->start + offset, error);
-    }
-    return status;
+    if (sink->writer != NULL)
+        return gf_row_writer_write(sink->writer, src, stride, rows, error);
+    hold_rows(sink, src, stride, rows);
+    return GF_OK;
 }
 
 static gf_status pfm_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
@@ -59,8 +62,12 @@ static gf_status pfm_finish(gf_sink *base, const gf_metadata *metadata, gf_error
     gf_status status = GF_OK;
 
     (void)metadata;
-    if (!sink->seekable) {
-        size_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
+    if (sink->writer != NULL) {
+        const gf_busy busy = gf_row_writer_busy(sink->writer);
+        base->threads = busy.workers;
+        base->busy_seconds = busy.seconds;
+    } else {
+        size_t bytes = gf_row_bytes(&sink->order.format) * sink->order.format.height;
         status = gf_output_write(sink->output, sink->bytes, bytes, error);
     }
     return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
@@ -73,6 +80,7 @@ static gf_status pfm_place(gf_sink *base, gf_error *error) {
 static void pfm_close(gf_sink *base) {
     pfm_sink *sink = (pfm_sink *)base;
 
+    gf_row_writer_close(sink->writer);
     gf_output_close(sink->output);
     free(sink->bytes);
     free(sink);
@@ -93,25 +101,34 @@ static void print_scale(char text[32], double scale) {
         (void)snprintf(text + length, 32 - (size_t)length, ".0");
 }
 
+static void print_header(const gf_sink_setup *setup, char header[128]) {
+    const double known = setup->metadata->pfm_scale;
+    char scale[32];
+
+    print_scale(scale, known > 0 && isfinite(known) ? known : 1.0);
+    (void)snprintf(header, 128, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
+                   setup->format->channels == 3 ? "PF" : "Pf", setup->format->width,
+                   setup->format->height, scale);
+}
+
 static gf_status start(pfm_sink *sink, const gf_sink_setup *setup, gf_error *error) {
     const char *name = gf_output_name(sink->output);
-    uint64_t bytes = gf_row_bytes(&sink->format) * (sink->seekable ? 1 : sink->format.height);
-    const char *what = sink->seekable ? "a row" : "a PFM to a pipe";
+    const uint64_t bytes = gf_row_bytes(setup->format) * setup->format->height;
     char header[128];
-    char scale[32];
-    gf_status status = gf_check_memory(bytes, setup->max_memory, name, what, error);
 
+    print_header(setup, header);
+    sink->order = (gf_row_order){
+        .format = *setup->format, .start = strlen(header), .upwards = true, .little = true};
+    if (gf_output_seekable(sink->output))
+        return gf_row_writer_open(sink->output, &sink->order, header, setup->threads,
+                                  setup->max_memory, &sink->writer, error);
+    gf_status status = gf_check_memory(bytes, setup->max_memory, name, "a PFM to a pipe", error);
     if (status != GF_OK)
         return status;
-    sink->bytes = malloc((size_t)bytes);
+    sink->bytes = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
     if (sink->bytes == NULL)
-        return gf_fail_memory(error, name, bytes, what);
-    bool usable = setup->metadata->pfm_scale > 0 && isfinite(setup->metadata->pfm_scale);
-    print_scale(scale, usable ? setup->metadata->pfm_scale : 1.0);
-    sink->start = (uint64_t)snprintf(header, sizeof header, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
-                                     sink->format.channels == 3 ? "PF" : "Pf", sink->format.width,
-                                     sink->format.height, scale);
-    return gf_output_write(sink->output, header, (size_t)sink->start, error);
+        return gf_fail_memory(error, name, bytes, "a PFM to a pipe");
+    return gf_output_write(sink->output, header, strlen(header), error);
 }
 
 gf_status gf_pfm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
@@ -123,14 +140,14 @@ gf_status gf_pfm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     sink->base.ops = &ops;
     sink->base.cost = GF_PLAIN_COST;
     sink->output = setup->output;
-    sink->format = *setup->format;
-    sink->seekable = gf_output_seekable(setup->output);
     gf_status status = start(sink, setup, error);
     if (status != GF_OK) {
         free(sink->bytes);
         free(sink);
         return status;
     }
+    if (sink->writer != NULL && gf_row_writer_threads(sink->writer) > 1)
+        sink->base.threads = gf_row_writer_threads(sink->writer);
     *opened = &sink->base;
     return GF_OK;
 }

@@ -1,4 +1,4 @@
-/* PNG out, through libpng's row interface. */
+/* PNG out: libpng writes the header and the metadata, our own encoder the pixels. */
 
 #include <inttypes.h>
 #include <png.h>
@@ -6,20 +6,16 @@
 #include <stdlib.h>
 
 #include "error.h"
-#include "io/bytes.h"
 #include "io/costs.h"
 #include "io/kinds.h"
-
-/* Level 1 costs little more time than copying and keeps most of what higher levels save. */
-enum { DEFAULT_LEVEL = 1, IDAT_BYTES = 1 << 16 };
+#include "io/png_encoder.h"
 
 typedef struct png_sink {
     gf_sink base;
     gf_output *output;
     png_structp png;
     png_infop info;
-    gf_format format;
-    int level;
+    gf_png_encoder *encoder;
     gf_error cause; /* the first failure; set before every longjmp */
 } png_sink;
 
@@ -72,14 +68,8 @@ static void write_chunks(png_sink *sink, const gf_metadata *metadata, gf_chunk_p
     }
 }
 
-static int filters_for(int level) {
-    if (level == 0)
-        return PNG_FILTER_NONE;
-    /* Trying all filters a row costs more than a fast deflate does. */
-    return level <= 2 ? PNG_FILTER_SUB : PNG_ALL_FILTERS;
-}
-
-static gf_status write_header(png_sink *sink, const gf_metadata *metadata, gf_error *error) {
+static gf_status write_header(png_sink *sink, const gf_format *format, const gf_metadata *metadata,
+                              gf_error *error) {
     static const int color_types[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                       PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
     png_structp png = sink->png;
@@ -88,26 +78,14 @@ static gf_status write_header(png_sink *sink, const gf_metadata *metadata, gf_er
         return report(sink, error);
     png_set_write_fn(png, sink, on_write, on_flush);
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
-    png_set_compression_buffer_size(png, IDAT_BYTES);
-    png_set_compression_level(png, sink->level);
-    png_set_filter(png, PNG_FILTER_TYPE_BASE, filters_for(sink->level));
-    png_set_IHDR(png, sink->info, (png_uint_32)sink->format.width, (png_uint_32)sink->format.height,
-                 sink->format.type == GF_U16 ? 16 : 8, color_types[sink->format.channels],
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, sink->info, (png_uint_32)format->width, (png_uint_32)format->height,
+                 format->type == GF_U16 ? 16 : 8, color_types[format->channels], PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info_before_PLTE(png, sink->info);
     /* The output has no PLTE: its two sides are one place. */
     write_chunks(sink, metadata, GF_BEFORE_PLTE);
     write_chunks(sink, metadata, GF_BEFORE_IDAT);
     png_write_info(png, sink->info);
-    if (sink->format.type == GF_U16 && gf_host_is_little())
-        png_set_swap(png);
-    return GF_OK;
-}
-
-static gf_status write_row(png_sink *sink, const unsigned char *row, gf_error *error) {
-    if (setjmp(png_jmpbuf(sink->png)) != 0)
-        return report(sink, error);
-    png_write_row(sink->png, row);
     return GF_OK;
 }
 
@@ -116,7 +94,8 @@ static gf_status write_end(png_sink *sink, const gf_metadata *metadata, gf_error
         return report(sink, error);
     if (metadata != NULL)
         write_chunks(sink, metadata, GF_AFTER_IDAT);
-    png_write_end(sink->png, NULL);
+    /* png_write_end would miss the pixels. */
+    png_write_chunk(sink->png, (png_const_bytep) "IEND", NULL, 0);
     return GF_OK;
 }
 
@@ -124,19 +103,14 @@ static gf_status write_end(png_sink *sink, const gf_metadata *metadata, gf_error
 
 static gf_status png_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
-    png_sink *sink = (png_sink *)base;
-    const unsigned char *in = src;
-    gf_status status = GF_OK;
-
-    for (uint64_t i = 0; i < rows && status == GF_OK; i++)
-        status = write_row(sink, in + i * stride, error);
-    return status;
+    return gf_png_encoder_write(((png_sink *)base)->encoder, src, stride, rows, error);
 }
 
 static gf_status png_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     png_sink *sink = (png_sink *)base;
     gf_status status = write_end(sink, metadata, error);
 
+    sink->base.busy_seconds = gf_png_encoder_busy(sink->encoder);
     return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
 }
 
@@ -147,6 +121,7 @@ static gf_status png_place(gf_sink *base, gf_error *error) {
 static void png_close(gf_sink *base) {
     png_sink *sink = (png_sink *)base;
 
+    gf_png_encoder_close(sink->encoder);
     png_destroy_write_struct(&sink->png, &sink->info);
     gf_output_close(sink->output);
     free(sink);
@@ -166,28 +141,44 @@ gf_status gf_png_sink_check(const gf_format *format, const char *name, gf_error 
     return GF_OK;
 }
 
-gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const gf_sink_ops ops = {png_write, png_finish, png_place, png_close};
+static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error *error) {
     const char *name = gf_output_name(setup->output);
-    png_sink *sink = calloc(1, sizeof *sink);
-    gf_status status;
+    gf_png_effort effort;
 
-    if (sink == NULL)
-        return gf_fail_memory(error, name, sizeof *sink, "a sink");
-    sink->base.ops = &ops;
-    sink->output = setup->output;
-    sink->format = *setup->format;
-    sink->level = setup->compression == 0 ? DEFAULT_LEVEL : setup->compression - 1;
-    sink->base.cost = sink->level <= 2 ? GF_PNG_ENCODE_COST_FAST : GF_PNG_ENCODE_COST_SLOW;
+    if (!gf_png_effort_of(setup->compression, &effort))
+        return gf_fail(error, GF_USAGE,
+                       "%s: there is no compression '%s'; take fast, balanced, "
+                       "small or a level from 0 to 9",
+                       name, setup->compression);
     sink->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, sink, on_error, on_warning);
     if (sink->png != NULL)
         sink->info = png_create_info_struct(sink->png);
-    if (sink->info == NULL) {
-        status = gf_fail(error, GF_FAILED, "%s: out of memory", name);
-    } else {
-        status = write_header(sink, setup->metadata, error);
+    if (sink->info == NULL)
+        return gf_fail(error, GF_FAILED, "%s: out of memory", name);
+    gf_status status =
+        gf_png_encoder_open(setup->format, effort, gf_isa_best(), setup->threads,
+                            setup->max_memory / 2, setup->output, &sink->encoder, error);
+    if (status == GF_OK)
+        status = write_header(sink, setup->format, setup->metadata, error);
+    if (status == GF_OK) {
+        sink->base.cost = gf_png_encode_cost(setup->compression);
+        sink->base.memory = gf_png_encoder_memory(sink->encoder);
+        sink->base.threads = gf_png_encoder_threads(sink->encoder);
     }
+    return status;
+}
+
+gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    static const gf_sink_ops ops = {png_write, png_finish, png_place, png_close};
+    png_sink *sink = calloc(1, sizeof *sink);
+
+    if (sink == NULL)
+        return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
+    sink->base.ops = &ops;
+    sink->output = setup->output;
+    gf_status status = open_parts(sink, setup, error);
     if (status != GF_OK) {
+        gf_png_encoder_close(sink->encoder);
         png_destroy_write_struct(&sink->png, &sink->info);
         free(sink);
         return status;

@@ -6,16 +6,14 @@
 #include <string.h>
 
 #include "error.h"
-#include "io/bytes.h"
 #include "io/costs.h"
 #include "io/kinds.h"
-#include "io/limits.h"
+#include "io/row_writer.h"
 
 typedef struct pnm_sink {
     gf_sink base;
     gf_output *output;
-    gf_format format;
-    unsigned char *row; /* u16: a row in the file's byte order */
+    gf_row_writer *writer;
 } pnm_sink;
 
 /* ---- what the formats hold ------------------------------------------------------------------- */
@@ -70,25 +68,17 @@ gf_status gf_pam_sink_check(const gf_format *format, const char *name, gf_error 
 
 static gf_status pnm_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
-    pnm_sink *sink = (pnm_sink *)base;
-    size_t row_bytes = gf_row_bytes(&sink->format);
-    const unsigned char *in = src;
-    gf_status status = GF_OK;
-
-    for (uint64_t i = 0; i < rows && status == GF_OK; i++) {
-        const unsigned char *row = in + i * stride;
-        if (sink->row != NULL) {
-            gf_copy_big16(sink->row, row, gf_row_samples(&sink->format));
-            row = sink->row;
-        }
-        status = gf_output_write(sink->output, row, row_bytes, error);
-    }
-    return status;
+    return gf_row_writer_write(((pnm_sink *)base)->writer, src, stride, rows, error);
 }
 
 static gf_status pnm_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    pnm_sink *sink = (pnm_sink *)base;
+    const gf_busy busy = gf_row_writer_busy(sink->writer);
+
     (void)metadata;
-    return gf_output_prepare(((pnm_sink *)base)->output, error);
+    base->threads = busy.workers;
+    base->busy_seconds = busy.seconds;
+    return gf_output_prepare(sink->output, error);
 }
 
 static gf_status pnm_place(gf_sink *base, gf_error *error) {
@@ -98,37 +88,30 @@ static gf_status pnm_place(gf_sink *base, gf_error *error) {
 static void pnm_close(gf_sink *base) {
     pnm_sink *sink = (pnm_sink *)base;
 
+    gf_row_writer_close(sink->writer);
     gf_output_close(sink->output);
-    free(sink->row);
     free(sink);
 }
 
 static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_sink **opened,
                            gf_error *error) {
     static const gf_sink_ops ops = {pnm_write, pnm_finish, pnm_place, pnm_close};
-    const char *name = gf_output_name(setup->output);
+    const gf_row_order order = {.format = *setup->format, .start = strlen(header)};
     pnm_sink *sink = calloc(1, sizeof *sink);
-    gf_status status = GF_OK;
 
     if (sink == NULL)
-        return gf_fail_memory(error, name, sizeof *sink, "a sink");
+        return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
     sink->base.ops = &ops;
     sink->base.cost = GF_PLAIN_COST;
     sink->output = setup->output;
-    sink->format = *setup->format;
-    if (sink->format.type == GF_U16) {
-        size_t row_bytes = gf_row_bytes(&sink->format);
-        status = gf_check_memory(row_bytes, setup->max_memory, name, "a row", error);
-        if (status == GF_OK && (sink->row = malloc(row_bytes)) == NULL)
-            status = gf_fail_memory(error, name, row_bytes, "a row");
-    }
-    if (status == GF_OK)
-        status = gf_output_write(sink->output, header, strlen(header), error);
+    gf_status status = gf_row_writer_open(sink->output, &order, header, setup->threads,
+                                          setup->max_memory, &sink->writer, error);
     if (status != GF_OK) {
-        free(sink->row);
         free(sink);
         return status;
     }
+    sink->base.threads =
+        gf_row_writer_threads(sink->writer) > 1 ? gf_row_writer_threads(sink->writer) : 0;
     *opened = &sink->base;
     return GF_OK;
 }

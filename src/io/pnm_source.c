@@ -6,21 +6,22 @@
 #include <string.h>
 
 #include "error.h"
-#include "io/bytes.h"
 #include "io/costs.h"
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/metadata.h"
 #include "io/pnm.h"
+#include "io/row_reader.h"
 
 typedef struct pnm_source {
     gf_source base;
     gf_input input;
     gf_pnm_header header;
     uint64_t max_memory;
-    uint64_t start;      /* offset of the first sample in the file */
-    uint64_t y;          /* of the next row */
-    unsigned char *held; /* a PFM that cannot be read backwards, once read */
+    gf_row_order order;
+    gf_row_reader *reader; /* NULL: what comes, comes in its order */
+    uint64_t y;            /* of the next row */
+    unsigned char *held;   /* a PFM that cannot be read backwards, once read */
 } pnm_source;
 
 static gf_status fail_short(const pnm_source *source, uint64_t y, gf_error *error) {
@@ -64,8 +65,8 @@ static gf_status read_binary_row(pnm_source *source, unsigned char *row, gf_erro
     const gf_format *format = &source->base.format;
     gf_status status = read_exactly(source, row, gf_row_bytes(format), source->y, error);
 
-    if (status == GF_OK && format->type == GF_U16)
-        gf_copy_big16(row, row, gf_row_samples(format));
+    if (status == GF_OK)
+        gf_row_order_copy(&source->order, row, row, gf_row_samples(format));
     return status;
 }
 
@@ -84,22 +85,13 @@ static gf_status hold(pnm_source *source, gf_error *error) {
     return read_exactly(source, source->held, (size_t)bytes, 0, error);
 }
 
-static gf_status read_pfm_row(pnm_source *source, unsigned char *row, gf_error *error) {
+static gf_status read_held_row(pnm_source *source, unsigned char *row, gf_error *error) {
     const gf_format *format = &source->base.format;
-    size_t row_bytes = gf_row_bytes(format);
-    uint64_t offset = (format->height - 1 - source->y) * row_bytes;
-    gf_status status = GF_OK;
+    const uint64_t offset = gf_row_order_turn(&source->order, source->y) * gf_row_bytes(format);
+    gf_status status = source->held == NULL ? hold(source, error) : GF_OK;
 
-    if (source->input.regular) {
-        status = gf_input_read_at(&source->input, row, row_bytes, source->start + offset, error);
-    } else {
-        if (source->held == NULL)
-            status = hold(source, error);
-        if (status == GF_OK)
-            memcpy(row, source->held + offset, row_bytes);
-    }
     if (status == GF_OK)
-        gf_copy_order32(row, row, gf_row_samples(format), source->header.little);
+        gf_row_order_copy(&source->order, row, source->held + offset, gf_row_samples(format));
     return status;
 }
 
@@ -109,10 +101,15 @@ static gf_status pnm_read(gf_source *base, void *dst, size_t stride, uint64_t ro
     unsigned char *out = dst;
     gf_status status = GF_OK;
 
+    if (source->reader != NULL) {
+        status = gf_row_reader_read(source->reader, dst, stride, source->y, rows, error);
+        source->y += rows;
+        return status;
+    }
     for (uint64_t i = 0; i < rows && status == GF_OK; i++, source->y++) {
         unsigned char *row = out + i * stride;
-        if (base->format.type == GF_F32) {
-            status = read_pfm_row(source, row, error);
+        if (source->order.upwards) {
+            status = read_held_row(source, row, error);
         } else if (source->header.plain) {
             status = read_plain_row(source, row, error);
         } else {
@@ -124,8 +121,17 @@ static gf_status pnm_read(gf_source *base, void *dst, size_t stride, uint64_t ro
 
 /* Nothing follows the pixels that would matter: netpbm files may hold further images. */
 static gf_status pnm_finish(gf_source *base, gf_error *error) {
-    (void)base;
+    pnm_source *source = (pnm_source *)base;
+
     (void)error;
+    if (source->reader != NULL)
+        gf_input_skip_to(&source->input,
+                         source->order.start + base->format.height * gf_row_bytes(&base->format));
+    if (base->threads != 0) {
+        const gf_busy busy = gf_row_reader_busy(source->reader);
+        base->threads = busy.workers;
+        base->busy_seconds = busy.seconds;
+    }
     return GF_OK;
 }
 
@@ -133,9 +139,17 @@ static void pnm_close(gf_source *base) {
     pnm_source *source = (pnm_source *)base;
 
     gf_metadata_clear(&base->metadata);
+    gf_row_reader_close(source->reader);
     gf_input_close(&source->input);
     free(source->held);
     free(source);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Files that know no size (in /proc) call themselves empty. */
+static bool knows_size(const pnm_source *source) {
+    return source->input.regular && source->input.size != 0;
 }
 
 /* Headers that were written as text on Windows end in two characters, of which the format knows
@@ -145,13 +159,14 @@ static gf_status skip_line_feed(pnm_source *source, gf_error *error) {
     unsigned char end[2];
 
     if (source->header.plain || !source->input.regular ||
-        source->input.size != source->start + format->height * gf_row_bytes(format) + 1) {
+        source->input.size != source->order.start + format->height * gf_row_bytes(format) + 1) {
         return GF_OK;
     }
-    gf_status status = gf_input_read_at(&source->input, end, sizeof end, source->start - 1, error);
+    gf_status status =
+        gf_input_read_at(&source->input, end, sizeof end, source->order.start - 1, error);
     if (status == GF_OK && end[0] == '\r' && end[1] == '\n') {
         (void)gf_input_byte(&source->input);
-        source->start++;
+        source->order.start++;
     }
     return status;
 }
@@ -161,10 +176,9 @@ static gf_status check_size(const pnm_source *source, gf_error *error) {
     const gf_format *format = &source->base.format;
     uint64_t row_bytes = gf_row_bytes(format);
 
-    /* Files that know no size (in /proc) call themselves empty. */
-    if (source->header.plain || !source->input.regular || source->input.size == 0)
+    if (source->header.plain || !knows_size(source))
         return GF_OK;
-    uint64_t rows = (source->input.size - source->start) / row_bytes;
+    uint64_t rows = (source->input.size - source->order.start) / row_bytes;
     return rows < format->height ? fail_short(source, rows, error) : GF_OK;
 }
 
@@ -184,6 +198,38 @@ static void describe(pnm_source *source) {
                        base->format.type == GF_U8 ? 8 : 16, header->plain ? "text" : "binary");
 }
 
+/* Where rows have a place, they can be read from there, by many. */
+static gf_status open_reader(pnm_source *source, uint32_t threads, gf_error *error) {
+    const bool real = source->base.format.type == GF_F32;
+
+    if (source->header.plain || !(real ? source->input.regular : knows_size(source)))
+        return GF_OK;
+    gf_status status =
+        gf_row_reader_open(&source->input, &source->order, threads, &source->reader, error);
+    if (status == GF_OK && gf_row_reader_threads(source->reader) > 1)
+        source->base.threads = gf_row_reader_threads(source->reader);
+    return status;
+}
+
+static gf_status open_image(pnm_source *source, const gf_limits *limits, gf_error *error) {
+    const gf_pnm_header *header = &source->header;
+    gf_status status = gf_pnm_read_header(&source->input, limits, &source->header, error);
+
+    if (status != GF_OK)
+        return status;
+    source->base.format = header->format;
+    source->base.metadata.pfm_scale = header->pfm_scale;
+    source->order = (gf_row_order){.format = header->format,
+                                   .start = source->input.offset,
+                                   .upwards = header->format.type == GF_F32,
+                                   .little = header->little};
+    describe(source);
+    status = check_size(source, error);
+    if (status == GF_OK)
+        status = skip_line_feed(source, error);
+    return status == GF_OK ? open_reader(source, limits->threads, error) : status;
+}
+
 gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
     static const gf_source_ops ops = {pnm_read, pnm_finish, pnm_close};
@@ -196,16 +242,7 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
     gf_metadata_init(&source->base.metadata);
     source->input = *input;
     source->max_memory = limits->max_memory;
-    gf_status status = gf_pnm_read_header(&source->input, limits, &source->header, error);
-    if (status == GF_OK) {
-        source->base.format = source->header.format;
-        source->base.metadata.pfm_scale = source->header.pfm_scale;
-        describe(source);
-        source->start = source->input.offset;
-        status = check_size(source, error);
-        if (status == GF_OK)
-            status = skip_line_feed(source, error);
-    }
+    gf_status status = open_image(source, limits, error);
     if (status != GF_OK) {
         free(source);
         return status;

@@ -89,8 +89,10 @@ $ gpufilter help smooth
 >       --format FORMAT     format of the image written, instead of what its name
 >                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
 >                           hdr)
->   -c, --compression LEVEL PNG: zlib level, from stored to slowest (0 to 9;
->                           default 1)
+>   -c, --compression EFFORT
+>                           PNG: how much time to spend on a small file; numbers
+>                           are zlib's levels (fast, balanced, small, 0, 1, 2, 3,
+>                           4, 5, 6, 7, 8, 9; default fast)
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal

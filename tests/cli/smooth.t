@@ -52,13 +52,20 @@ $ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL,
 # Devices are written to, never replaced.
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
-$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)/# \1/g'
+$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: 768x512 RGB u8 by cpu (2 threads, portable) in # s, # MP/s
 >   auto: expected # s on cpu, # s on cuda with # s start-up
->   16 bands of 32 rows; starting # s, decoding # s, encoding # s, waiting for the backend # s
-$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)/# \1/g'
+>   16 bands of 32 rows
+>   busy: decoding # %, computing # %, encoding # % of # s
+$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > w.png: 768x512 RGB u8 by golden (1 thread, scalar) in # s, # MP/s
->   1 band of 512 rows; starting # s, decoding # s, encoding # s, waiting for the backend # s
+>   1 band of 512 rows
+>   busy: decoding # %, computing # %, encoding # % of # s
+# Something takes most of the time of a job whose parts come one after the other: here the filter, by far.
+$ gpufilter smooth -v --backend golden --radius 100 --axis xy samples/page.png busy.pgm 2>&1 | grep -o 'computing is.*'
+> computing is the bottleneck
+$ gpufilter smooth --json --threads 2 samples/scene.png j.png | grep -o '"busy_seconds".*"parameters"' | sed -E 's/[0-9]+\.[0-9]+/#/g'
+> "busy_seconds": {"starting": #, "decoding": #, "computing": #, "encoding": #}, "workers": {"starting": 1, "decoding": 1, "computing": 2, "encoding": 2}, "parameters"
 # No device, no silent substitute: exit 3 and a reason.
 $ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 2>&1 | sed -E 's/(cuda: ).*/\1reason/'; exit ${PIPESTATUS[0]}
 > gpufilter: cuda: reason

@@ -1,0 +1,231 @@
+#include "io/deflate.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
+    static const gf_deflate_simd *const by_isa[GF_ISA_COUNT] = {
+        [GF_ISA_PORTABLE] = &gf_deflate_simd_portable,
+#ifdef GF_X86_64
+        [GF_ISA_AVX2] = &gf_deflate_simd_avx2,
+        [GF_ISA_AVX512] = &gf_deflate_simd_avx512,
+#endif
+    };
+    return by_isa[isa];
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static inline uint32_t load32(const unsigned char *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
+}
+
+static inline uint64_t load64(const unsigned char *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
+}
+
+/* How many bytes at a and b are the same, most of them at most; a lies before b. */
+static inline size_t same_bytes(const unsigned char *a, const unsigned char *b, size_t most) {
+    size_t n = 0;
+    for (; n + 8 <= most; n += 8) {
+        const uint64_t differ = load64(a + n) ^ load64(b + n);
+        if (differ)
+            return n + (size_t)__builtin_ctzll(differ) / 8;
+    }
+    while (n < most && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* ---- planning -------------------------------------------------------------------------------- */
+
+static void finish_plan(gf_deflate_plan *plan) {
+    plan->counts.literal[GF_DEFLATE_END] = 1;
+    plan->literals = 0;
+    for (uint32_t t = 0; t < plan->tokens; t++)
+        plan->literals += plan->token[t].literals;
+    gf_deflate_make_codes(&plan->counts, &plan->codes);
+    plan->bits = gf_deflate_size(&plan->counts, &plan->codes);
+}
+
+static void add_token(gf_deflate_plan *plan, size_t literals, size_t length, size_t distance) {
+    plan->token[plan->tokens++] =
+        (gf_token){(uint32_t)literals, (uint16_t)length, (uint16_t)(distance - 1)};
+    plan->counts.literal[gf_split_length((unsigned)length).symbol]++;
+    plan->counts.distance[gf_split_distance((unsigned)distance).symbol]++;
+}
+
+static void add_last_literals(gf_deflate_plan *plan, size_t literals) {
+    plan->token[plan->tokens++] = (gf_token){.literals = (uint32_t)literals};
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* From how many repetitions on a match is shorter than the literals, if a length takes about 9 bits
+ * and the distance 1. In 1/16 bits, without floating point, so that it is the same everywhere. */
+static void least_runs(const uint32_t *counts, size_t n, uint16_t *least) {
+    const unsigned match = 11 * 16;
+    for (unsigned b = 0; b < 256; b++) {
+        unsigned bits = 1; /* 16 * log2(n / count), by squaring */
+        if (counts[b]) {
+            uint64_t x = ((uint64_t)n << 16) / counts[b]; /* at least 1.0 in 48.16 */
+            const unsigned whole = 47u - (unsigned)__builtin_clzll(x);
+            bits = 16 * whole;
+            x >>= whole;
+            for (unsigned half = 8; half; half >>= 1) {
+                x = x * x >> 16;
+                if (x >> 17) {
+                    bits += half;
+                    x >>= 1;
+                }
+            }
+        }
+        bits = bits < 16 ? 16 : bits;
+        const unsigned runs = (match + bits - 1) / bits;
+        least[b] = (uint16_t)(runs < GF_DEFLATE_RUN ? GF_DEFLATE_RUN : runs);
+    }
+}
+
+void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
+                          gf_deflate_plan *plan) {
+    uint16_t least[256];
+    size_t done = 0, i = 1;
+    memset(&plan->counts, 0, sizeof plan->counts);
+    plan->tokens = 0;
+    simd->count(src, n, plan->counts.literal);
+    least_runs(plan->counts.literal, n, least);
+    while ((i = simd->find_run(src, i, n)) < n) {
+        const unsigned char byte = src[i];
+        const size_t end = i + same_bytes(src + i - 1, src + i, n - i);
+        size_t length = end - i;
+        if (length >= least[byte])
+            while (length >= GF_DEFLATE_MIN_MATCH) {
+                size_t part = length < GF_DEFLATE_MAX_MATCH ? length : GF_DEFLATE_MAX_MATCH;
+                add_token(plan, i - done, part, 1);
+                plan->counts.literal[byte] -= (uint32_t)part;
+                i += part;
+                done = i;
+                length -= part;
+            }
+        i = end;
+    }
+    add_last_literals(plan, n - done);
+    finish_plan(plan);
+}
+
+/* ---- matches --------------------------------------------------------------------------------- */
+
+enum {
+    LONG_ENOUGH = 64, /* a match for which no longer one is looked for */
+    PATIENCE = 6      /* log2 of the misses after which a byte more is left out each time */
+};
+
+static inline uint32_t hash4(uint32_t v) {
+    return v * 2654435761u >> (32 - GF_DEFLATE_HASH_BITS);
+}
+
+/* The length of the match that lies `distance` back, 0 if that is nowhere. */
+static inline size_t match_at(const unsigned char *src, size_t i, size_t n, size_t distance) {
+    if (distance - 1 >= GF_DEFLATE_WINDOW || distance > i ||
+        load32(src + i - distance) != load32(src + i))
+        return 0;
+    const size_t most = n - i < GF_DEFLATE_MAX_MATCH ? n - i : GF_DEFLATE_MAX_MATCH;
+    return same_bytes(src + i - distance, src + i, most);
+}
+
+void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
+                             gf_deflate_seen *seen, gf_deflate_plan *plan) {
+    size_t done = 0, i = 0, missed = 0;
+    memset(&plan->counts, 0, sizeof plan->counts);
+    memset(seen, 0, sizeof *seen);
+    plan->tokens = 0;
+    while (i + 8 <= n) {
+        const uint32_t hash = hash4(load32(src + i));
+        size_t distance = i + 1 - seen->at[hash]; /* i + 1, which is too far, if it was not seen */
+        seen->at[hash] = (uint32_t)(i + 1);
+        size_t length = match_at(src, i, n, distance);
+        for (int k = 0; k < 2 && length < LONG_ENOUGH; k++) {
+            const size_t other = match_at(src, i, n, k ? row : pixel);
+            if (other > length) {
+                length = other;
+                distance = k ? row : pixel;
+            }
+        }
+        if (length < 4) {
+            /* What holds no matches is gone through in longer and longer steps. */
+            i += 1 + (missed++ >> PATIENCE);
+            continue;
+        }
+        missed = 0;
+        for (size_t k = done; k < i; k++)
+            plan->counts.literal[src[k]]++;
+        add_token(plan, i - done, length, distance);
+        for (size_t k = i + 1; k < i + length && k + 4 <= n; k += 1 + (length >> 4))
+            seen->at[hash4(load32(src + k))] = (uint32_t)(k + 1);
+        i += length;
+        done = i;
+    }
+    for (size_t k = done; k < n; k++)
+        plan->counts.literal[src[k]]++;
+    add_last_literals(plan, n - done);
+    finish_plan(plan);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+enum { STORED = 65535 }; /* bytes of a stored block at most */
+
+size_t gf_deflate_bound(size_t n) {
+    return n + (n / STORED + 1) * 5 + 32;
+}
+
+static uint64_t stored_bits(size_t n) {
+    return 8 * (uint64_t)(n + (n / STORED + 1) * 5);
+}
+
+static void write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
+    do {
+        const size_t part = n < STORED ? n : STORED;
+        gf_put_bits(out, last && part == n, 3);
+        gf_align_bits(out);
+        gf_put_bits(out, part | (~part & 0xffff) << 16, 32);
+        memcpy(out->at, src, part);
+        out->at += part;
+        src += part;
+        n -= part;
+    } while (n);
+}
+
+void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
+                      const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
+    const gf_deflate_codes *codes = &plan->codes;
+    if (plan->bits >= stored_bits(n)) {
+        write_stored(src, n, last, out);
+        return;
+    }
+    gf_deflate_put_head(out, codes, last);
+    for (uint32_t t = 0; t < plan->tokens; t++) {
+        const gf_token *token = &plan->token[t];
+        simd->put(out, codes, src, token->literals);
+        src += token->literals + token->length;
+        if (!token->length)
+            continue;
+        const gf_deflate_split length = gf_split_length(token->length);
+        const gf_deflate_split distance = gf_split_distance(token->distance_less_1 + 1u);
+        gf_put_word(out, codes->literal[length.symbol]);
+        gf_put_bits(out, length.extra, length.extra_bits);
+        gf_put_word(out, codes->distance[distance.symbol]);
+        gf_put_bits(out, distance.extra, distance.extra_bits);
+    }
+    gf_put_word(out, codes->literal[GF_DEFLATE_END]);
+}
+
+void gf_deflate_sync(gf_bit_writer *out) {
+    gf_put_bits(out, 0, 3);
+    gf_align_bits(out);
+    gf_put_bits(out, 0xffff0000u, 32);
+}

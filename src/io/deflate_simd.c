@@ -1,0 +1,181 @@
+#include "engine/vec.h"
+#include "io/deflate.h"
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* Several tables, so that equal neighbours need not wait for each other. */
+static void count(const unsigned char *src, size_t n, uint32_t counts[256]) {
+    uint32_t table[8][256] = {{0}};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t v;
+        memcpy(&v, src + i, sizeof v);
+        for (int k = 0; k < 8; k++)
+            table[k][v >> 8 * k & 255]++;
+    }
+    for (; i < n; i++)
+        table[0][src[i]]++;
+    for (int b = 0; b < 256; b++)
+        for (int k = 0; k < 8; k++)
+            counts[b] += table[k][b];
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+#if VEC_FLOATS == 16
+#define WIDE 64
+static inline uint64_t repeats(const unsigned char *p) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_loadu_si512(p - 1));
+}
+#elif VEC_FLOATS == 8
+#define WIDE 64
+static inline uint64_t repeats_32(const unsigned char *p) {
+    const __m256i a = _mm256_loadu_si256((const __m256i *)p);
+    const __m256i b = _mm256_loadu_si256((const __m256i *)(p - 1));
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b));
+}
+static inline uint64_t repeats(const unsigned char *p) {
+    return repeats_32(p) | repeats_32(p + 32) << 32;
+}
+#endif
+
+static size_t find_run(const unsigned char *src, size_t from, size_t n) {
+    size_t i = from;
+    _Static_assert(GF_DEFLATE_RUN == 8, "three shifts make it");
+#ifdef WIDE
+    /* Bit k: src[i+k] repeats the byte before it. Windows overlap by what a run may lack. */
+    for (; i + WIDE <= n; i += WIDE - (GF_DEFLATE_RUN - 1)) {
+        uint64_t runs = repeats(src + i);
+        runs &= runs >> 1;
+        runs &= runs >> 2;
+        runs &= runs >> 4;
+        if (runs)
+            return i + (size_t)__builtin_ctzll(runs);
+    }
+#endif
+    for (size_t same = 0; i < n; i++) {
+        same = src[i] == src[i - 1] ? same + 1 : 0;
+        if (same == GF_DEFLATE_RUN)
+            return i - (GF_DEFLATE_RUN - 1);
+    }
+    return n;
+}
+
+/* ---- literals -------------------------------------------------------------------------------- */
+
+/* Two codes, or twice as many, as one: bits and how many. */
+typedef struct joined {
+    uint64_t bits;
+    unsigned count;
+} joined;
+
+static inline joined join(joined a, joined b) {
+    return (joined){a.bits | b.bits << a.count, a.count + b.count};
+}
+
+static inline joined look_up(const gf_deflate_word *words, uint64_t byte) {
+    const gf_deflate_word word = words[byte & 255];
+    return (joined){word & 0xffff, word >> 16};
+}
+
+static inline joined join4(const gf_deflate_word *words, uint64_t v) {
+    return join(join(look_up(words, v), look_up(words, v >> 8)),
+                join(look_up(words, v >> 16), look_up(words, v >> 24)));
+}
+
+/* No code is longer than 14 bits: four fill up 56. Most often eight do not. */
+static inline void put_two(gf_bit_writer *to, joined a, joined b) {
+    if (a.count + b.count <= 56) {
+        gf_put_bits(to, a.bits | b.bits << a.count, a.count + b.count);
+    } else {
+        gf_put_bits(to, a.bits, a.count);
+        gf_put_bits(to, b.bits, b.count);
+    }
+}
+
+#if VEC_FLOATS == 16
+
+/* 256 words of 16 bits. */
+typedef struct table {
+    __m512i part[8];
+} table;
+
+static inline table load_table(const uint16_t *words) {
+    table t;
+    for (int k = 0; k < 8; k++)
+        t.part[k] = _mm512_loadu_si512(words + 32 * k);
+    return t;
+}
+
+/* The words that 32 bytes, each in a 16-bit lane, stand for. */
+static inline __m512i look_up_32(const table *t, __m512i bytes, __mmask32 bit6, __mmask32 bit7) {
+    __m512i quarter[4];
+    for (int k = 0; k < 4; k++)
+        quarter[k] = _mm512_permutex2var_epi16(t->part[2 * k], bytes, t->part[2 * k + 1]);
+    return _mm512_mask_blend_epi16(bit7, _mm512_mask_blend_epi16(bit6, quarter[0], quarter[1]),
+                                   _mm512_mask_blend_epi16(bit6, quarter[2], quarter[3]));
+}
+
+/* 32 literals at once up to eight times four; those are joined one after the other. */
+static size_t put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const unsigned char *src,
+                       size_t n) {
+    const table code = load_table(codes->byte_code), length = load_table(codes->byte_bits);
+    const __m512i low16 = _mm512_set1_epi32(0xffff), low32 = _mm512_set1_epi64(0xffffffff);
+    gf_bit_writer out = *to;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const __m512i bytes = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(src + i)));
+        const __mmask32 bit6 = _mm512_test_epi16_mask(bytes, _mm512_set1_epi16(64));
+        const __mmask32 bit7 = _mm512_test_epi16_mask(bytes, _mm512_set1_epi16(128));
+        const __m512i c = look_up_32(&code, bytes, bit6, bit7);
+        const __m512i l = look_up_32(&length, bytes, bit6, bit7);
+        const __m512i l_even = _mm512_and_si512(l, low16);
+        const __m512i c2 = _mm512_or_si512(_mm512_and_si512(c, low16),
+                                           _mm512_sllv_epi32(_mm512_srli_epi32(c, 16), l_even));
+        const __m512i l2 = _mm512_add_epi32(l_even, _mm512_srli_epi32(l, 16));
+        const __m512i l2_even = _mm512_and_si512(l2, low32);
+        const __m512i c4 = _mm512_or_si512(_mm512_and_si512(c2, low32),
+                                           _mm512_sllv_epi64(_mm512_srli_epi64(c2, 32), l2_even));
+        const __m512i l4 = _mm512_add_epi64(l2_even, _mm512_srli_epi64(l2, 32));
+        uint64_t bits[8], count[8];
+        _mm512_storeu_si512(bits, c4);
+        _mm512_storeu_si512(count, l4);
+        for (int k = 0; k < 8; k += 2)
+            put_two(&out, (joined){bits[k], (unsigned)count[k]},
+                    (joined){bits[k + 1], (unsigned)count[k + 1]});
+    }
+    *to = out;
+    return i;
+}
+
+#else
+
+static size_t put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const unsigned char *src,
+                       size_t n) {
+    (void)to;
+    (void)codes;
+    (void)src;
+    (void)n;
+    return 0;
+}
+
+#endif
+
+static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
+                size_t n) {
+    const gf_deflate_word *words = codes->literal;
+    gf_bit_writer to = *out;
+    size_t i = n < 64 ? 0 : put_many(&to, codes, src, n);
+    for (; i + 8 <= n; i += 8) {
+        uint64_t v;
+        memcpy(&v, src + i, sizeof v);
+        if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+            v = __builtin_bswap64(v);
+        put_two(&to, join4(words, v), join4(words, v >> 32));
+    }
+    for (; i < n; i++)
+        gf_put_word(&to, words[src[i]]);
+    *out = to;
+}
+
+const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, put};

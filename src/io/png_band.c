@@ -1,0 +1,305 @@
+#define ZLIB_CONST /* what it reads it does not write */
+
+#include "io/png_band.h"
+
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+    TRIED_BYTES = 3 << 14,
+    ZLIB_MOST = 1 << 30, /* zlib counts in 32 bits */
+    LEVEL_OF_EACH = 3    /* from this level on each row has its own filter, as in libpng */
+};
+
+/* ---- scratch --------------------------------------------------------------------------------- */
+
+enum { WAYS = 2 };
+
+struct gf_png_scratch {
+    unsigned char *filtered[WAYS]; /* rows behind their filter bytes, with the context's in front */
+    unsigned char *row[GF_PNG_FILTERS];
+    gf_deflate_plan *plan[2];
+    gf_deflate_seen *seen;
+    unsigned char *other; /* a second way to write the band */
+    z_stream zlib;
+    bool zlib_open;
+};
+
+static size_t filtered_bytes(const gf_png_bands *bands) {
+    return (bands->row_bytes + 1) * (size_t)(bands->rows + bands->context);
+}
+
+size_t gf_png_band_bound(const gf_png_bands *bands) {
+    const size_t n = (bands->row_bytes + 1) * (size_t)bands->rows;
+    const size_t zlib = deflateBound(Z_NULL, (uLong)n) + 16;
+    const size_t ours = n + (n / GF_DEFLATE_BLOCK + 1) * gf_deflate_bound(0) + n / 4096 + 64;
+    return bands->effort != GF_PNG_FAST && zlib > ours ? zlib : ours;
+}
+
+size_t gf_png_scratch_bytes(const gf_png_bands *bands) {
+    return sizeof(gf_png_scratch) + WAYS * filtered_bytes(bands) +
+           GF_PNG_FILTERS * (bands->row_bytes + 1) + 2 * sizeof(gf_deflate_plan) +
+           sizeof(gf_deflate_seen) + gf_png_band_bound(bands) + (1 << 19);
+}
+
+void gf_png_scratch_free(gf_png_scratch *scratch) {
+    if (!scratch)
+        return;
+    for (int i = 0; i < WAYS; i++)
+        free(scratch->filtered[i]);
+    for (int i = 0; i < 2; i++)
+        free(scratch->plan[i]);
+    for (int f = 0; f < GF_PNG_FILTERS; f++)
+        free(scratch->row[f]);
+    free(scratch->seen);
+    free(scratch->other);
+    if (scratch->zlib_open)
+        deflateEnd(&scratch->zlib);
+    free(scratch);
+}
+
+static bool allocate(const gf_png_bands *bands, gf_png_scratch *scratch) {
+    for (int i = 0; i < WAYS; i++)
+        if (!(scratch->filtered[i] = malloc(filtered_bytes(bands))))
+            return false;
+    for (int i = 0; i < 2; i++)
+        if (!(scratch->plan[i] = malloc(sizeof *scratch->plan[i])))
+            return false;
+    for (int f = 0; f < GF_PNG_FILTERS; f++)
+        if (!(scratch->row[f] = malloc(bands->row_bytes + 1)))
+            return false;
+    scratch->seen = malloc(sizeof *scratch->seen);
+    scratch->other = malloc(gf_png_band_bound(bands));
+    if (!scratch->seen || !scratch->other)
+        return false;
+    if (bands->effort != GF_PNG_FAST) {
+        const int level = bands->effort <= GF_PNG_LEVEL_9 ? (int)bands->effort
+                          : bands->effort == GF_PNG_SMALL ? 9
+                                                          : 6;
+        scratch->zlib_open = deflateInit2(&scratch->zlib, level, Z_DEFLATED, -15, 9,
+                                          level < 3 ? Z_DEFAULT_STRATEGY : Z_FILTERED) == Z_OK;
+        return scratch->zlib_open;
+    }
+    return true;
+}
+
+gf_png_scratch *gf_png_scratch_new(const gf_png_bands *bands) {
+    gf_png_scratch *scratch = calloc(1, sizeof *scratch);
+    if (scratch && !allocate(bands, scratch)) {
+        gf_png_scratch_free(scratch);
+        scratch = NULL;
+    }
+    return scratch;
+}
+
+/* ---- by our own coder ------------------------------------------------------------------------ */
+
+/* A way to code a block: what is left by which filter, searched for runs or for matches. */
+typedef struct gf_png_way {
+    const unsigned char *filtered; /* of the whole band */
+    bool matches;
+} gf_png_way;
+
+static void plan_part(const gf_png_bands *bands, gf_png_scratch *scratch, const gf_png_way *way,
+                      size_t at, size_t n, gf_deflate_plan *plan) {
+    if (way->matches)
+        gf_deflate_plan_matches(way->filtered + at, n, bands->pixel, bands->row_bytes + 1,
+                                scratch->seen, plan);
+    else
+        gf_deflate_plan_runs(gf_deflate_simd_of(bands->isa), way->filtered + at, n, plan);
+}
+
+/* Plans a block in each way: the shortest plan, and in *chosen the way that it is of. The first is
+ * of runs. Where what they leave takes few bits it is noise, which matches cost more than they
+ * save: a quick coder does not look for any there. */
+static const gf_deflate_plan *plan_block(const gf_png_bands *bands, gf_png_scratch *scratch,
+                                         const gf_png_way *ways, unsigned count, size_t at,
+                                         size_t n, const gf_png_way **chosen) {
+    gf_deflate_plan *best = scratch->plan[0], *next = scratch->plan[1];
+    *chosen = ways;
+    plan_part(bands, scratch, ways, at, n, best);
+    if (bands->effort == GF_PNG_FAST && best->bits * 2 < best->literals * 7)
+        return best;
+    for (unsigned i = 1; i < count; i++) {
+        plan_part(bands, scratch, &ways[i], at, n, next);
+        if (next->bits < best->bits) {
+            gf_deflate_plan *swap = best;
+            best = next;
+            next = swap;
+            *chosen = &ways[i];
+        }
+    }
+    return best;
+}
+
+/* A filter goes with whole rows: of a band with several blocks all ways must be of one. */
+static void code_ourselves(const gf_png_bands *bands, gf_png_scratch *scratch,
+                           const gf_png_way *ways, unsigned count, gf_png_band *band) {
+    const gf_deflate_simd *simd = gf_deflate_simd_of(bands->isa);
+    const size_t n = (size_t)band->filtered;
+    gf_bit_writer out = {.at = band->out};
+    band->adler = 1;
+    for (size_t at = 0; at < n; at += GF_DEFLATE_BLOCK) {
+        const size_t part = n - at < GF_DEFLATE_BLOCK ? n - at : GF_DEFLATE_BLOCK;
+        const gf_png_way *way;
+        const gf_deflate_plan *plan = plan_block(bands, scratch, ways, count, at, part, &way);
+        const unsigned char *src = way->filtered + at;
+        gf_deflate_write(simd, plan, src, part, band->last && at + part == n, &out);
+        band->adler = isal_adler32(band->adler, src, part);
+    }
+    if (band->last)
+        gf_align_bits(&out);
+    else
+        gf_deflate_sync(&out);
+    band->size = (size_t)(out.at - band->out);
+}
+
+static void filter_band(const gf_png_bands *bands, gf_png_scratch *scratch, const gf_png_band *band,
+                        gf_png_rule rule, unsigned char *dst) {
+    gf_png_filter_rows(bands, band, rule, 0, (int64_t)band->count, scratch->row, dst);
+}
+
+static void code_fast(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
+    const gf_png_way ways[] = {
+        {scratch->filtered[0], false}, {scratch->filtered[0], true}, {scratch->filtered[1], true}};
+    unsigned count = 1;
+    gf_png_samples samples;
+    gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
+    filter_band(bands, scratch, band, gf_png_best_filter(&samples), scratch->filtered[0]);
+    if (gf_png_some_repeated(&samples)) {
+        count = 2;
+        if (band->filtered <= GF_DEFLATE_BLOCK) {
+            filter_band(bands, scratch, band, GF_PNG_NONE, scratch->filtered[1]);
+            count = 3;
+        }
+    }
+    code_ourselves(bands, scratch, ways, count, band);
+}
+
+/* ---- by zlib --------------------------------------------------------------------------------- */
+
+/* Codes filtered rows that lie behind those of the context. Returns bytes written, 0 if zlib
+ * fails. */
+static size_t code_by_zlib(gf_png_scratch *scratch, const gf_png_band *band, size_t context,
+                           const unsigned char *filtered, unsigned char *out, size_t room) {
+    z_stream *zlib = &scratch->zlib;
+    size_t left = (size_t)band->filtered, space = room;
+    const size_t dictionary = context < GF_DEFLATE_WINDOW ? context : GF_DEFLATE_WINDOW;
+    const unsigned char *src = filtered + context;
+    if (deflateReset(zlib) != Z_OK)
+        return 0;
+    if (dictionary && deflateSetDictionary(zlib, src - dictionary, (uInt)dictionary) != Z_OK)
+        return 0;
+    zlib->next_in = src;
+    zlib->next_out = out;
+    const int end = band->last ? Z_FINISH : Z_SYNC_FLUSH;
+    int result;
+    do {
+        const uInt in = left < ZLIB_MOST ? (uInt)left : ZLIB_MOST;
+        const uInt to = space < ZLIB_MOST ? (uInt)space : ZLIB_MOST;
+        zlib->avail_in = in;
+        zlib->avail_out = to;
+        result = deflate(zlib, in == left ? end : Z_NO_FLUSH);
+        left -= in - zlib->avail_in;
+        space -= to - zlib->avail_out;
+    } while (result == Z_OK && (left || (band->last || !zlib->avail_out)) && space);
+    const bool complete = band->last ? result == Z_STREAM_END : result == Z_OK && !left;
+    return complete ? room - space : 0;
+}
+
+/* Filters the context and the band as was chosen for them; returns the bytes of the context. */
+static size_t filter_chosen(const gf_png_bands *bands, gf_png_scratch *scratch,
+                            const gf_png_band *band) {
+    const size_t context = (size_t)band->context * (bands->row_bytes + 1);
+    gf_png_filter_rows(bands, band, band->above, -(int64_t)band->context, 0, scratch->row,
+                       scratch->filtered[0]);
+    filter_band(bands, scratch, band, band->rule, scratch->filtered[0] + context);
+    return context;
+}
+
+static bool code_level(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
+    const size_t context = filter_chosen(bands, scratch, band);
+    band->size = code_by_zlib(scratch, band, context, scratch->filtered[0], band->out,
+                              gf_png_band_bound(bands));
+    band->adler = isal_adler32(1, scratch->filtered[0] + context, band->filtered);
+    return band->size != 0;
+}
+
+/* Whatever is shortest: that differs from picture to picture. zlib, which takes most of the time,
+ * is left out where little is repeated, unless the smallest file is wanted. */
+static bool code_well(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
+    gf_png_samples samples;
+    gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
+    const size_t context = filter_chosen(bands, scratch, band);
+    const unsigned char *filtered = scratch->filtered[0];
+    const gf_png_way ways[] = {{filtered + context, false}, {filtered + context, true}};
+    code_ourselves(bands, scratch, ways, 2, band);
+    if (bands->effort != GF_PNG_SMALL && !gf_png_some_repeated(&samples))
+        return true;
+    const size_t size =
+        code_by_zlib(scratch, band, context, filtered, scratch->other, gf_png_band_bound(bands));
+    if (size != 0 && size < band->size) {
+        memcpy(band->out, scratch->other, size);
+        band->size = size;
+    }
+    return size != 0;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+/* Bytes that some rows from the middle of the band take by this rule. */
+static size_t try_rule(const gf_png_bands *bands, gf_png_scratch *scratch, const gf_png_band *band,
+                       gf_png_rule rule, bool zlib) {
+    const size_t row = bands->row_bytes + 1;
+    uint64_t rows = TRIED_BYTES / row;
+    rows = rows < 2 ? 2 : rows;
+    rows = rows < band->count ? rows : band->count;
+    const int64_t from = (int64_t)((band->count - rows) / 2);
+    unsigned char *filtered = scratch->filtered[0];
+    gf_png_filter_rows(bands, band, rule, from, from + (int64_t)rows, scratch->row, filtered);
+    const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
+    const gf_png_way ways[] = {{filtered, false}, {filtered, true}}, *way;
+    const size_t ours = (size_t)(plan_block(bands, scratch, ways, 2, 0, n, &way)->bits / 8);
+    if (!zlib)
+        return ours;
+    const gf_png_band part = {.filtered = n, .last = true};
+    const size_t size =
+        code_by_zlib(scratch, &part, 0, filtered, scratch->other, gf_png_band_bound(bands));
+    return size && size < ours ? size : ours;
+}
+
+void gf_png_band_choose(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_rule above,
+                        gf_png_band *band) {
+    band->above = above;
+    if (bands->effort <= GF_PNG_LEVEL_9) {
+        band->rule = (int)bands->effort >= LEVEL_OF_EACH ? GF_PNG_EACH
+                     : bands->effort > GF_PNG_LEVEL_0    ? GF_PNG_SUB
+                                                         : GF_PNG_NONE;
+        band->above = band->rule;
+        return;
+    }
+    gf_png_samples samples;
+    gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
+    const bool zlib = gf_png_some_repeated(&samples);
+    const gf_png_rule rules[] = {gf_png_best_filter(&samples), GF_PNG_EACH, GF_PNG_NONE};
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const size_t size = try_rule(bands, scratch, band, rules[i], zlib);
+        if (size < least) {
+            least = size;
+            band->rule = rules[i];
+        }
+    }
+}
+
+bool gf_png_band_code(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
+    band->filtered = band->count * (bands->row_bytes + 1);
+    if (bands->effort <= GF_PNG_LEVEL_9)
+        return code_level(bands, scratch, band);
+    if (bands->effort != GF_PNG_FAST)
+        return code_well(bands, scratch, band);
+    code_fast(bands, scratch, band);
+    return true;
+}

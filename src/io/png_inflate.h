@@ -1,0 +1,38 @@
+/* From the IDAT chunks of a PNG to its filtered rows, by ISA-L: each row is a byte that names its
+ * filter and the row's bytes as that filter left them.
+ *
+ * Only for streams that were packed with a window of 32 KiB, which is what all but small images
+ * have: then zlib and ISA-L agree about which distances are too far. Where they and libpng differ
+ * is the damage that is not refused:
+ *
+ * - what follows the last row in the zlib stream (its end, its checksum) must be right. libpng
+ *   overlooks damage there if its buffer of input ended before;
+ * - zlib refuses a Huffman code with words that stand for nothing; here only using one is damage.
+ *   As the Adler-32 of all rows must be right, the pixels are, too. */
+#ifndef GF_PNG_INFLATE_H
+#define GF_PNG_INFLATE_H
+
+#include "io/png_idat.h"
+
+typedef struct gf_png_inflate gf_png_inflate;
+
+/* Can the stream be read here? head is its first two bytes: zlib's header. */
+bool gf_png_inflate_can(const unsigned char head[2]);
+
+/* Rows of row_bytes, without the filter byte. Takes on what *idat has read: the header of the zlib
+ * stream. */
+gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **inflate,
+                              gf_error *error);
+
+/* The next row: 1 + row_bytes bytes, there until the next call. */
+gf_status gf_png_inflate_row(gf_png_inflate *inflate, const unsigned char **row, gf_error *error);
+
+/* After the last row: checks that the stream ends as it should, and reads what is left of the IDAT
+ * chunks. header receives that of the chunk behind them. */
+gf_status gf_png_inflate_finish(gf_png_inflate *inflate, unsigned char header[GF_PNG_CHUNK_HEADER],
+                                gf_error *error);
+
+/* NULL is allowed. */
+void gf_png_inflate_close(gf_png_inflate *inflate);
+
+#endif

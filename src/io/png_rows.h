@@ -1,0 +1,85 @@
+/* Rows on their way into a PNG: bands of them, their residuals, and what is worth knowing about
+ * those beforehand. */
+#ifndef GF_PNG_ROWS_H
+#define GF_PNG_ROWS_H
+
+#include "image.h"
+#include "io/deflate.h"
+#include "io/png_filter.h"
+
+/* What the user may choose: 0 to 9 are zlib's levels. */
+typedef enum gf_png_effort {
+    GF_PNG_LEVEL_0,
+    GF_PNG_LEVEL_9 = 9,
+    GF_PNG_FAST,     /* one row filter a band, Huffman codes, matches where they are plenty */
+    GF_PNG_BALANCED, /* the better of that and of zlib, where that may pay */
+    GF_PNG_SMALL     /* the best of that and of zlib's slowest */
+} gf_png_effort;
+
+/* False for a name that gf_compressions() does not have. NULL: fast. */
+bool gf_png_effort_of(const char *name, gf_png_effort *effort);
+
+/* How one image is cut into bands. */
+typedef struct gf_png_bands {
+    gf_png_effort effort;
+    gf_isa isa;
+    size_t row_bytes;  /* of a row's samples */
+    size_t row_stride; /* of rows in memory: a multiple of 64, with GF_PNG_PAD bytes in front */
+    size_t pixel;      /* bytes of a pixel */
+    uint64_t rows;     /* of a band, at most */
+    uint64_t context;  /* rows above a band that its matches may reach into, at most */
+} gf_png_bands;
+
+enum { GF_PNG_PAD = 64 };
+
+void gf_png_bands_init(const gf_format *format, gf_png_effort effort, gf_isa isa,
+                       gf_png_bands *bands);
+
+/* How rows are filtered: all by one of PNG's filters, or each by whichever leaves the smallest
+ * residuals, as libpng does. */
+typedef unsigned gf_png_rule;
+enum { GF_PNG_EACH = GF_PNG_FILTERS };
+
+/* A band, as it lies in memory: a row that is only looked at as the one above (zeros at the top of
+ * the image), `context` rows before the band (as many as bands->context, fewer only near the top),
+ * and its own. */
+typedef struct gf_png_band {
+    const unsigned char *rows; /* samples of the first of them, with GF_PNG_PAD zeros in front */
+    uint64_t context, count;
+    bool last;               /* of the image */
+    gf_png_rule rule, above; /* of the band, and of its context: set by gf_png_band_choose */
+    unsigned char *out;      /* of gf_png_band_bound bytes */
+    size_t size;             /* of what was written there */
+    uint32_t adler;          /* Adler-32 of the filtered bytes alone */
+    uint64_t filtered;       /* how many these are */
+} gf_png_band;
+
+/* Row r of the band; those before it have negative numbers, and there is one above each. */
+static inline const unsigned char *gf_png_row(const gf_png_bands *bands, const gf_png_band *band,
+                                              int64_t r) {
+    return band->rows + (size_t)((int64_t)band->context + 1 + r) * bands->row_stride;
+}
+
+/* Writes rows from to to - 1 by the rule, each behind its filter's number. `room` has a row. */
+void gf_png_filter_rows(const gf_png_bands *bands, const gf_png_band *band, gf_png_rule rule,
+                        int64_t from, int64_t to, unsigned char *const room[GF_PNG_FILTERS],
+                        unsigned char *dst);
+
+/* What a sixteenth of a band tells of it. */
+typedef struct gf_png_samples {
+    uint64_t total;                /* bytes looked at */
+    uint64_t cost[GF_PNG_FILTERS]; /* bytes, by the entropy of the residuals */
+    uint64_t repeated;             /* of them, in words that are as the pixel before or above */
+} gf_png_samples;
+
+/* `room` has as many bytes as the band. */
+void gf_png_take_samples(const gf_png_bands *bands, const gf_png_band *band, unsigned char *room,
+                         gf_png_samples *samples);
+/* The least, but those that are dearer to undo must be better by 2 %. */
+gf_png_filter gf_png_best_filter(const gf_png_samples *samples);
+/* Is it worth looking for matches? */
+static inline bool gf_png_some_repeated(const gf_png_samples *samples) {
+    return samples->repeated > samples->total / 4;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* One PNG read both ways: the fast one, and every row by libpng. */
+#ifndef PNG_BOTH_H
+#define PNG_BOTH_H
+
+#include <zlib.h>
+
+#include "io/limits.h"
+#include "io/png_source.h"
+#include "io_util.h"
+#include "png_util.h"
+
+typedef struct outcome {
+    gf_error error;
+    gf_format format;
+    unsigned char *pixels;
+    gf_metadata metadata;
+} outcome;
+
+/* The first `size` bytes of a file, which is none: these are many. */
+static inline outcome load(const png_bytes *file, size_t size, const gf_limits *given,
+                           gf_open_source *open, uint64_t band) {
+    outcome got = {0};
+    gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, size, "rb")};
+    gf_source *source;
+    const gf_limits limits = gf_limits_resolve(given);
+
+    gf_metadata_init(&got.metadata);
+    assert_non_null(input.name);
+    assert_non_null(input.file);
+    input.head_size = fread(input.head, 1, GF_PEEK, input.file);
+    if (open(&input, &limits, &source, &got.error) != GF_OK) {
+        gf_input_close(&input);
+        return got;
+    }
+    got.format = source->format;
+    (void)load_source(source, band, &got.pixels, &got.metadata, &got.error);
+    return got;
+}
+
+static inline void clear(outcome *got) {
+    free(got->pixels);
+    gf_metadata_clear(&got->metadata);
+}
+
+static inline bool same_metadata(const gf_metadata *a, const gf_metadata *b) {
+    bool same = a->count == b->count && strcmp(a->damaged, b->damaged) == 0;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = strcmp(a->chunks[i].name, b->chunks[i].name) == 0 &&
+               a->chunks[i].place == b->chunks[i].place && a->chunks[i].size == b->chunks[i].size &&
+               memcmp(a->chunks[i].data, b->chunks[i].data, a->chunks[i].size) == 0;
+    return same;
+}
+
+static inline bool same_image(const outcome *a, const outcome *b) {
+    return memcmp(&a->format, &b->format, sizeof a->format) == 0 &&
+           memcmp(a->pixels, b->pixels, gf_row_bytes(&a->format) * a->format.height) == 0;
+}
+
+static const int kinds[][2] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, {2, 16}, {3, 1},
+                               {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Of any kind, packed in any way. */
+static inline png_spec random_spec(uint32_t *seed, uint32_t most) {
+    static const int strategies[] = {Z_DEFAULT_STRATEGY, Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE,
+                                     Z_FIXED};
+    const int *kind = kinds[next_random(seed) % KINDS];
+    png_spec spec = {.width = 1 + next_random(seed) % most,
+                     .height = 1 + next_random(seed) % most,
+                     .color = kind[0],
+                     .depth = kind[1],
+                     .transparent = kind[0] < 4 && next_random(seed) % 3 == 0,
+                     .interlaced = next_random(seed) % 8 == 0,
+                     .filter = (png_rows)(next_random(seed) % (PNG_ROWS_RANDOM + 1)),
+                     .level = (int)(next_random(seed) % 11) - 1,
+                     .strategy = strategies[next_random(seed) % 5],
+                     .seed = next_random(seed)};
+    if (next_random(seed) % 3 == 0)
+        spec.window_bits = 9 + (int)(next_random(seed) % 7);
+    if (next_random(seed) % 2 == 0) {
+        spec.idat_bytes = 1 + next_random(seed) % (next_random(seed) % 2 == 0 ? 3 : 9000);
+        spec.idat_random = next_random(seed) % 2 == 0;
+    }
+    return spec;
+}
+
+#endif

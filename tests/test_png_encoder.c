@@ -1,0 +1,313 @@
+/* The PNG encoder: files read back by a reader that knows nothing of it, the same bytes from any
+ * number of threads. */
+#include "io_util.h"
+
+#include <zlib.h>
+
+#include "io/png_encoder.h"
+#include "testing.h"
+
+/* ---- a reader -------------------------------------------------------------------------------- */
+
+static uint32_t big32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* The filtered rows of a file: checks the order of its chunks, their checksums, and the stream. */
+static unsigned char *read_filtered(const unsigned char *file, size_t size, size_t wanted) {
+    unsigned char *stream = malloc(size), *filtered = malloc(wanted + 1);
+    size_t at = 8, coded = 0;
+    bool ended = false;
+    assert_true(stream && filtered);
+    assert_memory_equal(file, "\x89PNG\r\n\x1a\n", 8);
+    while (!ended) {
+        assert_true(at + 12 <= size);
+        const uint32_t length = big32(file + at);
+        assert_true(length <= size - at - 12);
+        assert_int_equal(crc32(0, file + at + 4, length + 4), big32(file + at + 8 + length));
+        if (memcmp(file + at + 4, "IDAT", 4) == 0) {
+            memcpy(stream + coded, file + at + 8, length);
+            coded += length;
+        }
+        ended = memcmp(file + at + 4, "IEND", 4) == 0;
+        at += length + 12;
+    }
+    assert_int_equal(at, size);
+    uLongf got = (uLongf)wanted + 1;
+    assert_int_equal(uncompress(filtered, &got, stream, (uLong)coded), Z_OK);
+    assert_int_equal(got, wanted);
+    free(stream);
+    return filtered;
+}
+
+static int predict(int filter, int a, int b, int c) {
+    const int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
+    const int paeth = pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+    return (const int[]){0, a, b, (a + b) / 2, paeth}[filter];
+}
+
+/* Are these the pixels? The file's samples are big-endian. */
+static void check_pixels(const gf_format *format, const unsigned char *pixels,
+                         const unsigned char *file, size_t size) {
+    const size_t row = gf_row_bytes(format), sample = gf_type_bytes(format->type);
+    const size_t pixel = format->channels * sample;
+    unsigned char *filtered = read_filtered(file, size, (row + 1) * (size_t)format->height);
+    unsigned char *above = calloc(1, row), *here = calloc(1, row);
+    assert_true(above && here);
+    for (uint64_t y = 0; y < format->height; y++) {
+        const unsigned char *in = filtered + y * (row + 1);
+        assert_in_range(in[0], 0, 4);
+        for (size_t i = 0; i < row; i++) {
+            const int a = i < pixel ? 0 : here[i - pixel], c = i < pixel ? 0 : above[i - pixel];
+            here[i] = (unsigned char)(in[1 + i] + predict(in[0], a, above[i], c));
+        }
+        for (size_t i = 0; i < row; i++)
+            if (here[i] != pixels[y * row + (sample == 1 ? i : i ^ 1)])
+                fail_msg("%lu x %lu: wrong in row %lu", (unsigned long)format->width,
+                         (unsigned long)format->height, (unsigned long)y);
+        memcpy(above, here, row);
+    }
+    free(above);
+    free(here);
+    free(filtered);
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+enum { CONTENTS = 6 };
+
+/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes. */
+static unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
+    const size_t samples = (size_t)(gf_row_samples(format) * format->height);
+    const size_t row = (size_t)gf_row_samples(format);
+    unsigned char *pixels = malloc(samples * gf_type_bytes(format->type));
+    test_random random = {seed * 2 + 1};
+    assert_non_null(pixels);
+    for (size_t i = 0; i < samples; i++) {
+        const size_t x = i % row, y = i / row;
+        const size_t kind = content == 5 ? (y / 9 + x / 500) % 5 : (size_t)content;
+        const uint64_t noise = test_next(&random);
+        const uint64_t v = kind == 0   ? noise
+                           : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
+                           : kind == 2 ? 40000
+                           : kind == 3 ? (x / 50 ^ y / 20) * 7919
+                                       : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
+        if (format->type == GF_U8) {
+            pixels[i] = (unsigned char)(v >> 8);
+        } else {
+            const uint16_t v16 = (uint16_t)v;
+            memcpy(pixels + 2 * i, &v16, 2);
+        }
+    }
+    return pixels;
+}
+
+static unsigned char *encode(const gf_format *format, const unsigned char *pixels,
+                             const char *compression, uint32_t threads, uint64_t max_memory,
+                             uint64_t rows, size_t *size) {
+    const gf_file_options options = {
+        .force = true, .compression = compression, .max_memory = max_memory};
+    const size_t row = gf_row_bytes(format);
+    gf_sink *sink;
+    gf_error error = {0};
+    if (gf_sink_open(in_folder("x.png"), format, NULL, &options, threads, &sink, &error))
+        fail_msg("%s", error.message);
+    for (uint64_t y = 0; y < format->height; y += rows) {
+        const uint64_t n = format->height - y < rows ? format->height - y : rows;
+        if (sink->ops->write(sink, pixels + y * row, row, n, &error))
+            fail_msg("%s", error.message);
+    }
+    assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
+    assert_int_equal(sink->ops->place(sink, &error), GF_OK);
+    sink->ops->close(sink);
+    return get_bytes(in_folder("x.png"), size);
+}
+
+static void check_image(gf_format format, const char *compression, int content, uint64_t seed) {
+    static const struct {
+        uint32_t threads;
+        uint64_t max_memory, rows;
+    } ways[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 1 << 20, 3}};
+    unsigned char *pixels = draw(&format, content, seed);
+    size_t size, other_size;
+    unsigned char *file = encode(&format, pixels, compression, 1, 0, format.height, &size);
+    check_pixels(&format, pixels, file, size);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        unsigned char *other = encode(&format, pixels, compression, ways[w].threads,
+                                      ways[w].max_memory, ways[w].rows, &other_size);
+        assert_int_equal(other_size, size);
+        assert_memory_equal(other, file, size);
+        free(other);
+    }
+    free(file);
+    free(pixels);
+}
+
+static void any_threads_write_the_same_bytes(void **state) {
+    test_random random = {test_environment("GF_TEST_SEED", 91)};
+    (void)state;
+    for (int round = 0; round < 36; round++) {
+        const gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
+                                  1 + test_below(&random, round % 5 ? 700 : 9),
+                                  1 + (uint32_t)test_below(&random, 4),
+                                  test_below(&random, 3) ? GF_U8 : GF_U16};
+        const char *compression = round % 4 ? "fast" : gf_compressions()[1 + round / 4 % 12];
+        check_image(format, compression, round % CONTENTS, test_next(&random));
+    }
+}
+
+/* Rows of more than a block, of more than a band, of few bytes; bands without end. */
+static void every_shape(void **state) {
+    static const gf_format shapes[] = {{300000, 5, 3, GF_U8}, {140000, 9, 1, GF_U16},
+                                       {262143, 4, 1, GF_U8}, {262144, 4, 1, GF_U8},
+                                       {1, 300000, 1, GF_U8}, {2, 70000, 4, GF_U16},
+                                       {1, 1, 1, GF_U8},      {40000, 30, 2, GF_U8}};
+    (void)state;
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int content = 0; content < CONTENTS; content += 5)
+            for (int k = 0; k < 3; k++)
+                check_image(shapes[s], (const char *const[]){"fast", "balanced", "6"}[k], content,
+                            s);
+}
+
+/* The encoder is told which SIMD level to use; they all write the same. */
+static void every_level_of_simd_writes_the_same(void **state) {
+    const gf_format format = {701, 400, 3, GF_U8};
+    gf_error error = {0};
+    (void)state;
+    for (int content = 0; content < CONTENTS; content++) {
+        unsigned char *pixels = draw(&format, content, 5), *first = NULL;
+        size_t first_size = 0;
+        for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+            gf_output *output;
+            gf_png_encoder *encoder;
+            size_t size;
+            if (isa && !gf_isa_available((gf_isa)isa))
+                continue;
+            assert_int_equal(gf_output_open(in_folder("part"), true, &output, &error), GF_OK);
+            assert_int_equal(gf_png_encoder_open(&format, GF_PNG_BALANCED, (gf_isa)isa, 2, 1 << 28,
+                                                 output, &encoder, &error),
+                             GF_OK);
+            assert_int_equal(
+                gf_png_encoder_write(encoder, pixels, gf_row_bytes(&format), format.height, &error),
+                GF_OK);
+            gf_png_encoder_close(encoder);
+            assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+            assert_int_equal(gf_output_place(output, &error), GF_OK);
+            gf_output_close(output);
+            unsigned char *bytes = get_bytes(in_folder("part"), &size);
+            if (first) {
+                assert_int_equal(size, first_size);
+                assert_memory_equal(bytes, first, size);
+                free(bytes);
+            } else {
+                first = bytes;
+                first_size = size;
+            }
+        }
+        free(first);
+        free(pixels);
+    }
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static size_t size_of(const gf_format *format, const unsigned char *pixels,
+                      const char *compression) {
+    size_t size;
+    free(encode(format, pixels, compression, 2, 0, 64, &size));
+    return size;
+}
+
+static void more_effort_makes_smaller_files(void **state) {
+    const gf_format format = {1200, 800, 3, GF_U8};
+    (void)state;
+    for (int content = 0; content < CONTENTS; content++) {
+        unsigned char *pixels = draw(&format, content, 9);
+        const size_t raw = gf_row_bytes(&format) * (size_t)format.height;
+        const size_t fast = size_of(&format, pixels, "fast");
+        const size_t balanced = size_of(&format, pixels, "balanced");
+        const size_t small = size_of(&format, pixels, "small");
+        const size_t six = size_of(&format, pixels, "6"), one = size_of(&format, pixels, "1");
+        if (getenv("GF_TEST_SHOW"))
+            print_message("%d: %zu %zu %zu, 6: %zu, 1: %zu\n", content, fast, balanced, small, six,
+                          one);
+        /* A band and a code's description more or less. */
+        assert_true(balanced <= fast + fast / 100);
+        assert_true(small <= balanced + 100);
+        assert_true(small <= six + six / 200 + 100);
+        assert_true(fast <= one + one / 50);
+        assert_true(fast < raw + raw / 1000 + 1000);
+        free(pixels);
+    }
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static void failures_of_the_disk_are_told(void **state) {
+    const gf_format format = {3000, 700, 3, GF_U8};
+    const gf_file_options options = {.force = true, .format = "png"};
+    unsigned char *pixels = draw(&format, 0, 3);
+    (void)state;
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        gf_sink *sink;
+        gf_error error = {0};
+        gf_status status =
+            gf_sink_open("/dev/full", &format, NULL, &options, threads, &sink, &error);
+        if (!status) {
+            status = sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &error);
+            if (!status)
+                status = sink->ops->finish(sink, NULL, &error);
+            sink->ops->close(sink);
+        }
+        assert_int_equal(status, GF_FAILED);
+        assert_non_null(strstr(error.message, "/dev/full: cannot write"));
+    }
+    free(pixels);
+}
+
+static void may_be_left_at_any_row(void **state) {
+    const gf_format format = {2000, 900, 3, GF_U8};
+    unsigned char *pixels = draw(&format, 1, 4);
+    (void)state;
+    for (uint64_t rows = 0; rows < format.height; rows += 83) {
+        gf_sink *sink;
+        gf_error error = {0};
+        assert_int_equal(gf_sink_open(in_folder("left.png"), &format, NULL, NULL, 4, &sink, &error),
+                         GF_OK);
+        if (rows)
+            assert_int_equal(sink->ops->write(sink, pixels, gf_row_bytes(&format), rows, &error),
+                             GF_OK);
+        sink->ops->close(sink);
+        assert_int_equal(access(in_folder("left.png"), F_OK), -1);
+    }
+    free(pixels);
+}
+
+static void refuses_other_efforts(void **state) {
+    const gf_format format = {3, 3, 1, GF_U8};
+    static const char *const wrong[] = {"10", "-1", "", "Fast", "small ", "1.5"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const gf_file_options options = {.compression = wrong[i]};
+        gf_sink *sink;
+        gf_error error = {0};
+        assert_int_equal(
+            gf_sink_open(in_folder("y.png"), &format, NULL, &options, 1, &sink, &error), GF_USAGE);
+        assert_non_null(strstr(error.message, "compression"));
+        assert_null(sink);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_threads_write_the_same_bytes),
+        cmocka_unit_test(every_shape),
+        cmocka_unit_test(every_level_of_simd_writes_the_same),
+        cmocka_unit_test(more_effort_makes_smaller_files),
+        cmocka_unit_test(failures_of_the_disk_are_told),
+        cmocka_unit_test(may_be_left_at_any_row),
+        cmocka_unit_test(refuses_other_efforts),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

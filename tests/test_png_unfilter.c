@@ -1,0 +1,191 @@
+/* The unfiltering of PNG rows: golden against rows worked out by hand, every SIMD level against
+ * golden. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "io/png_unfilter.h"
+#include "testing.h"
+
+static const uint32_t units[] = {1, 2, 3, 4, 6, 8};
+enum { UNITS = sizeof units / sizeof *units };
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+static void golden_is_the_specification(void **state) {
+    static const struct {
+        uint32_t filter, unit;
+        unsigned char above[6], in[6], out[6];
+    } rows[] = {
+        {GF_PNG_NONE, 3, {9, 9, 9, 9, 9, 9}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}},
+        {GF_PNG_SUB, 1, {9, 9, 9, 9, 9, 9}, {1, 2, 3, 250, 1, 0}, {1, 3, 6, 0, 1, 1}},
+        {GF_PNG_SUB, 2, {9, 9, 9, 9, 9, 9}, {10, 20, 1, 2, 255, 255}, {10, 20, 11, 22, 10, 21}},
+        {GF_PNG_SUB,
+         3,
+         {9, 9, 9, 9, 9, 9},
+         {200, 100, 50, 100, 1, 255},
+         {200, 100, 50, 44, 101, 49}},
+        {GF_PNG_UP, 3, {1, 2, 3, 250, 251, 252}, {1, 1, 1, 10, 10, 0}, {2, 3, 4, 4, 5, 252}},
+        /* (0+11)/2 = 5, (6+255)/2 = 130, (131+254)/2 = 192, ... */
+        {GF_PNG_AVERAGE, 1, {11, 255, 254, 0, 1, 3}, {1, 1, 100, 0, 0, 0}, {6, 131, 36, 18, 9, 6}},
+        {GF_PNG_AVERAGE,
+         3,
+         {10, 21, 32, 255, 255, 0},
+         {1, 1, 1, 1, 0, 2},
+         {6, 11, 17, 131, 133, 10}},
+        /* The first is up. Then left 15, up 20, corner 10: guess 25, up is nearest. Left 22, up 20,
+         * corner 20: guess 22, left. Left 25, up 100, corner 20: 105, up. Left 100, up 90, corner
+         * 100: 90, up. Left 90, up 94, corner 90: 94, up. */
+        {GF_PNG_PAETH,
+         1,
+         {10, 20, 20, 100, 90, 94},
+         {5, 2, 3, 0, 0, 255},
+         {15, 22, 25, 100, 90, 93}},
+        /* Left 8, up 12, corner 10: guess 10, the corner. Left 10, up 10, corner 10: left. Left 12,
+         * up 20, corner 16: all the same for left and up: 16, the corner. */
+        {GF_PNG_PAETH,
+         3,
+         {10, 10, 16, 12, 10, 20},
+         {254, 0, 252, 1, 1, 1},
+         {8, 10, 12, 11, 11, 17}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned char out[6];
+        gf_png_unfilter_golden(out, rows[i].in, rows[i].above, 6, rows[i].unit, rows[i].filter);
+        for (int j = 0; j < 6; j++)
+            if (out[j] != rows[i].out[j])
+                fail_msg("row %zu byte %d: %d, not %d", i, j, out[j], rows[i].out[j]);
+    }
+}
+
+/* ---- every level ----------------------------------------------------------------------------- */
+
+/* A row in painted memory, so far from aligned. */
+typedef struct test_row {
+    unsigned char *memory, *bytes;
+} test_row;
+
+static test_row new_row(size_t bytes, size_t shift, test_random *random) {
+    test_row row = {.memory = malloc(bytes + 2 * TEST_MARGIN)};
+    assert_non_null(row.memory);
+    memset(row.memory, TEST_PAINT, bytes + 2 * TEST_MARGIN);
+    row.bytes = row.memory + TEST_MARGIN / 2 + shift;
+    for (size_t i = 0; random && i < bytes; i++)
+        row.bytes[i] = (unsigned char)test_next(random);
+    return row;
+}
+
+static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, test_random *random) {
+    const size_t bytes = pixels * unit;
+    test_row in = new_row(bytes, test_below(random, 64), random);
+    test_row above = new_row(bytes, test_below(random, 64), random);
+    test_row out = new_row(bytes, test_below(random, 64), NULL);
+    unsigned char *wanted = malloc(bytes);
+    assert_non_null(wanted);
+    /* Also rows like those of images: little to add, and neighbours alike. */
+    if (test_below(random, 2) == 0)
+        for (size_t i = 0; i < bytes; i++) {
+            in.bytes[i] = (unsigned char)(in.bytes[i] % 5 - 2);
+            above.bytes[i] = (unsigned char)(i / unit + above.bytes[i] % 3);
+        }
+    gf_png_unfilter_golden(wanted, in.bytes, above.bytes, bytes, unit, filter);
+    gf_png_unfilter_level(isa)->row(out.bytes, in.bytes, above.bytes, bytes, unit, filter);
+    if (memcmp(out.bytes, wanted, bytes) != 0 || !test_painted(out.memory, out.bytes) ||
+        !test_painted(out.bytes + bytes, out.memory + bytes + 2 * TEST_MARGIN))
+        fail_msg("level %d: %zu pixels of %u bytes, filter %u", (int)isa, pixels, unit, filter);
+    free(in.memory);
+    free(above.memory);
+    free(out.memory);
+    free(wanted);
+}
+
+static void levels_equal_golden(void **state) {
+    static const size_t wide[] = {127, 128, 129, 255, 256, 257, 1000, 4099};
+    test_random random = {test_environment("GF_SEED", 5)};
+
+    (void)state;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (size_t u = 0; gf_isa_available((gf_isa)isa) && u < UNITS; u++)
+            for (uint32_t filter = 0; filter < GF_PNG_FILTERS; filter++) {
+                for (int round = 0; round < 3; round++)
+                    for (size_t pixels = 1; pixels <= 70; pixels++)
+                        check((gf_isa)isa, pixels, units[u], filter, &random);
+                for (size_t w = 0; w < sizeof wide / sizeof *wide; w++)
+                    check((gf_isa)isa, wide[w], units[u], filter, &random);
+            }
+}
+
+/* As the specification has it. */
+static int nearest(int a, int b, int c) {
+    const int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
+    return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+}
+
+/* Two pixels of eight bytes: the first is made to be `left`, the second then is the prediction. */
+static void paeth_of_every_neighbourhood(void **state) {
+    (void)state;
+    for (int isa = -1; isa < GF_ISA_COUNT; isa++) {
+        gf_png_unfilter_row *row = gf_png_unfilter_golden;
+        if (isa >= 0 && !gf_isa_available((gf_isa)isa))
+            continue;
+        if (isa >= 0)
+            row = gf_png_unfilter_level((gf_isa)isa)->row;
+        for (int corner = 0; corner < 256; corner++)
+            for (int up = 0; up < 256; up++)
+                for (int left = 0; left < 256; left += 8) {
+                    unsigned char in[16] = {0}, above[16], out[16];
+                    for (int i = 0; i < 8; i++) {
+                        in[i] = (unsigned char)(left + i - corner);
+                        above[i] = (unsigned char)corner;
+                        above[8 + i] = (unsigned char)up;
+                    }
+                    row(out, in, above, 16, 8, GF_PNG_PAETH);
+                    for (int i = 0; i < 8; i++)
+                        if (out[i] != left + i || out[8 + i] != nearest(left + i, up, corner))
+                            fail_msg("level %d: left %d, up %d, corner %d", isa, left + i, up,
+                                     corner);
+                }
+    }
+}
+
+static void big_endian_becomes_native(void **state) {
+    test_random random = {3};
+
+    (void)state;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (size_t count = 0; gf_isa_available((gf_isa)isa) && count <= 150; count++) {
+            test_row row = new_row(2 * count, count % 7, &random);
+            unsigned char *before = malloc(2 * count + 1);
+            assert_non_null(before);
+            memcpy(before, row.bytes, 2 * count);
+            gf_png_unfilter_level((gf_isa)isa)->native16(row.bytes, count);
+            for (size_t i = 0; i < count; i++) {
+                uint16_t v;
+                memcpy(&v, row.bytes + 2 * i, 2);
+                assert_int_equal(v, before[2 * i] << 8 | before[2 * i + 1]);
+            }
+            assert_true(test_painted(row.memory, row.bytes));
+            assert_true(test_painted(row.bytes + 2 * count, row.memory + 2 * count + 512));
+            free(row.memory);
+            free(before);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_is_the_specification),
+        cmocka_unit_test(levels_equal_golden),
+        cmocka_unit_test(paeth_of_every_neighbourhood),
+        cmocka_unit_test(big_endian_becomes_native),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

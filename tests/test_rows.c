@@ -1,0 +1,400 @@
+/* Rows of plain files, read and written by any number of threads: the same bytes, and the same
+ * failures. */
+#define _GNU_SOURCE /* unshare */
+
+#include "io_util.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "io/bytes.h"
+#include "io/files.h"
+#include "io/row_reader.h"
+#include "io/row_writer.h"
+
+/* ---- byte order ------------------------------------------------------------------------------ */
+
+static void swaps_bytes_of_any_number(void **state) {
+    unsigned char in[700], out[700], expected[700];
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (unsigned char)next_random(&seed);
+    for (size_t count = 0; count < 130; count++) {
+        for (size_t shift = 0; shift < 3; shift++) {
+            memset(out, PAINT, sizeof out);
+            memset(expected, PAINT, sizeof expected);
+            for (size_t i = 0; i < count; i++) {
+                const uint16_t v = (uint16_t)(in[shift + 2 * i] << 8 | in[shift + 2 * i + 1]);
+                memcpy(expected + 1 + 2 * i, &v, sizeof v);
+            }
+            gf_copy_big16(out + 1, in + shift, count);
+            assert_memory_equal(out, expected, sizeof out);
+            memcpy(out + 1, in + shift, 2 * count);
+            gf_copy_big16(out + 1, out + 1, count);
+            assert_memory_equal(out, expected, sizeof out);
+
+            for (size_t i = 0; i < count; i++) {
+                const unsigned char *p = in + shift + 4 * i;
+                const uint32_t v =
+                    (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+                memcpy(expected + 1 + 4 * i, &v, sizeof v);
+            }
+            gf_copy_order32(out + 1, in + shift, count, false);
+            assert_memory_equal(out, expected, sizeof out);
+            memcpy(expected + 1, in + shift, 4 * count);
+            gf_copy_order32(out + 1, in + shift, count, gf_host_is_little());
+            assert_memory_equal(out, expected, sizeof out);
+        }
+    }
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Small ones; rows shorter and longer than what is copied; rows larger than a thread's part. */
+static const gf_format formats[] = {
+    {1, 1, 1, GF_U8},      {3, 100000, 1, GF_U8},  {511, 3000, 1, GF_U8}, {301, 700, 3, GF_U8},
+    {64, 9000, 4, GF_U8},  {5, 70000, 2, GF_U16},  {700, 900, 1, GF_U16}, {400000, 3, 1, GF_U16},
+    {600000, 2, 3, GF_U8}, {1001, 333, 3, GF_U16}, {9, 9, 4, GF_U16},     {3, 50000, 1, GF_F32},
+    {500, 800, 3, GF_F32}, {300001, 3, 1, GF_F32},
+};
+
+static const char *name_of(const gf_format *format) {
+    return format->type == GF_F32 ? "x.pfm" : "x.pam";
+}
+
+/* The file as the formats define it, made sample by sample. */
+static unsigned char *make_file(const gf_format *format, const unsigned char *pixels,
+                                size_t *size) {
+    const size_t row = gf_row_bytes(format), bytes = gf_type_bytes(format->type);
+    unsigned char *file = malloc(row * format->height + 200);
+    static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
+    const unsigned long long width = format->width, height = format->height;
+
+    assert_non_null(file);
+    const int head =
+        format->type == GF_F32
+            ? sprintf((char *)file, "%s\n%llu %llu\n-1.0\n", format->channels == 3 ? "PF" : "Pf",
+                      width, height)
+            : sprintf((char *)file,
+                      "P7\nWIDTH %llu\nHEIGHT %llu\nDEPTH %u\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n",
+                      width, height, format->channels, format->type == GF_U8 ? 255 : 65535,
+                      tuples[format->channels]);
+    unsigned char *to = file + head;
+    for (uint64_t y = 0; y < format->height; y++) {
+        const uint64_t from = format->type == GF_F32 ? format->height - 1 - y : y;
+        for (size_t i = 0; i < row; i++, to++)
+            *to = pixels[from * row + (bytes == 2 && gf_host_is_little() ? i ^ 1 : i)];
+    }
+    *size = (size_t)(to - file);
+    return file;
+}
+
+static void reads_the_same_with_any_threads(void **state) {
+    const uint32_t threads[] = {1, 2, 7, 16};
+
+    (void)state;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        const gf_format *format = &formats[f];
+        unsigned char *pixels = random_pixels(format, (uint32_t)f);
+        size_t size;
+        unsigned char *file = make_file(format, pixels, &size);
+        put_bytes(in_folder(name_of(format)), file, size);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            for (uint64_t bands = 1; bands <= 3; bands += 2) {
+                const gf_limits limits = {.threads = threads[t]};
+                gf_format got;
+                unsigned char *back;
+                gf_error error = {0};
+                if (load_image(in_folder(name_of(format)), &limits, format->height / bands + 1,
+                               &got, &back, NULL, &error) != GF_OK)
+                    fail_msg("%s", error.message);
+                assert_true(gf_format_equal(&got, format));
+                assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
+                free(back);
+            }
+        }
+        free(file);
+        free(pixels);
+    }
+}
+
+/* Without a stride between rows, too: then many of them are one piece. */
+static void reads_rows_that_lie_together(void **state) {
+    const gf_format format = {1000, 1500, 1, GF_U16};
+    unsigned char *pixels = random_pixels(&format, 5);
+    const size_t bytes = gf_row_bytes(&format) * format.height;
+    unsigned char *got = malloc(bytes);
+    size_t size;
+    unsigned char *file = make_file(&format, pixels, &size);
+    gf_source *source;
+
+    (void)state;
+    assert_non_null(got);
+    put_bytes(in_folder("x.pam"), file, size);
+    for (uint32_t threads = 1; threads < 5; threads++) {
+        const gf_limits limits = {.threads = threads};
+        assert_int_equal(gf_source_open(in_folder("x.pam"), &limits, &source, NULL), GF_OK);
+        assert_int_equal(source->threads, threads > 1 ? threads : 0);
+        memset(got, PAINT, bytes);
+        assert_int_equal(source->ops->read(source, got, gf_row_bytes(&format), 1499, NULL), GF_OK);
+        assert_int_equal(
+            source->ops->read(source, got + 1499 * gf_row_bytes(&format), 5000, 1, NULL), GF_OK);
+        assert_memory_equal(got, pixels, bytes);
+        assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+        assert_int_equal(source->threads, threads > 1 ? threads : 0);
+        assert_true(threads == 1 ? source->busy_seconds == 0 : source->busy_seconds > 0);
+        source->ops->close(source);
+    }
+    free(got);
+    free(file);
+    free(pixels);
+}
+
+/* A file that is cut after it was opened: the first row that is missing is told, whoever met it. */
+static void tells_where_a_file_was_cut(void **state) {
+    const gf_format format = {1000, 3000, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
+    size_t size;
+    unsigned char *file = make_file(&format, pixels, &size);
+
+    (void)state;
+    assert_non_null(got);
+    for (uint32_t threads = 1; threads < 9; threads += 7) {
+        for (size_t stride = 1000; stride <= 1100; stride += 100) {
+            const gf_limits limits = {.threads = threads};
+            gf_error error = {0};
+            gf_source *source;
+            put_bytes(in_folder("x.pam"), file, size);
+            assert_int_equal(gf_source_open(in_folder("x.pam"), &limits, &source, NULL), GF_OK);
+            assert_int_equal(truncate(in_folder("x.pam"), (off_t)(size - 1234567)), 0);
+            assert_int_equal(source->ops->read(source, got, stride, 3000, &error), GF_FAILED);
+            assert_message(&error, "x.pam: the file ends too early, in row 1766 of 3000");
+            source->ops->close(source);
+        }
+    }
+    free(got);
+    free(file);
+    free(pixels);
+}
+
+/* What follows an image on standard input is the next reader's. */
+static void leaves_the_rest_of_standard_input(void **state) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+    char rest[8] = "";
+
+    (void)state;
+    put_bytes(in_folder("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
+    assert_non_null(freopen(in_folder("two.pgm"), "rb", stdin));
+    assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
+    assert_memory_equal(pixels, "abcdef", 6);
+    assert_int_equal(fread(rest, 1, sizeof rest, stdin), 4);
+    assert_memory_equal(rest, "P5 1", 4);
+    free(pixels);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Writes packed pixels in three bands from rows with gaps. */
+static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
+                             uint32_t threads, uint32_t *used, gf_error *error) {
+    const size_t row = gf_row_bytes(format), stride = row + MARGIN;
+    unsigned char *rows = malloc(stride * format->height);
+    gf_sink *sink;
+    gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, error);
+
+    assert_non_null(rows);
+    *used = 0;
+    for (uint64_t y = 0; y < format->height; y++)
+        memcpy(rows + y * stride, pixels + y * row, row);
+    const uint64_t band = format->height / 3 + 1;
+    for (uint64_t y = 0; y < format->height && status == GF_OK; y += band)
+        status = sink->ops->write(sink, rows + y * stride, stride,
+                                  format->height - y < band ? format->height - y : band, error);
+    if (status == GF_OK)
+        status = sink->ops->finish(sink, NULL, error);
+    if (status == GF_OK) {
+        *used = sink->threads;
+        assert_true(sink->threads == 0 || sink->busy_seconds > 0);
+        status = sink->ops->place(sink, error);
+    }
+    if (sink != NULL)
+        sink->ops->close(sink);
+    free(rows);
+    return status;
+}
+
+static void write_all_formats(void) {
+    const uint32_t threads[] = {1, 2, 3, 7, 16};
+
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        const gf_format *format = &formats[f];
+        unsigned char *pixels = random_pixels(format, (uint32_t)f);
+        size_t size;
+        unsigned char *file = make_file(format, pixels, &size);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            gf_error error = {0};
+            uint32_t used;
+            if (write_image(in_folder(name_of(format)), format, pixels, threads[t], &used,
+                            &error) != GF_OK)
+                fail_msg("%s", error.message);
+            assert_bytes(in_folder(name_of(format)), file, size);
+            assert_int_equal(count_files(true), 1);
+        }
+        free(file);
+        free(pixels);
+    }
+}
+
+static void writes_the_same_with_any_threads(void **state) {
+    (void)state;
+    write_all_formats();
+}
+
+/* A pipe that is full takes a part of what it is given, and then nothing for a while. */
+static void writes_to_a_pipe_that_does_not_wait(void **state) {
+    const gf_format format = {5001, 100, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 3);
+    size_t size, got = 0;
+    unsigned char *file = make_file(&format, pixels, &size);
+    unsigned char *back = malloc(size + 1);
+    int ends[2], code;
+
+    (void)state;
+    assert_non_null(back);
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const gf_file_options options = {.format = "pam"};
+        const size_t stride = 5001 + MARGIN;
+        unsigned char *rows = calloc(100, stride);
+        gf_sink *sink;
+        bool good = rows && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && dup2(ends[1], 1) == 1;
+        for (size_t y = 0; good && y < 100; y++)
+            memcpy(rows + y * stride, pixels + y * 5001, 5001);
+        good = good && !gf_sink_open("-", &format, NULL, &options, 1, &sink, NULL) &&
+               !sink->ops->write(sink, rows, stride, 100, NULL) &&
+               !sink->ops->finish(sink, NULL, NULL) && !sink->ops->place(sink, NULL);
+        _exit(good ? 0 : 1);
+    }
+    close(ends[1]);
+    for (ssize_t more = 1; more > 0; got += (size_t)more) {
+        nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
+        more = read(ends[0], back + got, size + 1 - got < 7777 ? size + 1 - got : 7777);
+        assert_true(more >= 0);
+    }
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    assert_int_equal(got, size);
+    assert_memory_equal(back, file, size);
+    free(back);
+    free(file);
+    free(pixels);
+}
+
+/* ---- in memory, where several threads write -------------------------------------------------- */
+
+/* Runs a test in a process of its own on a file system in memory of so many bytes; skips where that
+ * is not allowed. */
+static void run_in_memory(const char *options, void (*run)(void)) {
+    enum { CANNOT = 77 };
+    int code = 0;
+    const pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        const int spaces = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
+        if (unshare(spaces) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("gpufilter-test", test_folder, "tmpfs", 0, options) != 0)
+            _exit(CANNOT);
+        run();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    if (WIFEXITED(code) && WEXITSTATUS(code) == CANNOT)
+        skip();
+    assert_true(WIFEXITED(code));
+    assert_int_equal(WEXITSTATUS(code), 0);
+}
+
+/* In the child, where cmocka's failures would jump out of it. */
+static void must(bool good, const char *what) {
+    if (!good) {
+        fprintf(stderr, "%s\n", what);
+        _exit(1);
+    }
+}
+
+static void write_by_several(void) {
+    const gf_format format = {1000, 4000, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 9);
+    uint32_t used;
+
+    must(write_image(in_folder("x.pam"), &format, pixels, 4, &used, NULL) == GF_OK, "cannot write");
+    must(used == 4, "not by 4 threads");
+    must(unlink(in_folder("x.pam")) == 0, "not there");
+    must(write_image(in_folder("x.pam"), &format, pixels, 2, &used, NULL) == GF_OK, "cannot write");
+    must(used == 0, "2 threads would be slower than 1");
+    must(unlink(in_folder("x.pam")) == 0, "not there");
+    free(pixels);
+    write_all_formats();
+}
+
+/* No signal, nothing left, the same message, wherever the room ends. */
+static void fill_the_disk(void) {
+    for (uint64_t height = 100; height < 8000; height += 700) {
+        for (uint32_t threads = 1; threads <= 16; threads += 5) {
+            const gf_format format = {1000, height, 1, GF_U8};
+            unsigned char *pixels = random_pixels(&format, 9);
+            gf_error error = {0};
+            uint32_t used;
+            const gf_status status =
+                write_image(in_folder("x.pam"), &format, pixels, threads, &used, &error);
+            if (height * 1000 > 2 << 20) {
+                must(status == GF_FAILED, "written to a full disk");
+                must(strstr(error.message, "x.pam: cannot write: No space left on device") != NULL,
+                     error.message);
+                must(count_files(false) == 0, "something was left behind");
+            } else {
+                must(status == GF_OK, error.message);
+                must(count_files(true) == 1, "not there, or not alone");
+            }
+            free(pixels);
+        }
+    }
+}
+
+static void writes_by_several_threads_in_memory(void **state) {
+    (void)state;
+    run_in_memory("size=64m", write_by_several);
+}
+
+static void survives_a_full_disk(void **state) {
+    (void)state;
+    run_in_memory("size=2m", fill_the_disk);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(swaps_bytes_of_any_number),
+        cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
+        cmocka_unit_test_teardown(reads_rows_that_lie_together, empty_folder),
+        cmocka_unit_test_teardown(tells_where_a_file_was_cut, empty_folder),
+        cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_folder),
+        cmocka_unit_test_teardown(writes_the_same_with_any_threads, empty_folder),
+        cmocka_unit_test(writes_to_a_pipe_that_does_not_wait),
+        cmocka_unit_test_teardown(writes_by_several_threads_in_memory, empty_folder),
+        cmocka_unit_test_teardown(survives_a_full_disk, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
