@@ -335,7 +335,7 @@ static void must(bool good, const char *what) {
 }
 
 static void write_by_several(void) {
-    const gf_format format = {1000, 4000, 1, GF_U8};
+    const gf_format format = {1000, 12000, 1, GF_U8};
     unsigned char *pixels = random_pixels(&format, 9);
     uint32_t used;
 

@@ -63,56 +63,42 @@ static void add_last_literals(gf_deflate_plan *plan, size_t literals) {
     plan->token[plan->tokens++] = (gf_token){.literals = (uint32_t)literals};
 }
 
+void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]) {
+    for (int b = 0; b < 256; b++) {
+        sums[b] = 0;
+        for (int k = 0; k < 8; k++)
+            sums[b] += counts->table[k][b];
+    }
+}
+
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* From how many repetitions on a match is shorter than the literals, if a length takes about 9 bits
- * and the distance 1. In 1/16 bits, without floating point, so that it is the same everywhere. */
-static void least_runs(const uint32_t *counts, size_t n, uint16_t *least) {
-    const unsigned match = 11 * 16;
-    for (unsigned b = 0; b < 256; b++) {
-        unsigned bits = 1; /* 16 * log2(n / count), by squaring */
-        if (counts[b]) {
-            uint64_t x = ((uint64_t)n << 16) / counts[b]; /* at least 1.0 in 48.16 */
-            const unsigned whole = 47u - (unsigned)__builtin_clzll(x);
-            bits = 16 * whole;
-            x >>= whole;
-            for (unsigned half = 8; half; half >>= 1) {
-                x = x * x >> 16;
-                if (x >> 17) {
-                    bits += half;
-                    x >>= 1;
-                }
-            }
-        }
-        bits = bits < 16 ? 16 : bits;
-        const unsigned runs = (match + bits - 1) / bits;
-        least[b] = (uint16_t)(runs < GF_DEFLATE_RUN ? GF_DEFLATE_RUN : runs);
+/* A length takes 9 bits or so and the distance 1: less than as many literals of a bit each. */
+static size_t add_run(gf_deflate_plan *plan, size_t literals, size_t length) {
+    size_t done = 0;
+    while (length - done >= GF_DEFLATE_MIN_MATCH) {
+        const size_t rest = length - done;
+        const size_t part = rest < GF_DEFLATE_MAX_MATCH ? rest : GF_DEFLATE_MAX_MATCH;
+        add_token(plan, done ? 0 : literals, part, 1);
+        done += part;
     }
+    return done;
 }
 
 void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
                           gf_deflate_plan *plan) {
-    uint16_t least[256];
+    gf_byte_counts counts = {{{0}}};
     size_t done = 0, i = 1;
     memset(&plan->counts, 0, sizeof plan->counts);
     plan->tokens = 0;
-    simd->count(src, n, plan->counts.literal);
-    least_runs(plan->counts.literal, n, least);
     while ((i = simd->find_run(src, i, n)) < n) {
-        const unsigned char byte = src[i];
         const size_t end = i + same_bytes(src + i - 1, src + i, n - i);
-        size_t length = end - i;
-        if (length >= least[byte])
-            while (length >= GF_DEFLATE_MIN_MATCH) {
-                size_t part = length < GF_DEFLATE_MAX_MATCH ? length : GF_DEFLATE_MAX_MATCH;
-                add_token(plan, i - done, part, 1);
-                plan->counts.literal[byte] -= (uint32_t)part;
-                i += part;
-                done = i;
-                length -= part;
-            }
+        simd->count(src + done, i - done, &counts);
+        done = i + add_run(plan, i - done, end - i);
         i = end;
     }
+    simd->count(src + done, n - done, &counts);
+    gf_sum_byte_counts(&counts, plan->counts.literal);
     add_last_literals(plan, n - done);
     finish_plan(plan);
 }

@@ -20,8 +20,8 @@ typedef struct gf_token {
 /* A block is at most this long, so that scratch is bounded, and codes follow the picture. */
 enum { GF_DEFLATE_BLOCK = 1 << 18, GF_DEFLATE_HASH_BITS = 14 };
 
-/* Shorter runs are left to the codes, most often for good. */
-enum { GF_DEFLATE_RUN = 8 };
+/* Shorter runs may be shorter as literals; longer ones are not. */
+enum { GF_DEFLATE_RUN = 12 };
 
 /* A block's bytes as tokens; what one thread needs to make and to write them. */
 typedef struct gf_deflate_plan {
@@ -38,10 +38,19 @@ typedef struct gf_deflate_seen {
     uint32_t at[1 << GF_DEFLATE_HASH_BITS];
 } gf_deflate_seen;
 
+/* How often bytes occur, in several tables, so that equal neighbours need not wait for each other.
+ */
+typedef struct gf_byte_counts {
+    uint32_t table[8][256];
+} gf_byte_counts;
+
+/* Adds the tables up. */
+void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]);
+
 /* Loops compiled once a SIMD level; all give the same. */
 typedef struct gf_deflate_simd {
-    /* Adds to counts[b] how often byte b occurs. */
-    void (*count)(const unsigned char *src, size_t n, uint32_t counts[256]);
+    /* Adds n bytes. */
+    void (*count)(const unsigned char *src, size_t n, gf_byte_counts *counts);
     /* The first i >= from >= 1 where src[i-1] is repeated GF_DEFLATE_RUN times; n if there is none.
      */
     size_t (*find_run)(const unsigned char *src, size_t from, size_t n);

@@ -3,21 +3,16 @@
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Several tables, so that equal neighbours need not wait for each other. */
-static void count(const unsigned char *src, size_t n, uint32_t counts[256]) {
-    uint32_t table[8][256] = {{0}};
+static void count(const unsigned char *src, size_t n, gf_byte_counts *counts) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint64_t v;
         memcpy(&v, src + i, sizeof v);
         for (int k = 0; k < 8; k++)
-            table[k][v >> 8 * k & 255]++;
+            counts->table[k][v >> 8 * k & 255]++;
     }
     for (; i < n; i++)
-        table[0][src[i]]++;
-    for (int b = 0; b < 256; b++)
-        for (int k = 0; k < 8; k++)
-            counts[b] += table[k][b];
+        counts->table[i & 7][src[i]]++;
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -41,7 +36,7 @@ static inline uint64_t repeats(const unsigned char *p) {
 
 static size_t find_run(const unsigned char *src, size_t from, size_t n) {
     size_t i = from;
-    _Static_assert(GF_DEFLATE_RUN == 8, "three shifts make it");
+    _Static_assert(GF_DEFLATE_RUN == 12, "four shifts make it");
 #ifdef WIDE
     /* Bit k: src[i+k] repeats the byte before it. Windows overlap by what a run may lack. */
     for (; i + WIDE <= n; i += WIDE - (GF_DEFLATE_RUN - 1)) {
@@ -49,14 +44,22 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
         runs &= runs >> 1;
         runs &= runs >> 2;
         runs &= runs >> 4;
+        runs &= runs >> 4;
         if (runs)
             return i + (size_t)__builtin_ctzll(runs);
     }
 #endif
-    for (size_t same = 0; i < n; i++) {
-        same = src[i] == src[i - 1] ? same + 1 : 0;
-        if (same == GF_DEFLATE_RUN)
-            return i - (GF_DEFLATE_RUN - 1);
+    /* In eight that repeat there are four that begin at every fourth byte from here. */
+    for (size_t k = i; k + 4 <= n; k += 4) {
+        if (memcmp(src + k, src + k - 1, 4) != 0)
+            continue;
+        size_t start = k, end = k + 4;
+        while (start > i && src[start - 1] == src[start - 2])
+            start--;
+        while (end < n && end - start < GF_DEFLATE_RUN && src[end] == src[end - 1])
+            end++;
+        if (end - start >= GF_DEFLATE_RUN)
+            return start;
     }
     return n;
 }
@@ -93,7 +96,26 @@ static inline void put_two(gf_bit_writer *to, joined a, joined b) {
     }
 }
 
+static void put_each(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
+                     size_t n) {
+    const gf_deflate_word *words = codes->literal;
+    gf_bit_writer to = *out;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t v;
+        memcpy(&v, src + i, sizeof v);
+        if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+            v = __builtin_bswap64(v);
+        put_two(&to, join4(words, v), join4(words, v >> 32));
+    }
+    for (; i < n; i++)
+        gf_put_word(&to, words[src[i]]);
+    *out = to;
+}
+
 #if VEC_FLOATS == 16
+
+enum { VECTORS_PAY = 16 }; /* from so many literals on */
 
 /* 256 words of 16 bits. */
 typedef struct table {
@@ -117,18 +139,20 @@ static inline __m512i look_up_32(const table *t, __m512i bytes, __mmask32 bit6, 
 }
 
 /* 32 literals at once up to eight times four; those are joined one after the other. */
-static size_t put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const unsigned char *src,
-                       size_t n) {
+static void put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const unsigned char *src,
+                     size_t n) {
     const table code = load_table(codes->byte_code), length = load_table(codes->byte_bits);
     const __m512i low16 = _mm512_set1_epi32(0xffff), low32 = _mm512_set1_epi64(0xffffffff);
     gf_bit_writer out = *to;
-    size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        const __m512i bytes = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(src + i)));
+    for (size_t i = 0; i < n; i += 32) {
+        const size_t rest = n - i < 32 ? n - i : 32;
+        const __mmask32 there = 0xffffffffu >> (32 - rest);
+        const __m512i bytes =
+            _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, (const __m256i *)(src + i)));
         const __mmask32 bit6 = _mm512_test_epi16_mask(bytes, _mm512_set1_epi16(64));
         const __mmask32 bit7 = _mm512_test_epi16_mask(bytes, _mm512_set1_epi16(128));
-        const __m512i c = look_up_32(&code, bytes, bit6, bit7);
-        const __m512i l = look_up_32(&length, bytes, bit6, bit7);
+        const __m512i c = _mm512_maskz_mov_epi16(there, look_up_32(&code, bytes, bit6, bit7));
+        const __m512i l = _mm512_maskz_mov_epi16(there, look_up_32(&length, bytes, bit6, bit7));
         const __m512i l_even = _mm512_and_si512(l, low16);
         const __m512i c2 = _mm512_or_si512(_mm512_and_si512(c, low16),
                                            _mm512_sllv_epi32(_mm512_srli_epi32(c, 16), l_even));
@@ -140,42 +164,28 @@ static size_t put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const u
         uint64_t bits[8], count[8];
         _mm512_storeu_si512(bits, c4);
         _mm512_storeu_si512(count, l4);
-        for (int k = 0; k < 8; k += 2)
+        for (size_t k = 0; 4 * k < rest; k += 2)
             put_two(&out, (joined){bits[k], (unsigned)count[k]},
                     (joined){bits[k + 1], (unsigned)count[k + 1]});
     }
     *to = out;
-    return i;
+}
+
+static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
+                size_t n) {
+    if (n >= VECTORS_PAY)
+        put_many(out, codes, src, n);
+    else
+        put_each(out, codes, src, n);
 }
 
 #else
 
-static size_t put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const unsigned char *src,
-                       size_t n) {
-    (void)to;
-    (void)codes;
-    (void)src;
-    (void)n;
-    return 0;
+static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
+                size_t n) {
+    put_each(out, codes, src, n);
 }
 
 #endif
-
-static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
-                size_t n) {
-    const gf_deflate_word *words = codes->literal;
-    gf_bit_writer to = *out;
-    size_t i = n < 64 ? 0 : put_many(&to, codes, src, n);
-    for (; i + 8 <= n; i += 8) {
-        uint64_t v;
-        memcpy(&v, src + i, sizeof v);
-        if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-            v = __builtin_bswap64(v);
-        put_two(&to, join4(words, v), join4(words, v >> 32));
-    }
-    for (; i < n; i++)
-        gf_put_word(&to, words[src[i]]);
-    *out = to;
-}
 
 const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, put};

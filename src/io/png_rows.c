@@ -149,10 +149,12 @@ void gf_png_take_samples(const gf_png_bands *bands, const gf_png_band *band, uns
                          gf_png_samples *samples) {
     const gf_deflate_simd *simd = gf_deflate_simd_of(bands->isa);
     for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
-        uint32_t counts[256] = {0};
+        gf_byte_counts counts = {{{0}}};
+        uint32_t sums[256];
         samples->total = sample_filter(bands, band, f, room);
-        simd->count(room, (size_t)samples->total, counts);
-        samples->cost[f] = entropy(counts, samples->total);
+        simd->count(room, (size_t)samples->total, &counts);
+        gf_sum_byte_counts(&counts, sums);
+        samples->cost[f] = entropy(sums, samples->total);
     }
     samples->repeated = sample_repeats(bands, band);
 }

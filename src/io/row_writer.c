@@ -10,11 +10,12 @@
 
 enum {
     BUFFER_BYTES = 1 << 18, /* rows in the file's order, on their way from one cache to another */
-    PART_BYTES = 1 << 18,   /* of a thread, at least */
+    PART_BYTES = 1 << 19,   /* of a thread, at least: less is slower than one thread's write() */
     PIECE_BYTES = 1 << 20,  /* mapped at a time, about */
     LEAST_THREADS = 3       /* fewer make the pages of a file more slowly than write() does */
 };
-#define MAX_THREADS 16u
+/* More wait for each other: a file takes new pages one at a time. */
+#define MAX_THREADS 4u
 
 struct gf_row_writer {
     gf_output *output;
