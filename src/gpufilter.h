@@ -13,7 +13,7 @@
  * Thread safety: a gf_engine runs one job at a time; different engines may be used from different
  * threads. A gf_settings or gf_result that nobody changes or frees may be read from several. All
  * else is constant or the caller's, but for what a process has once: its standard streams, and
- * the table of temporary files, which holds 64: more outputs than that cannot be open at once.
+ * the table of temporary files, which holds 1088: more outputs than that cannot be open at once.
  *
  * Nothing here is stable before version 1.0.
  */
@@ -233,6 +233,8 @@ typedef struct gf_engine_options {
                           * them with "auto" asks for CUDA, with "golden" or "cpu" is GF_USAGE */
     const char *simd;    /* "auto" (NULL) or one of gf_simd_names() */
     uint32_t threads;    /* CPU worker threads; 0: one a core */
+    bool unthreaded;     /* start no threads: read, compute on the cpu and write in the calling one.
+                          * For those who run many engines side by side; `threads` is then 1 */
     uint64_t band_rows;  /* rows a band; 0: chosen from the row size */
     /* Bytes that one image may take: the result, an image that is read twice and cannot be (from a
      * pipe), samples that are held until the end, and the bands in flight, all together. Held
@@ -327,6 +329,50 @@ GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
                              const gf_settings *settings, const char *const *in_paths,
                              const char *out_path, const gf_file_options *options,
                              gf_result **result, gf_report *report, gf_error *error);
+
+/* A file of a batch. The strings must live until the batch has ended. */
+typedef struct gf_batch_item {
+    const char *in;  /* "-" is standard input; not more than one may be */
+    const char *out; /* NULL for a filter that measures. No two may be one file */
+    bool replace;    /* an existing output, as gf_file_options.force does for all */
+} gf_batch_item;
+
+/* What became of one of them. */
+typedef struct gf_batch_done {
+    uint64_t item; /* its index */
+    gf_status status;
+    const gf_error *error;   /* why, if status is not GF_OK */
+    const gf_report *report; /* as far as it came; seconds of what images did together are shared */
+    const gf_result *result; /* NULL from a filter that makes an image, and after a failure */
+} gf_batch_done;
+
+typedef struct gf_batch_options {
+    gf_engine_options engine; /* threads: how many images are under way at once on the CPU */
+    gf_file_options files;    /* ready is called from several threads at once */
+    bool in_order;            /* tell of items in their order; otherwise as they end */
+    /* Told of every item that was begun, when all about it is over; one call at a time, from any
+     * thread. What it is given is gone when it returns. False: begin no others; what is under way
+     * ends, and is told. NULL for none. */
+    bool (*done)(void *context, const gf_batch_done *done);
+    void *context;
+} gf_batch_options;
+
+/* Runs a filter of one input on many files, each by itself: what fails stops no other, and results
+ * are those of gf_run_file. Parameters that name files (IMAGE, SAMPLES) may not be set.
+ *
+ * On the CPU each thread has an image of its own. On CUDA devices the threads decode and encode;
+ * small images of one format that wait go through a device together, larger ones each as
+ * gf_run_file does it, and every device takes whatever is next. "auto" decides once for all, by the
+ * first image and the count.
+ *
+ * engine.max_memory is for each image under way; those that are held for a device keep to it
+ * together, and to a gigabyte.
+ *
+ * GF_OK though items failed: `done` was told. Otherwise why none could be run: settings that suit
+ * no image (which is all that is found out for a count of 0), a backend that is not there. */
+GF_API gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
+                              const gf_batch_item *items, uint64_t count,
+                              const gf_batch_options *options, gf_error *error);
 
 /* Rows in memory: bytes from one row to the next, at least those of a row. */
 typedef struct gf_pixels {
@@ -481,7 +527,8 @@ GF_API gf_status gf_output_file_finish(gf_output_file *file, const void *data, s
 GF_API void gf_output_file_close(gf_output_file *file);
 
 /* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal
- * handlers that are about to end the process. */
+ * handlers that are about to end the process. Other threads create none from then on: they wait for
+ * that end. */
 GF_API void gf_remove_temporaries(void);
 
 #ifdef __cplusplus

@@ -28,8 +28,8 @@ for test in "$build"/tests/test_*; do
     grep -hE '^SKIP|samples compared' "$log/$name"
 done
 
-for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh tests/plot.sh tests/numpy.sh \
-    tests/png_readers.sh; do
+for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh \
+    tests/plot.sh tests/numpy.sh tests/png_readers.sh tests/batch.sh; do
     start=$SECONDS
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?

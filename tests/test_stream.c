@@ -88,8 +88,8 @@ typedef struct outcome {
 static const char plain[] = "stages=enhance gain=1";
 static const char with_halo[] = "axis=y"; /* 3 rows on each side */
 
-static outcome stream_from(counting_source source, const char *text, uint64_t height,
-                           uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
+static outcome stream_by(bool unthreaded, counting_source source, const char *text, uint64_t height,
+                         uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -104,7 +104,7 @@ static outcome stream_from(counting_source source, const char *text, uint64_t he
                           .fail_at = sink_fails,
                           .knows_rows = plan->halo == 0};
     void *state;
-    gf_engine_options options = {.threads = 2};
+    gf_engine_options options = {.threads = unthreaded ? 1 : 2, .unthreaded = unthreaded};
     assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
     gf_stream_job job = {.name = "test",
                          .filter = filter,
@@ -112,7 +112,8 @@ static outcome stream_from(counting_source source, const char *text, uint64_t he
                          .backend = &gf_backend_cpu,
                          .state = state,
                          .band_rows = band_rows,
-                         .max_memory = max_memory};
+                         .max_memory = max_memory,
+                         .unthreaded = unthreaded};
     outcome result = {0};
     result.status = gf_stream_run(&job, &source.base, &sink.base, &result.report, &result.error);
     result.read = source.next;
@@ -123,6 +124,11 @@ static outcome stream_from(counting_source source, const char *text, uint64_t he
     gf_settings_free(settings);
     free(plan);
     return result;
+}
+
+static outcome stream_from(counting_source source, const char *text, uint64_t height,
+                           uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
+    return stream_by(false, source, text, height, band_rows, sink_fails, max_memory);
 }
 
 static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
@@ -203,6 +209,34 @@ static void one_band_takes_no_thread(void **state) {
     assert_int_equal(result.status, GF_FAILED);
     assert_non_null(strstr(result.error.message, "source: the end"));
     assert_int_equal(result.written, 0);
+}
+
+/* Every band is taken before the next is read, and the source ends before the last is taken. */
+static void unthreaded_takes_turns(void **state) {
+    (void)state;
+    const uint64_t bands[] = {0, 1, 2, 3, 7, 39, 40, 41};
+    for (size_t i = 0; i < 2 * sizeof bands / sizeof bands[0]; i++) {
+        const uint64_t rows = bands[i / 2];
+        const char *text = i % 2 ? plain : with_halo;
+        const counting_source source = {.fail_at = NEVER}, ends_badly = {.fail_at = 40};
+        outcome result = stream_by(true, source, text, 40, rows, NEVER, 1 << 30);
+        assert_int_equal(result.status, GF_OK);
+        assert_true(result.read_here && result.finished);
+        assert_int_equal(result.read, 40);
+        assert_int_equal(result.written, 40);
+        result = stream_by(true, ends_badly, text, 40, rows, NEVER, 1 << 30);
+        assert_non_null(strstr(result.error.message, "source: the end"));
+        assert_int_equal(result.written, (result.report.bands - 1) * result.report.band_rows);
+        for (uint64_t at = 0; at < 40; at++) {
+            const counting_source fails = {.fail_at = at};
+            result = stream_by(true, fails, text, 40, rows, NEVER, 1 << 30);
+            assert_non_null(strstr(result.error.message, "source: "));
+            assert_true(result.written <= at);
+            result = stream_by(true, source, text, 40, rows, at, 1 << 30);
+            assert_non_null(strstr(result.error.message, "sink: "));
+            assert_int_equal(result.written, at);
+        }
+    }
 }
 
 /* Ten reads of 5 ms each; nothing else takes long. */
@@ -408,6 +442,7 @@ int main(void) {
         cmocka_unit_test(a_failing_sink_stops_the_stream),
         cmocka_unit_test(memory_bounds_the_bands),
         cmocka_unit_test(one_band_takes_no_thread),
+        cmocka_unit_test(unthreaded_takes_turns),
         cmocka_unit_test(busy_is_who_works),
         cmocka_unit_test(stages_have_names),
         cmocka_unit_test(golden_is_one_band),

@@ -172,7 +172,8 @@ const gf_filter gf_axis_sum_filter = {
                        "unless asked for. Every backend gives the same bits.\n",
             .examples = "gpufilter axis-sum in.png\n"
                         "gpufilter axis-sum --axis y --csv in.png >columns.csv\n"
-                        "gpufilter axis-sum --plot profile.svg scan.png\n",
+                        "gpufilter axis-sum --plot profile.svg scan.png\n"
+                        "gpufilter axis-sum --json *.png >sums.jsonl\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],
             .inputs = 1,

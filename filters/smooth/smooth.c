@@ -171,7 +171,9 @@ const gf_filter gf_smooth_filter = {
                 "is carried through untouched. Every backend gives the same bits.\n",
             .examples = "gpufilter smooth in.png out.png\n"
                         "gpufilter smooth --keep-brightness --axis xy --radius 4 in.png out.png\n"
-                        "gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm\n",
+                        "gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm\n"
+                        "gpufilter smooth *.png --out-dir out --name '{stem}-smooth{ext}'\n"
+                        "gpufilter smooth --recursive photos --out-dir out --resume\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],
             .inputs = 1,

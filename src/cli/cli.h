@@ -22,12 +22,16 @@ gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const 
                        size_t common_count, gf_cli_line *line, gf_error *error);
 void gf_cli_line_free(gf_cli_line *line);
 
-#define GF_CLI_MAX_COMMON 24
+#define GF_CLI_MAX_COMMON 40
 
 /* The options that a filter shares with others and has a use for; returns how many. */
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
 /* Refuses those that contradict each other, or are about what was not asked for. */
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);
+
+/* What they say of the engine, and of files. */
+gf_engine_options gf_cli_engine_options(const gf_settings *common);
+gf_file_options gf_cli_file_options(const gf_settings *common);
 
 /* Fills in an error in the form of the library's own and returns its status. */
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...)

@@ -12,7 +12,11 @@ typedef enum gf_about {
     ABOUT_OUTPUT,   /* any file that goes out */
     ABOUT_MEASURES, /* a result that is no image */
     ABOUT_CHART,    /* a result that can be drawn */
-    ABOUT_PLOT      /* the drawing of it */
+    ABOUT_PLOT,     /* the drawing of it */
+    ABOUT_PROGRESS, /* many inputs, or one: it does not matter */
+    ABOUT_MANY,     /* many inputs */
+    ABOUT_FOLDER,   /* the folder for their outputs */
+    ABOUT_NAMES     /* what goes there */
 } gf_about;
 
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
@@ -23,6 +27,47 @@ static const struct gf_common {
     gf_about about;
     gf_param param;
 } table[] = {
+    {ABOUT_FOLDER,
+     {.name = "out-dir",
+      .letter = 'O',
+      .type = GF_PARAM_TEXT,
+      .metavar = "DIR",
+      .help = "all operands are inputs, and their outputs go into this folder; it is made if it is "
+              "not there"}},
+    {ABOUT_NAMES,
+     {.name = "name",
+      .type = GF_PARAM_TEXT,
+      .metavar = "TEMPLATE",
+      .help = "what outputs are called there, with {stem}, {ext}, {name}, {index} or "
+              "{index:DIGITS}",
+      .fallback = "{stem}{ext}"}},
+    {ABOUT_MANY,
+     {.name = "files-from",
+      .type = GF_PARAM_TEXT,
+      .metavar = "FILE",
+      .help = "read more inputs' names from a file, or - for standard input, one a line"}},
+    {ABOUT_MANY,
+     {.name = "null",
+      .letter = '0',
+      .type = GF_PARAM_FLAG,
+      .help = "--files-from: names end with a NUL byte, not with a line"}},
+    {ABOUT_MANY,
+     {.name = "recursive",
+      .letter = 'R',
+      .type = GF_PARAM_FLAG,
+      .help = "take the images in folders that are named, and in those below them"}},
+    {ABOUT_NAMES,
+     {.name = "resume",
+      .type = GF_PARAM_FLAG,
+      .help = "skip finished outputs: newer than their input, and made with the same settings"}},
+    {ABOUT_MANY,
+     {.name = "keep-going",
+      .type = GF_PARAM_FLAG,
+      .help = "go on with the others when an input fails, as is done anyway"}},
+    {ABOUT_MANY,
+     {.name = "fail-fast",
+      .type = GF_PARAM_FLAG,
+      .help = "begin no others once an input has failed"}},
     {ABOUT_CHART,
      {.name = "plot",
       .type = GF_PARAM_TEXT,
@@ -62,7 +107,7 @@ static const struct gf_common {
       .letter = 'j',
       .type = GF_PARAM_INT,
       .metavar = "N",
-      .help = "CPU threads that compute; 0: one a core",
+      .help = "CPU threads that compute; of many inputs as many are under way; 0: one a core",
       .fallback = "0",
       .min = 0,
       .max = 1024}},
@@ -142,6 +187,10 @@ static const struct gf_common {
       .letter = 'v',
       .type = GF_PARAM_FLAG,
       .help = "say what was done, by which backend, and where the time went"}},
+    {ABOUT_PROGRESS,
+     {.name = "no-progress",
+      .type = GF_PARAM_FLAG,
+      .help = "draw no bar on a terminal while many inputs are under way"}},
     {ABOUT_ANY, {.name = "help", .letter = 'h', .type = GF_PARAM_FLAG, .help = "print this help"}},
     {ABOUT_ANY,
      {.name = "version", .letter = 'V', .type = GF_PARAM_FLAG, .help = "print the version"}},
@@ -172,6 +221,12 @@ static bool is_offered(const gf_filter_info *info, gf_about about) {
     case ABOUT_CHART:
     case ABOUT_PLOT:
         return info->has_chart;
+    case ABOUT_PROGRESS:
+    case ABOUT_MANY:
+        return info->inputs == 1 && !info->is_test;
+    case ABOUT_FOLDER:
+    case ABOUT_NAMES:
+        return info->inputs == 1 && info->makes_image;
     case ABOUT_ANY:
         break;
     }
@@ -203,7 +258,29 @@ static const char *needed(const gf_filter_info *info, gf_about about) {
         return own(info, GF_PARAM_IMAGE)->name;
     if (about == ABOUT_SAMPLES)
         return own(info, GF_PARAM_SAMPLES)->name;
+    if (about == ABOUT_NAMES || (about == ABOUT_MANY && info->makes_image))
+        return "out-dir";
     return about == ABOUT_PLOT ? "plot" : NULL;
+}
+
+gf_engine_options gf_cli_engine_options(const gf_settings *common) {
+    return (gf_engine_options){.backend = gf_settings_text(common, "backend"),
+                               .devices = gf_settings_text(common, "device"),
+                               .simd = gf_settings_text(common, "simd"),
+                               .threads = (uint32_t)gf_settings_int(common, "threads"),
+                               .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
+                               .max_memory = gf_settings_size(common, "max-memory")};
+}
+
+gf_file_options gf_cli_file_options(const gf_settings *common) {
+    return (gf_file_options){.format = gf_settings_text(common, "format"),
+                             .sample_format = gf_settings_text(common, "sample-format"),
+                             .force = gf_settings_flag(common, "force"),
+                             .strip = gf_settings_flag(common, "strip"),
+                             .compression = gf_settings_text(common, "compression"),
+                             .max_pixels = gf_settings_size(common, "max-pixels"),
+                             .max_memory = gf_settings_size(common, "max-memory"),
+                             .max_chunk = gf_settings_size(common, "max-chunk")};
 }
 
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line,
@@ -213,8 +290,8 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
         if (!gf_settings_given(line->common, name))
             continue;
         const char *other = needed(info, table[i].about);
-        const gf_settings *settings = table[i].about == ABOUT_PLOT ? line->common : line->filter;
-        if (other && !gf_settings_given(settings, other))
+        if (other && !gf_settings_given(line->common, other) &&
+            !gf_settings_given(line->filter, other))
             return gf_cli_fail(error, GF_USAGE, "--%s: is for --%s", name, other);
     }
     if (gf_settings_flag(line->common, "json") && gf_settings_flag(line->common, "csv"))

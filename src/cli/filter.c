@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "batch.h"
 #include "plot.h"
 #include "report.h"
 
-static void print_report(const gf_cli_run *run, bool verbose) {
+void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
     const gf_format *in = &report->in;
     double megapixels = (double)in->width * (double)in->height * 1e-6;
@@ -56,13 +56,18 @@ static bool is_data_out(const gf_filter_info *info, const gf_cli_line *line) {
 static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_cli_tell *tell,
                        gf_error *error) {
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
+    gf_status status = gf_cli_check_common(info, line, error);
+    if (status)
+        return status;
+    if (line->operand_count > operands && info->makes_image)
+        return gf_cli_fail(
+            error, GF_USAGE,
+            "%s: takes %s, got %zu files; for many inputs add --out-dir, see 'gpufilter %s --help'",
+            info->name, info->operands, line->operand_count, info->name);
     if (line->operand_count != operands)
         return gf_cli_fail(
             error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
             info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
-    gf_status status = gf_cli_check_common(info, line, error);
-    if (status)
-        return status;
     const bool plot_out = is_standard(gf_settings_text(line->common, "plot"));
     const bool data_out = is_data_out(info, line);
     *tell = (gf_cli_tell){.json = gf_settings_flag(line->common, "json"),
@@ -87,14 +92,14 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
     if (tell->json)
         gf_cli_report_json(file, run);
     else if (tell->csv)
-        gf_cli_report_csv(file, run->result);
+        gf_cli_report_csv(file, run->result, NULL, true);
     else if (run->result && !tell->quiet)
         gf_cli_report_text(file, run);
     if (fflush(file) != 0 || ferror(file))
         return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(errno));
     const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
     if (line && !tell->quiet)
-        print_report(run, tell->verbose);
+        gf_cli_report_run(run, tell->verbose);
     return GF_OK;
 }
 
@@ -106,27 +111,10 @@ static gf_status draw(void *plot, const gf_result *result, gf_error *error) {
 static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,
                          gf_cli_plot *plot, gf_result **result, gf_report *report,
                          gf_error *error) {
-    const gf_settings *common = line->common;
-    const gf_engine_options engine_options = {
-        .backend = gf_settings_text(common, "backend"),
-        .devices = gf_settings_text(common, "device"),
-        .simd = gf_settings_text(common, "simd"),
-        .threads = (uint32_t)gf_settings_int(common, "threads"),
-        .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
-        .max_memory = gf_settings_size(common, "max-memory"),
-    };
-    const gf_file_options file_options = {
-        .format = gf_settings_text(common, "format"),
-        .sample_format = gf_settings_text(common, "sample-format"),
-        .force = gf_settings_flag(common, "force"),
-        .strip = gf_settings_flag(common, "strip"),
-        .compression = gf_settings_text(common, "compression"),
-        .max_pixels = gf_settings_size(common, "max-pixels"),
-        .max_memory = gf_settings_size(common, "max-memory"),
-        .max_chunk = gf_settings_size(common, "max-chunk"),
-        .ready = plot ? draw : NULL,
-        .ready_context = plot,
-    };
+    const gf_engine_options engine_options = gf_cli_engine_options(line->common);
+    gf_file_options file_options = gf_cli_file_options(line->common);
+    file_options.ready = plot ? draw : NULL;
+    file_options.ready_context = plot;
     gf_engine *engine = NULL;
     gf_status status = gf_engine_open(&engine_options, &engine, error);
     if (!status)
@@ -174,6 +162,8 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
         gf_cli_help_filter(info);
     else if (gf_settings_flag(line.common, "version"))
         gf_cli_version();
+    else if (gf_cli_is_batch(info, &line))
+        status = gf_cli_batch(filter, &line, error);
     else
         status = run(filter, &line, &passed, error);
 done:

@@ -65,7 +65,11 @@ static void print_examples(const gf_filter_info *info) {
 }
 
 void gf_cli_help_filter(const gf_filter_info *info) {
+    const bool many = info->inputs == 1 && !info->is_test;
     printf("Usage: gpufilter %s [OPTION]... %s\n", info->name, info->operands);
+    if (many)
+        printf("       gpufilter %s [OPTION]... %sIN...\n", info->name,
+               info->makes_image ? "--out-dir DIR " : "");
     printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
     if (info->param_count > 0)
         printf("Options of %s:\n", info->name);
@@ -77,6 +81,11 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     for (size_t i = 0; i < common_count; i++)
         print_param(&common[i]);
     printf("\nA file named - is standard input or output.\n");
+    if (many)
+        printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
+               info->makes_image
+                   ? "What is finished is noted in DIR/.gpufilter-done, for --resume.\n"
+                   : "Each is measured by itself; a CSV table has the file in a first column.\n");
     print_examples(info);
 }
 

@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "progress.h"
 
 static void on_signal(int signal_number) {
     gf_remove_temporaries();
+    gf_cli_progress_hide();
     raise(signal_number); /* SA_RESETHAND has put the default action back */
 }
 
@@ -50,6 +52,7 @@ static void print_help(void) {
     printf(
         "gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
+        "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
         "       gpufilter COMMAND [OPTION]... [FILE]...\n\nFilters:\n",
         gf_version());
     for (size_t i = 0; i < gf_filter_count(); i++) {

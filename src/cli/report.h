@@ -34,7 +34,12 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run);
 void gf_cli_report_busy(FILE *file, const gf_report *report);
 /* The same in seconds, as two members of a record. */
 void gf_cli_report_busy_json(FILE *file, const gf_report *report);
-/* The first table, with a header line. */
-void gf_cli_report_csv(FILE *file, const gf_result *result);
+/* The first table. input: the name of the image, for a first column; NULL: there is none. header:
+ * with a header line. */
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool header);
+/* On standard error: a line about the run; verbose: more of them. */
+void gf_cli_report_run(const gf_cli_run *run, bool verbose);
+/* A JSON object of all parameters, as they are. */
+void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 
 #endif

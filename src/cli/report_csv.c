@@ -19,18 +19,25 @@ static void print_field(FILE *file, size_t column, const char *text) {
     putc('"', file);
 }
 
-void gf_cli_report_csv(FILE *file, const gf_result *result) {
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool header) {
     const gf_table *table = gf_result_table(result, 0);
-    for (size_t c = 0; c < table->column_count; c++)
-        print_field(file, c, table->columns[c].name);
-    putc('\n', file);
+    const size_t shift = input ? 1 : 0;
+    if (header) {
+        if (input)
+            print_field(file, 0, "file");
+        for (size_t c = 0; c < table->column_count; c++)
+            print_field(file, shift + c, table->columns[c].name);
+        putc('\n', file);
+    }
     for (uint64_t row = 0; row < table->row_count; row++) {
+        if (input)
+            print_field(file, 0, input);
         for (size_t c = 0; c < table->column_count; c++) {
             gf_value value = gf_result_cell(result, 0, row, c);
             char number[40];
             if (value.type != GF_VALUE_TEXT)
                 gf_value_format(&value, number, sizeof number);
-            print_field(file, c, value.type == GF_VALUE_TEXT ? value.text : number);
+            print_field(file, shift + c, value.type == GF_VALUE_TEXT ? value.text : number);
         }
         putc('\n', file);
     }

@@ -52,7 +52,7 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
         gf_json_text(file, text);
 }
 
-static void print_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
+void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
     putc('{', file);
     for (size_t i = 0; i < info->param_count; i++) {
         fputs(i ? ", " : "", file);
@@ -105,7 +105,7 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
     fprintf(file, ", \"seconds\": %.6f, ", report->total_seconds);
     gf_cli_report_busy_json(file, report);
     fputs(", \"parameters\": ", file);
-    print_settings(file, run->info, run->settings);
+    gf_cli_report_settings(file, run->info, run->settings);
     if (run->info->is_test && run->result)
         fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");
     if (run->result) {

@@ -12,6 +12,7 @@
 typedef struct gf_cpu {
     gf_pool *pool;
     uint32_t threads;
+    bool unthreaded; /* the caller is the one */
     gf_isa isa;
 } gf_cpu;
 
@@ -47,6 +48,7 @@ static gf_status cpu_open(const gf_engine_options *options, void **state, gf_err
     cpu->threads = options->threads ? options->threads : gf_cpu_count();
     if (cpu->threads > MAX_THREADS)
         cpu->threads = MAX_THREADS;
+    cpu->unthreaded = options->unthreaded;
     gf_status status = GF_OK;
     if (!gf_isa_available(cpu->isa))
         status = gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
@@ -92,7 +94,7 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
     return (gf_band_wish){.bytes = bytes,
-                          .slots = 4,
+                          .slots = cpu->unthreaded ? 2 : 4, /* nothing overlaps, but halos do */
                           .pieces = cpu->threads,
                           .extra = plan->state_bytes * count_states(cpu, plan)};
 }
@@ -162,6 +164,15 @@ static void run_part(void *context, uint32_t task, uint32_t thread) {
                              run->scratch + thread * run->scratch_bytes, run->cpu->isa);
 }
 
+/* Begins work, or does it here: nobody else is to, or nothing is left for the caller to do
+ * meanwhile. */
+static void start_work(gf_cpu *cpu, gf_work *work, bool here) {
+    if (here || cpu->unthreaded)
+        gf_pool_run(cpu->pool, work);
+    else
+        gf_pool_submit(cpu->pool, work);
+}
+
 static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     (void)error;
     gf_cpu_run *run = state;
@@ -175,11 +186,7 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     if (one_state(run->job.plan) && run->before)
         gf_pool_wait(run->cpu->pool, &run->before->work);
     run->before = place;
-    /* A single band leaves nothing for the caller to do meanwhile. */
-    if (run->parts == 1 && run->job.slots == 1)
-        gf_pool_run(run->cpu->pool, &place->work);
-    else
-        gf_pool_submit(run->cpu->pool, &place->work);
+    start_work(run->cpu, &place->work, run->parts == 1 && run->job.slots == 1);
     return GF_OK;
 }
 
@@ -237,10 +244,10 @@ static void copy_part(void *context, uint32_t task, uint32_t thread) {
 }
 
 static void copy_all(void *state, void *to, const void *from, uint64_t bytes) {
-    const gf_cpu *cpu = state;
+    gf_cpu *cpu = state;
     gf_cpu_copy copy = {to, from, bytes, cpu->threads};
     gf_work work = {.run = copy_part, .context = &copy, .count = cpu->threads};
-    gf_pool_submit(cpu->pool, &work);
+    start_work(cpu, &work, false);
     gf_pool_wait(cpu->pool, &work);
 }
 

@@ -193,6 +193,7 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
     gf_status status = GF_OK;
     *report = (gf_report){0};
     for (uint64_t i = 0; i < batch->count && !status; i++) {
+        engine->images = batch->count - i;
         const gf_out_pixels out = batch->out ? batch->out[i] : (gf_out_pixels){0};
         gf_report one;
         status = gf_run_memory(engine, filter, batch->settings, batch->format,
@@ -201,6 +202,7 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
         if (!status)
             add(report, &one);
     }
+    engine->images = 0;
     return status;
 }
 

@@ -48,6 +48,8 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
         return gf_fail_memory(error, "engine", sizeof *engine, "the engine");
     if (options)
         engine->options = *options;
+    if (engine->options.unthreaded)
+        engine->options.threads = 1;
     if (!engine->options.max_memory)
         engine->options.max_memory = GF_DEFAULT_MAX_MEMORY;
     const char *name = engine->options.backend ? engine->options.backend : "auto";

@@ -36,6 +36,10 @@ typedef struct gf_auto_machine {
     uint32_t devices; /* that would share an image; 0 counts as one */
     uint64_t images;  /* that share the start-up; 0 counts as one */
     bool cuda_started;
+    /* Of files, how many are decoded and encoded at a time, each by the threads of its codec; 0
+     * counts as one. On devices one each, */
+    uint32_t files;
+    bool held; /* unless they are held in memory before and after. */
 } gf_auto_machine;
 
 gf_auto_machine gf_engine_machine(const gf_engine *engine);
@@ -43,5 +47,7 @@ gf_auto_machine gf_engine_machine(const gf_engine *engine);
 /* The cost model of auto. Pure arithmetic on estimates; touches no device. */
 void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
                     gf_forecast *forecast);
+/* A forecast of one image becomes that of so many. */
+void gf_auto_times(gf_forecast *forecast, uint64_t images);
 
 #endif

@@ -14,9 +14,7 @@ static gf_status finish_sink(gf_task *task, gf_error *error) {
     gf_busy *busy = &task->report->busy[GF_ENCODING];
     const double began = gf_now();
     const gf_status status = sink->ops->finish(sink, task->metadata, error);
-    gf_busy_add(busy, (gf_busy){gf_now() - began, 1});
-    if (sink->threads)
-        *busy = (gf_busy){sink->busy_seconds, sink->threads};
+    *busy = gf_sink_busy(sink, busy->seconds + gf_now() - began);
     return status;
 }
 
@@ -74,59 +72,15 @@ static gf_status check_paths(const gf_filter *filter, const char *const *in_path
     return GF_OK;
 }
 
-static gf_status open_inputs(gf_task *task, const char *const *paths, const gf_limits *limits,
-                             gf_error *error) {
-    gf_status status = gf_source_open(paths[0], limits, &task->source, error);
-    if (status || task->filter->info.inputs == 1)
-        return status;
-    gf_source *second;
-    status = gf_source_open(paths[1], limits, &second, error);
-    return status ? status : gf_task_add_second(task, second, paths[0], paths[1], error);
-}
-
-static gf_status open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
-                              const gf_file_options *options, gf_error *error) {
-    const gf_filter *filter = task->filter;
-    const char *samples_path = gf_task_file(task, settings, GF_PARAM_SAMPLES);
-    if (!filter->info.makes_image)
-        out_path = gf_task_file(task, settings, GF_PARAM_IMAGE);
-    gf_status status = GF_OK;
-    if (task->plan->out.width)
-        status = gf_sink_open(out_path, &task->plan->out, task->metadata, options,
-                              gf_engine_threads(task->engine), &task->sink, error);
-    if (!status && task->sink)
-        task->memory -= task->sink->memory < task->memory ? task->sink->memory : task->memory;
-    if (!status && samples_path) {
-        gf_sample_layout layout = {0};
-        filter->measure->layout(task->plan, &layout);
-        status = gf_sample_sink_open(samples_path, options->sample_format, options->force, &layout,
-                                     &task->samples, error);
-        task->hold_samples =
-            !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
-    }
-    return status;
-}
-
 static gf_status run_file(gf_task *task, const gf_settings *settings, const char *const *in_paths,
                           const char *out_path, const gf_file_options *options, gf_result **result,
                           gf_error *error) {
-    const gf_filter *filter = task->filter;
-    const gf_limits limits = {.max_pixels = options->max_pixels,
-                              .max_memory = options->max_memory,
-                              .max_chunk = options->max_chunk,
-                              .threads = gf_engine_threads(task->engine)};
+    const gf_limits limits = gf_file_limits(options, task->threads);
     const gf_seen seen = gf_see(in_paths[0]);
-    gf_status status = open_inputs(task, in_paths, &limits, error);
+    gf_status status = gf_task_open_inputs(task, settings, in_paths, options, error);
     if (!status)
-        status = gf_plan_new(filter, settings, &task->source->format, &task->plan, error);
-    /* What is drawn from two images is neither of them: it has no metadata. */
-    if (!status && !options->strip && task->plan->out.width && filter->info.inputs == 1)
-        task->metadata = &task->source->metadata;
-    if (!status)
-        status = gf_task_check_metadata(task, error);
-    if (!status)
-        status = open_outputs(task, settings, out_path, options, error);
-    if (!status && filter->before)
+        status = gf_task_open_outputs(task, settings, out_path, options, error);
+    if (!status && task->filter->before)
         status = gf_measure_file(task, in_paths[0], &seen, &limits, error);
     return status ? status : complete(task, options, result, error);
 }

@@ -179,7 +179,7 @@ gf_status gf_expect(const gf_engine *engine, const gf_filter *filter, const gf_s
     gf_codec_costs codec;
     gf_plan *plan;
     gf_status status = gf_format_check(format, "memory", error);
-    if (!status && !gf_format_costs(file_format, machine.threads, &codec))
+    if (!status && !gf_format_costs(file_format, NULL, machine.threads, &codec))
         status = gf_fail(error, GF_USAGE, "%s: no such format of images", file_format);
     if (!status)
         status = gf_plan_new(filter, settings, format, &plan, error);

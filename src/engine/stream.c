@@ -3,7 +3,10 @@
  *
  * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
  * share 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous
- * piece of memory to everyone after it. */
+ * piece of memory to everyone after it.
+ *
+ * Unthreaded, one thread does both in turn: where many images are under way at once, each on a core
+ * of its own, there is nothing to overlap with. */
 #include "engine/stream.h"
 
 #include <assert.h>
@@ -185,7 +188,8 @@ static void write_bands(gf_stream *stream) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static gf_status run_both(gf_stream *stream, gf_error *error) {
+/* Each side in a thread of its own, overlapped. */
+static gf_status run_sides(gf_stream *stream, gf_error *error) {
     pthread_t reader;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->moved, NULL);
@@ -203,20 +207,23 @@ static gf_status run_both(gf_stream *stream, gf_error *error) {
     return stream->status;
 }
 
-/* With a single band there is nothing to overlap: a thread would only cost its start. */
-static gf_status run_one(gf_stream *stream, gf_error *error) {
-    gf_status status = send_band(stream, 0, error);
-    if (!status)
-        status = finish_source(stream, error);
-    return status ? status : take_band(stream, 0, error);
+/* Both sides in this thread, in turn. The source ends before the last band goes on: what turns out
+ * to be damaged there is not written. */
+static gf_status run_alone(gf_stream *stream, gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint64_t k = 0; k < stream->bands && !status; k++) {
+        status = send_band(stream, k, error);
+        if (!status && k + 1 == stream->bands)
+            status = finish_source(stream, error);
+        if (!status)
+            status = take_band(stream, k, error);
+    }
+    return status;
 }
 
 static void report_busy(const gf_stream *stream) {
-    const gf_source *source = stream->source;
     gf_report *report = stream->report;
-    const gf_busy own = {source->busy_seconds, source->threads};
-    gf_busy_add(&report->busy[GF_DECODING],
-                source->threads ? own : (gf_busy){stream->decode_seconds, 1});
+    gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(stream->source, stream->decode_seconds));
     gf_busy_add(&report->busy[GF_ENCODING], (gf_busy){stream->encode_seconds, 1});
     stream->job->backend->busy(stream->run, report->busy);
 }
@@ -242,7 +249,9 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     }
     report->band_rows = stream.geometry.out_rows;
     report->bands = stream.bands;
-    status = stream.bands == 1 ? run_one(&stream, error) : run_both(&stream, error);
+    /* With a single band there is nothing to overlap: a thread would only cost its start. */
+    const bool alone = job->unthreaded || stream.bands == 1;
+    status = alone ? run_alone(&stream, error) : run_sides(&stream, error);
     if (!status)
         status = finish_measure(&stream, error);
     if (!status)

@@ -13,6 +13,7 @@ typedef struct gf_stream_job {
     void *state;         /* the backend's */
     uint64_t band_rows;  /* 0: chosen */
     uint64_t max_memory; /* bytes of all bands together */
+    bool unthreaded;     /* read and write in the calling thread, in turn */
     void *data;          /* of the filter's measure, open; NULL if it has none */
 } gf_stream_job;
 

@@ -8,12 +8,14 @@
 #include "engine/stream.h"
 #include "error.h"
 #include "io/limits.h"
+#include "plan.h"
 #include "result.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, const char *name,
                       gf_report *report) {
     *report = (gf_report){0};
     return (gf_task){.engine = engine,
+                     .threads = gf_engine_threads(engine),
                      .filter = filter,
                      .name = strcmp(name, "-") == 0 ? "standard input" : name,
                      .memory = engine->options.max_memory,
@@ -46,6 +48,59 @@ gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
         second->ops->close(second);
     else
         task->source = pair;
+    return status;
+}
+
+gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
+    return (gf_limits){.max_pixels = options->max_pixels,
+                       .max_memory = options->max_memory,
+                       .max_chunk = options->max_chunk,
+                       .threads = threads};
+}
+
+static gf_status open_sources(gf_task *task, const char *const *paths, const gf_limits *limits,
+                              gf_error *error) {
+    gf_status status = gf_source_open(paths[0], limits, &task->source, error);
+    if (status || task->filter->info.inputs == 1)
+        return status;
+    gf_source *second;
+    status = gf_source_open(paths[1], limits, &second, error);
+    return status ? status : gf_task_add_second(task, second, paths[0], paths[1], error);
+}
+
+gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const char *const *paths,
+                              const gf_file_options *options, gf_error *error) {
+    const gf_filter *filter = task->filter;
+    const gf_limits limits = gf_file_limits(options, task->threads);
+    gf_status status = open_sources(task, paths, &limits, error);
+    if (!status)
+        status = gf_plan_new(filter, settings, &task->source->format, &task->plan, error);
+    /* What is drawn from two images is neither of them: it has no metadata. */
+    if (!status && !options->strip && task->plan->out.width && filter->info.inputs == 1)
+        task->metadata = &task->source->metadata;
+    return status ? status : gf_task_check_metadata(task, error);
+}
+
+gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
+                               const gf_file_options *options, gf_error *error) {
+    const gf_filter *filter = task->filter;
+    const char *samples_path = gf_task_file(task, settings, GF_PARAM_SAMPLES);
+    if (!filter->info.makes_image)
+        out_path = gf_task_file(task, settings, GF_PARAM_IMAGE);
+    gf_status status = GF_OK;
+    if (task->plan->out.width)
+        status = gf_sink_open(out_path, &task->plan->out, task->metadata, options, task->threads,
+                              &task->sink, error);
+    if (!status && task->sink)
+        task->memory -= task->sink->memory < task->memory ? task->sink->memory : task->memory;
+    if (!status && samples_path) {
+        gf_sample_layout layout = {0};
+        filter->measure->layout(task->plan, &layout);
+        status = gf_sample_sink_open(samples_path, options->sample_format, options->force, &layout,
+                                     &task->samples, error);
+        task->hold_samples =
+            !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
+    }
     return status;
 }
 
@@ -92,6 +147,7 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
                          .plan = task->plan,
                          .band_rows = engine->options.band_rows,
                          .max_memory = task->memory,
+                         .unthreaded = engine->options.unthreaded,
                          .data = task->data};
     gf_codec_costs codec = {.decode = task->source->cost, .decode_threads = task->source->threads};
     if (task->sink) {

@@ -10,6 +10,7 @@
 
 typedef struct gf_task {
     gf_engine *engine;
+    uint32_t threads; /* that may read it, and that may write it */
     const gf_filter *filter;
     const char *name; /* of the image, for messages */
     gf_source *source;
@@ -35,6 +36,14 @@ const char *gf_task_file(const gf_task *task, const gf_settings *settings, gf_pa
 /* Puts the second image of a filter that reads two beside the first. The names are for messages. */
 gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
                              const char *second_name, gf_error *error);
+/* threads: that may read a file. */
+gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads);
+/* The task's source and plan: files, as many as the filter reads. */
+gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const char *const *paths,
+                              const gf_file_options *options, gf_error *error);
+/* After that: its sink and its file of samples. */
+gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
+                               const gf_file_options *options, gf_error *error);
 /* The task's source: images in memory, as many as the filter reads. */
 gf_status gf_task_open_memory(gf_task *task, const gf_format *format, const gf_pixels *in,
                               gf_error *error);

@@ -2,11 +2,20 @@
 
 #include <string.h>
 
+#include "io/png_rows.h"
+
 static uint32_t at_most(uint32_t threads, uint32_t most) {
     return threads < most ? threads : most;
 }
 
-bool gf_format_costs(const char *format, uint32_t threads, gf_codec_costs *costs) {
+double gf_png_encode_cost(const char *compression) {
+    gf_png_effort effort;
+    gf_png_effort_of(compression, &effort);
+    return effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST : GF_PNG_ENCODE_COST_SLOW;
+}
+
+bool gf_format_costs(const char *format, const char *compression, uint32_t threads,
+                     gf_codec_costs *costs) {
     static const char *const stb[] = {"jpg", "bmp", "tga", "hdr"};
     const char *const *known = gf_output_formats();
     while (*known && strcmp(*known, format) != 0)
@@ -17,7 +26,7 @@ bool gf_format_costs(const char *format, uint32_t threads, gf_codec_costs *costs
         (gf_codec_costs){GF_PLAIN_COST, GF_PLAIN_COST, at_most(threads, GF_PLAIN_DECODE_THREADS),
                          at_most(threads, GF_PLAIN_ENCODE_THREADS)};
     if (strcmp(format, "png") == 0)
-        *costs = (gf_codec_costs){GF_PNG_DECODE_COST, GF_PNG_ENCODE_COST_FAST,
+        *costs = (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(compression),
                                   at_most(threads, GF_PNG_DECODE_THREADS),
                                   at_most(threads, GF_PNG_ENCODE_THREADS)};
     for (size_t i = 0; i < sizeof stb / sizeof stb[0]; i++)

@@ -8,7 +8,7 @@
 #define GF_PNG_DECODE_COST 3.0
 #define GF_PNG_ENCODE_COST_FAST 2.0
 #define GF_PNG_ENCODE_COST_SLOW 50.0 /* zlib's levels and what asks zlib, about */
-#define GF_STB_DECODE_COST 10.0 /* a JPEG, about */
+#define GF_STB_DECODE_COST 10.0      /* a JPEG, about */
 #define GF_STB_ENCODE_COST 15.0
 #define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM: copying and swapping bytes, either way */
 
@@ -18,13 +18,17 @@
 #define GF_PLAIN_DECODE_THREADS 8u /* as many as saturate a bus to a GPU */
 #define GF_PLAIN_ENCODE_THREADS 1u /* but in memory */
 
+/* What a PNG takes with a compression of gf_file_options. */
+double gf_png_encode_cost(const char *compression);
+
 typedef struct gf_codec_costs {
     double decode, encode; /* of all threads together */
     uint32_t decode_threads, encode_threads;
 } gf_codec_costs;
 
-/* What a format of gf_output_formats() takes at the default settings where so many threads are;
- * false for an unknown one. */
-bool gf_format_costs(const char *format, uint32_t threads, gf_codec_costs *costs);
+/* What a format of gf_output_formats() takes with this compression (of gf_file_options) where so
+ * many threads are; false for an unknown format. */
+bool gf_format_costs(const char *format, const char *compression, uint32_t threads,
+                     gf_codec_costs *costs);
 
 #endif

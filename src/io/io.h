@@ -62,6 +62,12 @@ struct gf_source {
     char stored[96]; /* how the file holds the pixels: "8-bit palette, interlaced" */
 };
 
+/* How long a source was busy, complete after finish; calls of it took so many seconds. */
+static inline gf_busy gf_source_busy(const gf_source *source, double called) {
+    return source->threads ? (gf_busy){source->busy_seconds, source->threads}
+                           : (gf_busy){called, 1};
+}
+
 /* Opens a file, or standard input for "-". On success the format is known and checked against the
  * limits; close with source->ops->close. */
 gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
@@ -115,6 +121,11 @@ struct gf_sink {
     double busy_seconds;
     uint64_t memory; /* bytes it holds for the sake of speed: of --max-memory */
 };
+
+/* As gf_source_busy. */
+static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
+    return sink->threads ? (gf_busy){sink->busy_seconds, sink->threads} : (gf_busy){called, 1};
+}
 
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
  * that cannot hold the image without loss, an existing file without force, a folder that cannot be

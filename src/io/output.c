@@ -208,8 +208,10 @@ void gf_output_close(gf_output *output) {
         return;
     if (output->owned)
         (void)close(output->fd);
-    if (output->temporary != NULL)
+    if (output->temporary != NULL) {
         (void)unlink(output->temporary);
+        gf_temporary_give_way();
+    }
     gf_temporary_drop(output->slot);
     gf_claim_drop(&output->claim);
     free(output->temporary);

@@ -133,11 +133,12 @@ static gf_status create_temporary(gf_output *output, mode_t mode, gf_error *erro
                            output->name);
         /* For reading, too: what is only written cannot be mapped. */
         output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        int cause = errno;
+        gf_temporary_made(output->slot);
         if (output->fd >= 0) {
             output->owned = true;
             return GF_OK;
         }
-        int cause = errno;
         gf_temporary_drop(output->slot);
         output->slot = -1;
         free(output->temporary);

@@ -161,7 +161,7 @@ static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error
     if (status == GF_OK)
         status = write_header(sink, setup->format, setup->metadata, error);
     if (status == GF_OK) {
-        sink->base.cost = effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST : GF_PNG_ENCODE_COST_SLOW;
+        sink->base.cost = gf_png_encode_cost(setup->compression);
         sink->base.memory = gf_png_encoder_memory(sink->encoder);
         sink->base.threads = gf_png_encoder_threads(sink->encoder);
     }

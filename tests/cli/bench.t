@@ -118,8 +118,8 @@ $ gpufilter bench --help
 >       --json              print one line of JSON
 >   -d, --device LIST       CUDA devices that share the work, and so the cuda
 >                           backend: 0, 0,2 or all
->   -j, --threads N         CPU threads that compute; 0: one a core (0 to 1024;
->                           default 0)
+>   -j, --threads N         CPU threads that compute; of many inputs as many are
+>                           under way; 0: one a core (0 to 1024; default 0)
 >       --simd LEVEL        vector instructions of the cpu backend (auto,
 >                           portable, avx2, avx512; default auto)
 >       --max-memory SIZE   most memory that one image may take: its bands, its

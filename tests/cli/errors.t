@@ -15,7 +15,7 @@ $ gpufilter smooth a.png
 ! gpufilter: smooth: takes IN OUT, got 1 file; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth a.png b.png c.png
-! gpufilter: smooth: takes IN OUT, got 3 files; see 'gpufilter smooth --help'
+! gpufilter: smooth: takes IN OUT, got 3 files; for many inputs add --out-dir, see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth --radius -1 samples/scene.png out.png
 ! gpufilter: --radius '-1': must be an integer from 0 to 127

@@ -3,6 +3,7 @@ $ gpufilter
 > gpufilter 0.1.0: image filters with the same bits on CPU and GPU
 > 
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
+>        gpufilter FILTER [OPTION]... --out-dir DIR IN...
 >        gpufilter COMMAND [OPTION]... [FILE]...
 > 
 > Filters:
@@ -30,6 +31,7 @@ $ gpufilter
 > could not compare), 3 no such backend or device, 128 + n on signal n.
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
+>        gpufilter smooth [OPTION]... --out-dir DIR IN...
 > smooth: enhance, blur and smooth an image along its rows or columns.
 > 
 > Three stages run over every row (--axis x) in binary32, each operation rounded:
@@ -58,12 +60,28 @@ $ gpufilter help smooth
 >                           value
 > 
 > Common options:
+>   -O, --out-dir DIR       all operands are inputs, and their outputs go into
+>                           this folder; it is made if it is not there
+>       --name TEMPLATE     what outputs are called there, with {stem}, {ext},
+>                           {name}, {index} or {index:DIGITS} (default
+>                           {stem}{ext})
+>       --files-from FILE   read more inputs' names from a file, or - for
+>                           standard input, one a line
+>   -0, --null              --files-from: names end with a NUL byte, not with a
+>                           line
+>   -R, --recursive         take the images in folders that are named, and in
+>                           those below them
+>       --resume            skip finished outputs: newer than their input, and
+>                           made with the same settings
+>       --keep-going        go on with the others when an input fails, as is done
+>                           anyway
+>       --fail-fast         begin no others once an input has failed
 >   -b, --backend NAME      who computes: the one expected to finish first, or a
 >                           named one (auto, golden, cpu, cuda; default auto)
 >   -d, --device LIST       CUDA devices that share the work, and so the cuda
 >                           backend: 0, 0,2 or all
->   -j, --threads N         CPU threads that compute; 0: one a core (0 to 1024;
->                           default 0)
+>   -j, --threads N         CPU threads that compute; of many inputs as many are
+>                           under way; 0: one a core (0 to 1024; default 0)
 >       --simd LEVEL        vector instructions of the cpu backend (auto,
 >                           portable, avx2, avx512; default auto)
 >       --band-rows N       rows that travel together; 0: chosen from their size
@@ -88,15 +106,21 @@ $ gpufilter help smooth
 >   -q, --quiet             print nothing for people but errors
 >   -v, --verbose           say what was done, by which backend, and where the
 >                           time went
+>       --no-progress       draw no bar on a terminal while many inputs are under
+>                           way
 >   -h, --help              print this help
 >   -V, --version           print the version
 > 
 > A file named - is standard input or output.
+> Of many inputs one that fails does not stop the others; the exit code is 1.
+> What is finished is noted in DIR/.gpufilter-done, for --resume.
 > 
 > Examples:
 >   gpufilter smooth in.png out.png
 >   gpufilter smooth --keep-brightness --axis xy --radius 4 in.png out.png
 >   gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm
+>   gpufilter smooth *.png --out-dir out --name '{stem}-smooth{ext}'
+>   gpufilter smooth --recursive photos --out-dir out --resume
 $ gpufilter smooth --help | cmp - <(gpufilter help smooth)
 $ gpufilter --help | cmp - <(gpufilter)
 $ gpufilter smooth -h --radius 3 | head -n 1

@@ -167,8 +167,8 @@ $ gpufilter hist --bins 8 --extract 3 --mask - --out - samples/scene.png
 $ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
 ! gpufilter: v.txt: cannot tell the format of samples from this name; use the ending .csv, .npy or .json
 [2]
-$ gpufilter hist samples/scene.png samples/page.png
-! gpufilter: hist: takes IN, got 2 files; see 'gpufilter hist --help'
+$ gpufilter hist
+! gpufilter: hist: takes IN, got 0 files; see 'gpufilter hist --help'
 [2]
 $ gpufilter hist --plot - --json samples/scene.png
 ! gpufilter: --json: standard output takes the data already; give that a file name

@@ -1,0 +1,146 @@
+#include "batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch_run.h"
+
+bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
+    if (info->inputs != 1 || info->is_test)
+        return false;
+    if (info->makes_image)
+        return gf_settings_given(line->common, "out-dir");
+    return line->operand_count > 1 || gf_settings_given(line->common, "files-from") ||
+           gf_settings_given(line->common, "recursive");
+}
+
+/* ---- before any work ------------------------------------------------------------------------- */
+
+static gf_status check_one_file(const gf_cli_batch_run *run, gf_error *error) {
+    const char *name = gf_settings_given(run->line->common, "plot") ? "plot" : NULL;
+    for (size_t i = 0; i < run->info->param_count; i++) {
+        const gf_param *param = &run->info->params[i];
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
+            gf_settings_given(run->line->filter, param->name))
+            name = param->name;
+    }
+    if (name)
+        return gf_cli_fail(error, GF_USAGE,
+                           "--%s: names one file, and there may be many inputs; run them one by "
+                           "one",
+                           name);
+    return GF_OK;
+}
+
+static gf_status check_standard_input(const gf_cli_batch_run *run, gf_error *error) {
+    const char *list = gf_settings_text(run->line->common, "files-from");
+    size_t readers = list && strcmp(list, "-") == 0;
+    for (size_t i = 0; i < run->line->operand_count; i++) {
+        if (strcmp(run->line->operands[i], "-") != 0)
+            continue;
+        if (run->info->makes_image)
+            return gf_cli_fail(error, GF_USAGE,
+                               "--out-dir: standard input has no name to call an output by; run it "
+                               "by itself");
+        readers++;
+    }
+    if (readers > 1)
+        return gf_cli_fail(error, GF_USAGE,
+                           "%s: standard input can be read only once; name one of the files",
+                           run->info->name);
+    return GF_OK;
+}
+
+static gf_status check(const gf_cli_batch_run *run, gf_error *error) {
+    const gf_settings *common = run->line->common;
+    gf_status status = gf_cli_check_common(run->info, run->line, error);
+    if (!status)
+        status = check_one_file(run, error);
+    if (!status)
+        status = check_standard_input(run, error);
+    if (status)
+        return status;
+    if (gf_settings_flag(common, "keep-going") && run->fail_fast)
+        return gf_cli_fail(error, GF_USAGE, "--fail-fast: not together with --keep-going");
+    if (gf_settings_flag(common, "null") && !gf_settings_given(common, "files-from"))
+        return gf_cli_fail(error, GF_USAGE, "--null: is for --files-from");
+    if (!run->line->operand_count && !gf_settings_given(common, "files-from"))
+        return gf_cli_fail(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
+                           run->info->name, run->info->name);
+    /* Of none: that refuses settings that suit no image. */
+    return gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
+}
+
+static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
+    const gf_settings *common = run->line->common;
+    const char *folder = gf_settings_text(common, "out-dir");
+    gf_status status = gf_cli_make_folder(folder, error);
+    if (!status)
+        status = gf_cli_batch_digest(run, error);
+    if (!status)
+        status = gf_cli_journal_open(
+            folder, gf_settings_flag(common, "resume") || gf_settings_flag(common, "force"),
+            run->quiet, &run->journal, error);
+    return status;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
+    const gf_settings *common = run->line->common;
+    gf_cli_progress *progress = &run->progress;
+    const gf_batch_options options = {.engine = gf_cli_engine_options(common),
+                                      .files = gf_cli_file_options(common),
+                                      .in_order = !run->info->makes_image,
+                                      .done = gf_cli_batch_done,
+                                      .context = run};
+    progress->total = run->inputs.count + run->inputs.failed;
+    progress->ended = run->skipped + progress->failed;
+    gf_cli_progress_begin(progress, !run->quiet && !gf_settings_flag(common, "no-progress"));
+    gf_status status = GF_OK;
+    if (!(run->fail_fast && progress->failed))
+        status =
+            gf_run_batch(run->filter, run->line->filter, run->items, run->to_run, &options, error);
+    gf_cli_progress_hide();
+    if (status)
+        return status;
+    if (!run->out_cause && fflush(stdout) != 0)
+        run->out_cause = errno;
+    if (run->out_cause)
+        return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(run->out_cause));
+    gf_cli_batch_sum(run);
+    return progress->failed ? GF_FAILED : GF_OK;
+}
+
+gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
+    const gf_settings *common = line->common;
+    gf_cli_batch_run run = {.filter = filter,
+                            .info = gf_filter_describe(filter),
+                            .line = line,
+                            .json = gf_settings_flag(common, "json"),
+                            .csv = gf_settings_flag(common, "csv"),
+                            .quiet = gf_settings_flag(common, "quiet"),
+                            .verbose = gf_settings_flag(common, "verbose"),
+                            .fail_fast = gf_settings_flag(common, "fail-fast")};
+    const char *folder = gf_settings_text(common, "out-dir");
+    gf_status status = check(&run, error);
+    if (!status)
+        status = gf_cli_gather(line, folder, &run.inputs, error);
+    run.progress.failed = run.inputs.failed;
+    if (!status && folder)
+        status = gf_cli_outputs_name(line, &run.inputs, &run.outputs, error);
+    if (!status && folder)
+        status = open_folder(&run, error);
+    if (!status)
+        status = gf_cli_batch_choose(&run, error);
+    if (!status)
+        status = compute(&run, error);
+    gf_cli_journal_close(run.journal);
+    gf_cli_outputs_free(run.outputs, run.inputs.count);
+    gf_cli_inputs_free(&run.inputs);
+    free(run.items);
+    free(run.which);
+    free(run.ended);
+    return status;
+}

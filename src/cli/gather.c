@@ -1,0 +1,265 @@
+#include "gather.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "name.h"
+
+typedef struct gf_gather {
+    gf_cli_inputs *inputs;
+    bool recursive, fail_fast;
+    bool out_there; /* --out-dir exists, and this is it: */
+    struct stat out;
+} gf_gather;
+
+int64_t gf_cli_time(const struct stat *info) {
+    return (int64_t)info->st_mtim.tv_sec * INT64_C(1000000000) + info->st_mtim.tv_nsec;
+}
+
+static gf_status out_of_memory(gf_error *error) {
+    return gf_cli_fail(error, GF_FAILED, "out of memory for the names of the inputs");
+}
+
+/* Tells, and goes on unless that is not wanted. */
+static gf_status complain(const gf_gather *gather, gf_error *error) {
+    if (gather->fail_fast)
+        return error->status;
+    gf_command_complain(error);
+    gather->inputs->failed++;
+    error->status = GF_OK;
+    error->message[0] = 0;
+    return GF_OK;
+}
+
+/* Takes the path. info: NULL if nothing is known of it. */
+static gf_status add(gf_gather *gather, char *path, size_t below, const struct stat *info,
+                     gf_error *error) {
+    gf_cli_inputs *inputs = gather->inputs;
+    if (path && inputs->count == inputs->room) {
+        const size_t room = inputs->room ? 2 * inputs->room : 64;
+        gf_cli_input *list = realloc(inputs->list, room * sizeof *list);
+        if (list) {
+            inputs->list = list;
+            inputs->room = room;
+        }
+    }
+    if (!path || inputs->count == inputs->room) {
+        free(path);
+        return out_of_memory(error);
+    }
+    gf_cli_input *input = &inputs->list[inputs->count++];
+    *input = (gf_cli_input){.path = path, .below = below, .there = info != NULL};
+    if (info) {
+        input->device = info->st_dev;
+        input->inode = info->st_ino;
+        input->bytes = S_ISREG(info->st_mode) ? (uint64_t)info->st_size : 0;
+        input->time = gf_cli_time(info);
+    }
+    return GF_OK;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+typedef struct gf_names {
+    char **list;
+    size_t count, room;
+} gf_names;
+
+static bool keep_name(gf_names *names, const char *name) {
+    if (names->count == names->room) {
+        const size_t room = names->room ? 2 * names->room : 64;
+        char **list = realloc(names->list, room * sizeof *list);
+        if (!list)
+            return false;
+        names->list = list;
+        names->room = room;
+    }
+    names->list[names->count] = strdup(name);
+    return names->list[names->count++] != NULL;
+}
+
+static void free_names(gf_names *names) {
+    for (size_t i = 0; i < names->count; i++)
+        free(names->list[i]);
+    free(names->list);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All at once, so that no folder is open while another is read. Hidden ones are not named. */
+static gf_status read_folder(const char *path, gf_names *names, gf_error *error) {
+    DIR *folder = opendir(path);
+    if (!folder)
+        return gf_cli_fail(error, GF_FAILED, "%s: cannot read the folder: %s", path,
+                           strerror(errno));
+    bool good = true;
+    errno = 0;
+    for (struct dirent *entry; good && (entry = readdir(folder)) != NULL; errno = 0)
+        if (entry->d_name[0] != '.')
+            good = keep_name(names, entry->d_name);
+    const int cause = errno;
+    closedir(folder);
+    if (!good)
+        return out_of_memory(error);
+    if (cause)
+        return gf_cli_fail(error, GF_FAILED, "%s: cannot read the folder: %s", path,
+                           strerror(cause));
+    if (names->count)
+        qsort(names->list, names->count, sizeof *names->list, by_name);
+    return GF_OK;
+}
+
+static char *join(const char *folder, const char *name) {
+    const size_t length = strlen(folder), size = length + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
+                 name);
+    return path;
+}
+
+static bool is_out(const gf_gather *gather, const struct stat *info) {
+    return gather->out_there && info->st_dev == gather->out.st_dev &&
+           info->st_ino == gather->out.st_ino;
+}
+
+static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_error *error);
+
+/* What a folder holds under a name. Links to folders are not followed: they may lead back. */
+static gf_status visit(gf_gather *gather, const char *folder, const char *name, size_t below,
+                       gf_error *error) {
+    char *path = join(folder, name);
+    struct stat info;
+    if (!path)
+        return out_of_memory(error);
+    if (!below)
+        below = strlen(path) - strlen(name);
+    const bool there = lstat(path, &info) == 0;
+    gf_status status = GF_OK;
+    if (there && S_ISDIR(info.st_mode)) {
+        if (!is_out(gather, &info))
+            status = walk(gather, path, below, error);
+    } else if (gf_cli_is_picture(name) &&
+               (!there || S_ISREG(info.st_mode) ||
+                (S_ISLNK(info.st_mode) && stat(path, &info) == 0 && S_ISREG(info.st_mode)))) {
+        return add(gather, path, below, there ? &info : NULL, error);
+    }
+    free(path);
+    return status;
+}
+
+static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_error *error) {
+    gf_names names = {0};
+    gf_status status = read_folder(folder, &names, error);
+    if (status)
+        status = complain(gather, error);
+    else
+        for (size_t i = 0; i < names.count && !status; i++)
+            status = visit(gather, folder, names.list[i], below, error);
+    free_names(&names);
+    return status;
+}
+
+static gf_status take_folder(gf_gather *gather, const char *path, const struct stat *info,
+                             gf_error *error) {
+    if (!gather->recursive) {
+        gf_cli_fail(error, GF_FAILED, "%s: is a folder; add --recursive to take the images in it",
+                    path);
+        return complain(gather, error);
+    }
+    if (is_out(gather, info))
+        return gf_cli_fail(error, GF_USAGE,
+                           "%s: is --out-dir itself, whose files would be the inputs of the next "
+                           "run; name another --out-dir, or the files",
+                           path);
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *folder = strndup(path, length);
+    if (!folder)
+        return out_of_memory(error);
+    gf_status status = walk(gather, folder, 0, error);
+    free(folder);
+    return status;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static gf_status take_name(gf_gather *gather, const char *path, gf_error *error) {
+    struct stat info;
+    const bool there = stat(path, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        return take_folder(gather, path, &info, error);
+    const char *slash = strrchr(path, '/');
+    return add(gather, strdup(path), slash ? (size_t)(slash + 1 - path) : 0, there ? &info : NULL,
+               error);
+}
+
+/* A name in a list is a name: what is called "-" is a file. */
+static gf_status take_line(gf_gather *gather, const char *path, gf_error *error) {
+    return take_name(gather, strcmp(path, "-") == 0 ? "./-" : path, error);
+}
+
+static gf_status read_list(gf_gather *gather, FILE *file, const char *name, bool null,
+                           gf_error *error) {
+    char *line = NULL;
+    size_t room = 0;
+    gf_status status = GF_OK;
+    const int end = null ? 0 : '\n';
+    for (ssize_t length; !status && (length = getdelim(&line, &room, end, file)) != -1;) {
+        if (line[length - 1] == end)
+            line[--length] = 0;
+        if (strlen(line) != (size_t)length)
+            status = gf_cli_fail(error, GF_USAGE,
+                                 "--files-from '%s': holds a NUL byte; add --null if they end the "
+                                 "names",
+                                 name);
+        else if (length)
+            status = take_line(gather, line, error);
+    }
+    if (!status && !feof(file))
+        status = gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", name, strerror(errno));
+    free(line);
+    return status;
+}
+
+static gf_status take_list(gf_gather *gather, const char *name, bool null, gf_error *error) {
+    if (strcmp(name, "-") == 0)
+        return read_list(gather, stdin, "standard input", null, error);
+    FILE *file = fopen(name, "re");
+    if (!file)
+        return gf_cli_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
+    gf_status status = read_list(gather, file, name, null, error);
+    fclose(file);
+    return status;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inputs *inputs,
+                        gf_error *error) {
+    gf_gather gather = {.inputs = inputs,
+                        .recursive = gf_settings_flag(line->common, "recursive"),
+                        .fail_fast = gf_settings_flag(line->common, "fail-fast")};
+    gather.out_there = out_dir && stat(out_dir, &gather.out) == 0;
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < line->operand_count && !status; i++)
+        status = strcmp(line->operands[i], "-") == 0 ? add(&gather, strdup("-"), 0, NULL, error)
+                                                     : take_name(&gather, line->operands[i], error);
+    const char *list = gf_settings_text(line->common, "files-from");
+    if (!status && list)
+        status = take_list(&gather, list, gf_settings_flag(line->common, "null"), error);
+    return status;
+}
+
+void gf_cli_inputs_free(gf_cli_inputs *inputs) {
+    for (size_t i = 0; i < inputs->count; i++)
+        free(inputs->list[i].path);
+    free(inputs->list);
+    *inputs = (gf_cli_inputs){0};
+}

@@ -1,0 +1,19 @@
+/* Names of outputs, made of names of inputs. */
+#ifndef GF_CLI_NAME_H
+#define GF_CLI_NAME_H
+
+#include "gpufilter.h"
+
+/* Is this how files of pictures are called? */
+bool gf_cli_is_picture(const char *name);
+/* Does the ending say how to write it? */
+bool gf_cli_is_written(const char *name);
+
+/* Refuses what --name cannot be. */
+gf_status gf_cli_template_check(const char *template, gf_error *error);
+/* The name for an input of this base name, the index-th from 1. format: of --format, or NULL. NULL
+ * if out of memory; free() it. */
+char *gf_cli_template_fill(const char *template, const char *base, const char *format,
+                           uint64_t index);
+
+#endif

@@ -1,0 +1,84 @@
+/* Many files, each by itself: what the ways of running them share. */
+#ifndef GF_BATCH_FILES_H
+#define GF_BATCH_FILES_H
+
+#include <pthread.h>
+
+#include "gpufilter.h"
+
+/* What became of an item, kept until those before it are told of. */
+typedef struct gf_told {
+    bool there;
+    gf_status status;
+    gf_error error;
+    gf_report report;
+    gf_result *result;
+} gf_told;
+
+typedef struct gf_files {
+    const gf_filter *filter;
+    const gf_settings *settings;
+    const gf_batch_item *items;
+    uint64_t count;
+    gf_batch_options options; /* engine: as each engine of the batch is opened */
+    uint32_t threads;
+    uint32_t at_once; /* files that are read and written at a time, */
+    uint32_t each;    /* by so many threads each; 1 is the file's own: it starts none */
+    char reason[sizeof((gf_report *)0)->reason]; /* of auto */
+
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    uint64_t next; /* the first item that nobody has begun */
+    uint64_t busy; /* items begun that are not over */
+    bool stop;     /* begin no others */
+    gf_status status;
+    gf_error error; /* why none can be run */
+
+    pthread_mutex_t telling; /* taken before lock */
+    uint64_t told;           /* in order: how many; under both locks */
+    uint64_t ahead;          /* in order: how far an item may be begun before these are told */
+    gf_told *window;         /* in order: item i in i % ahead */
+} gf_files;
+
+/* May the next item be begun? Under the lock. */
+bool gf_files_may_begin(const gf_files *files);
+/* Begins it, under the lock. */
+uint64_t gf_files_begin(gf_files *files);
+/* Is there nothing left to do? Under the lock. */
+bool gf_files_over(const gf_files *files);
+/* An item is over. Takes the result. */
+void gf_files_tell(gf_files *files, uint64_t item, gf_status status, const gf_error *error,
+                   gf_report *report, gf_result *result);
+/* None can be run; the first cause counts. */
+void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error);
+/* How an item is written. */
+gf_file_options gf_files_options(const gf_files *files, uint64_t item);
+/* Runs one item through an engine, from its file to its file, and tells. */
+void gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item);
+
+/* ---- on devices (batch_device.c) ------------------------------------------------------------- */
+
+#define GF_FILES_MAX_DEVICES 64u
+
+/* What device engines are opened with, one each. */
+typedef struct gf_files_devices {
+    uint32_t count;
+    char names[GF_FILES_MAX_DEVICES][12]; /* "": the backend's own choice */
+} gf_files_devices;
+
+/* Bytes of an image, in and out together. */
+uint64_t gf_files_bytes(const gf_format *in, const gf_format *out);
+/* Images of more of them go through a device one by one. */
+#define GF_FILES_SMALL (UINT64_C(64) << 20)
+
+/* Runs all items: the calling and other threads decode and encode, a thread for each device drives
+ * an engine of files->options.engine.backend (of the cpu, if none is named and it cannot start). */
+void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices);
+
+/* gf_run_batch, but on devices with this backend, whatever auto or the backend's kind say: for
+ * tests without a device. */
+gf_status gf_run_batch_on(const gf_files_devices *devices, const gf_filter *filter,
+                          const gf_settings *settings, const gf_batch_item *items, uint64_t count,
+                          const gf_batch_options *options, gf_error *error);
+
+#endif

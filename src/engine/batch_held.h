@@ -1,0 +1,54 @@
+/* Images on their way through devices: what the threads that decode and encode them share with
+ * those that drive the devices. */
+#ifndef GF_BATCH_HELD_H
+#define GF_BATCH_HELD_H
+
+#include "engine/batch_files.h"
+#include "engine/task.h"
+
+/* An image on its way. */
+typedef struct gf_held {
+    struct gf_held *next;
+    uint64_t item;
+    gf_task task; /* its source, until it is decoded */
+    gf_format in_format, out_format;
+    void *in, *out;
+    uint64_t bytes; /* of both */
+    gf_metadata metadata;
+    gf_result *result;
+    gf_report report;
+} gf_held;
+
+typedef struct gf_queue {
+    gf_held *first, **last;
+} gf_queue;
+
+typedef struct gf_device_files {
+    gf_files *files;
+    gf_queue opened;   /* to be decoded, as soon as there is room */
+    gf_queue waiting;  /* for a device */
+    gf_queue large;    /* for a device, from file to file */
+    gf_queue finished; /* to be encoded */
+    uint64_t held, held_bytes, most_bytes;
+    uint32_t starting; /* devices that have not started */
+} gf_device_files;
+
+/* Under the lock: puts an image last; takes out the one that *at points to. */
+void gf_held_put(gf_queue *queue, gf_held *held);
+gf_held *gf_held_take_out(gf_queue *queue, gf_held **at);
+/* Takes the lock, puts an image last, and wakes who waits for it. */
+void gf_held_hand_on(gf_device_files *all, gf_queue *queue, gf_held *held);
+/* Frees an image, of which nothing is told. */
+void gf_held_release(gf_device_files *all, gf_held *held);
+/* Frees what was read of it, and lets a device run it from file to file. */
+void gf_held_make_large(gf_device_files *all, gf_held *held);
+/* Frees its pixels, which others may then have room for. */
+void gf_held_drop_pixels(gf_device_files *all, gf_held *held);
+/* Waits until all devices have started: before that nothing is told, since one that cannot ends the
+ * batch as if it had not begun. False if one could not. */
+bool gf_held_may_tell(gf_device_files *all);
+
+/* Decodes and encodes until all is over. */
+void gf_held_code_images(gf_device_files *all);
+
+#endif

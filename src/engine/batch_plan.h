@@ -1,0 +1,20 @@
+/* What is settled about a batch of files before any of them is begun. */
+#ifndef GF_BATCH_PLAN_H
+#define GF_BATCH_PLAN_H
+
+#include "engine/batch_files.h"
+#include "engine/engine.h"
+
+/* Refuses what no item could make good: a filter of two images, settings that contradict each other
+ * whatever the image. Shares the threads out. */
+gf_status gf_files_check(gf_files *files, gf_error *error);
+/* Fills in files->threads, at_once and each. */
+void gf_files_share(gf_files *files, uint32_t threads);
+/* What auto expects of all of them, if they are like this one. */
+gf_forecast gf_files_expect(const gf_files *files, const gf_plan *plan,
+                            const gf_codec_costs *codec);
+/* Which devices run them; none: the threads of the CPU do. Settles the backend of
+ * files->options.engine, and the reason of auto. */
+gf_status gf_files_choose(gf_files *files, gf_files_devices *devices, gf_error *error);
+
+#endif

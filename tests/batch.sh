@@ -1,0 +1,277 @@
+#!/usr/bin/env bash
+# Many files at full tilt: tests/batch.sh BUILD. Broken ones among them, runs that are killed and resumed, two
+# runs at once, folders that cannot be written, and the bar on a terminal.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+build=$(cd "${1:-build}" && pwd)
+export PATH=$build:$PATH LC_ALL=C
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit
+ulimit -c 0
+passed=0 failed=0 skipped=0
+
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >log 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $what"
+        head -n 20 log
+    fi
+}
+
+# 300 pictures of several sizes, 30 of them broken, in folders.
+for i in $(seq -w 300); do
+    folder=in/$((10#$i % 7))
+    mkdir -p $folder
+    n=$((8 + 10#$i % 5))
+    { printf 'P5\n%d 9\n255\n' $n && head -c $((9 * n)) <(printf "picture %d of many. " {1..20}"$i"); } >$folder/$i.pgm
+    [ $((10#$i % 10)) -ne 3 ] || truncate -s -4 $folder/$i.pgm
+done
+gpufilter smooth -R in --out-dir want >/dev/null 2>want.log
+code=$?
+
+summary() { grep -q "^$1 done, $2 failed, $3 skipped in " "$4"; }
+named() { [ "$(grep -c '^gpufilter: in/.*: the file ends too early\|^gpufilter: in/.*pgm: ' want.log)" -eq 30 ] &&
+    [ "$(grep '^gpufilter: ' want.log | sed 's/gpufilter: \(in[^:]*\):.*/\1/' | sort)" = "$(ls in/*/??3.pgm | sort)" ]; }
+complete() { [ "$(find want -name '*.pgm' | wc -l)" -eq 270 ]; }
+alone() { # every ninth, by itself
+    for file in $(find want -name '*[19].pgm'); do
+        gpufilter smooth "in/${file#want/}" alone.pgm --force && cmp alone.pgm "$file" || return 1
+    done
+}
+check "30 of 300 fail: exit 1" [ $code -eq 1 ]
+check "30 of 300 fail: all named, each once" named
+check "30 of 300 fail: the sum" summary 270 30 0 want.log
+check "30 of 300 fail: the others are there" complete
+check "as each alone" alone
+same() { diff -r -x '.*' want "$1"; }
+for threads in 1 3 16; do
+    gpufilter smooth -R in --out-dir threads$threads --threads $threads -q 2>/dev/null
+    check "the same with $threads threads" same threads$threads
+done
+
+# Killed in the middle of as many pictures as there are threads, by a signal, and run again.
+litter() { find "$1" -name '.*.tmp' | wc -l; }
+for signal in KILL TERM INT HUP; do
+    for threads in 1 4; do
+        rm -rf some out
+        mkdir some
+        cp in/1/*[124-9].pgm in/2/*[124-9].pgm some
+        files=(some/*)
+        half=$((${#files[@]} / 2))
+        for ((t = 0; t < threads; t++)); do
+            mv "${files[half + t]}" held$t
+            mkfifo "${files[half + t]}"
+        done
+        # A shell's background jobs ignore INT; the program leaves ignored signals ignored.
+        env --default-signal gpufilter smooth some/* -O out --threads $threads 2>/dev/null &
+        program=$!
+        descriptors=()
+        for ((t = 0; t < threads; t++)); do
+            exec {fd}>"${files[half + t]}"
+            head -c 30 held$t >&$fd
+            descriptors+=("$fd")
+        done
+        for _ in $(seq 500); do
+            [ "$(litter out 2>/dev/null)" = $threads ] && [ "$(ls out | wc -l)" -ge $half ] && break
+            sleep 0.01
+        done
+        under_way=$(litter out)
+        kill -s $signal $program
+        wait $program 2>/dev/null
+        code=$?
+        for fd in "${descriptors[@]}"; do exec {fd}>&-; done
+        left=$(litter out) made=$(ls out | wc -l)
+        for ((t = 0; t < threads; t++)); do mv -f held$t "${files[half + t]}"; done
+        ls -i out >before
+        gpufilter smooth some/* -O out --resume 2>sum
+        resumed=$?
+        ls -i out >after
+        gpufilter smooth some/* -O whole$signal$threads -q
+        killed() { [ "$under_way" -eq $threads ] && [ $code -eq $((128 + $(kill -l $signal))) ] && [ "$made" -eq $half ]; }
+        clean() { [ $signal = KILL ] || [ "$left" -eq 0 ]; }
+        rest() { [ $resumed -eq 0 ] && summary $((${#files[@]} - half)) 0 $half sum &&
+            [ -z "$(comm -23 <(sort before) <(sort after))" ] && diff -r -x '.*' out whole$signal$threads; }
+        check "$signal, $threads threads: exit code and what was there" killed
+        check "$signal, $threads threads: no litter" clean
+        check "$signal, $threads threads: the rest, and only that, is done" rest
+    done
+done
+
+# Killed whenever, again and again: what is named is whole, and in the end all is as it should be.
+kill_often() {
+    rm -rf often
+    for i in $(seq 60); do
+        timeout -s KILL "0.0$((1 + i % 6))" gpufilter smooth -R in -O often --resume --threads 3 -q 2>/dev/null
+        code=$?
+        for file in $(find often -name '*.pgm'); do
+            cmp "$file" "want/${file#often/}" || return 1
+        done
+        [ $code -ge 128 ] || break
+    done
+    gpufilter smooth -R in -O often --resume -q 2>errors
+    ! grep -q 'exists already' errors && same often
+}
+check "killed again and again" kill_often
+
+# Ended by a signal whenever, no thread leaves a file that it was about to make, and none complains.
+end_often() {
+    for i in $(seq 40); do
+        rm -rf ended
+        timeout -s TERM --preserve-status "0.0$((1 + i % 9))" gpufilter smooth in/[0-4]/*[124-9].pgm -O ended --threads 8 \
+            -q 2>errors
+        [ "$(litter ended 2>/dev/null)" = 0 ] && [ ! -s errors ] || { cat errors; ls -A ended; return 1; }
+    done
+}
+check "ended again and again" end_often
+
+# A line that is torn, and one that was never written: these outputs are made again, no others.
+torn() {
+    cp -r threads1 torn && touch -r threads1/0/007.pgm torn/0/007.pgm
+    rm -rf torn && cp -a threads1 torn && truncate -s -5 torn/.gpufilter-done
+    tail -n 1 torn/.gpufilter-done | grep -q ' f ' && return 1
+    gpufilter smooth -R in -O torn --resume 2>sum
+    summary 1 30 269 sum && same torn || return 1
+    gpufilter smooth -R in -O torn --resume 2>sum
+    summary 0 30 270 sum
+}
+unwritten() {
+    rm -rf torn && cp -a threads1 torn
+    grep -v ' d .* 0/007.pgm$' threads1/.gpufilter-done >torn/.gpufilter-done
+    gpufilter smooth -R in -O torn --resume 2>sum
+    summary 1 30 269 sum && same torn
+}
+check "a torn line" torn
+check "a line never written" unwritten
+
+# Two runs at once into one folder.
+together() {
+    gpufilter smooth -R in/1 -O both --threads 2 -q 2>/dev/null &
+    gpufilter smooth -R in/2 -O both --threads 2 -q 2>/dev/null
+    wait $!
+    gpufilter smooth -R in/1 in/2 -O both --resume 2>sum
+    grep -q '^0 done, [0-9]* failed, 7[0-9] skipped' sum
+}
+check "two runs at once" together
+
+# Folders that may not be read or written. Root may everything, so another user tries.
+if [ "$(id -u)" -ne 0 ]; then
+    other() { "$@"; }
+elif setpriv --reuid=65534 --clear-groups gpufilter --version >/dev/null 2>&1; then
+    other() { setpriv --reuid=65534 --clear-groups "$@"; }
+else
+    other() { return 127; }
+fi
+chmod 755 .
+if other true; then
+    mkdir -m 555 closed && mkdir -m 777 open && mkdir -p -m 755 part/ok part/secret && cp in/1/001.pgm part/ok
+    chmod 000 part/secret
+    mkdir -m 777 half && mkdir -m 555 half/ok
+    closed() { other gpufilter smooth in/1/001.pgm in/1/008.pgm -O closed 2>sum
+        [ $? -eq 1 ] && summary 0 2 0 sum && [ "$(grep -c 'cannot create a file in its folder' sum)" -eq 2 ] &&
+            [ "$(grep -c 'gpufilter-done: cannot write' sum)" -eq 1 ] && [ -z "$(ls -A closed)" ]; }
+    below() { other gpufilter smooth in/1/001.pgm -O closed/new 2>sum
+        [ $? -eq 1 ] && grep -q '^gpufilter: closed/new: cannot create the folder: Permission denied$' sum; }
+    secret() { other gpufilter smooth -R part -O open 2>sum
+        [ $? -eq 1 ] && grep -q '^gpufilter: part/secret: cannot read the folder: ' sum && summary 1 1 0 sum; }
+    partly() { other gpufilter smooth -R part in/1/001.pgm -O half 2>sum
+        [ $? -eq 1 ] && summary 1 2 0 sum; }
+    no_record() { mkdir -m 777 unrecorded && : >unrecorded/.gpufilter-done && chmod 444 unrecorded/.gpufilter-done
+        other gpufilter smooth in/1/001.pgm in/1/008.pgm -O unrecorded 2>sum
+        [ $? -eq 0 ] && summary 2 0 0 sum && [ "$(grep -c 'gpufilter-done: cannot write' sum)" -eq 1 ]; }
+    check "a folder that may not be written" closed
+    check "a folder in it" below
+    check "a folder that may not be read" secret
+    check "a folder below that may not be written" partly
+    check "a record that may not be written" no_record
+    chmod 755 part/secret
+else
+    echo "SKIP folders without permission: there is no other user to be"
+    skipped=$((skipped + 1))
+fi
+
+# On a terminal there is a bar, and nowhere else.
+if command -v python3 >/dev/null 2>&1; then
+    cp in/1/001.pgm in/1/008.pgm .
+    cat >terminal.py <<'P'
+import fcntl, os, pty, re, struct, sys, termios, threading, time
+
+def run(arguments, columns=80, term='xterm', kill=None):
+    """What comes out of a run on a terminal, whose third input takes half a second, and its exit code."""
+    for path in ('slow.pgm', 'out'):
+        os.system('rm -rf ' + path)
+    os.mkfifo('slow.pgm')
+    pid, terminal = pty.fork()
+    if pid == 0:
+        time.sleep(0.1)
+        if term is None:
+            os.environ.pop('TERM', None)
+        else:
+            os.environ['TERM'] = term
+        os.execvp('gpufilter', ['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out',
+                                '--threads', '1'] + arguments)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    def feed():
+        with open('slow.pgm', 'wb') as pipe:
+            time.sleep(0.5)
+            if kill:
+                os.kill(pid, kill)
+            else:
+                pipe.write(open('001.pgm', 'rb').read())
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    out = b''
+    while True:
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        out += data
+    feeder.join()
+    return out.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+open('bad.pgm', 'w').write('text')
+ERASE = '\r\x1b[K'
+BAR = re.compile(r'\r\x1b\[K(\[#+-*\] )?( *\d+/4  [0-9.]+ MP/s  (-:--|\d+:\d\d) left  1 failed)')
+what = sys.argv[1]
+if what == 'bar':
+    for columns in (80, 200, 45, 44, 30):
+        out, code = run([], columns)
+        assert code == 1, (columns, out)
+        bars = BAR.findall(out)
+        assert bars or columns == 30 and '0:01 left  1 f' + ERASE in out, (columns, out)
+        assert all(bool(bar) == (columns > 43) for bar, _, _ in bars), (columns, out)
+        assert all(len(part.split('\r')[0]) < columns for part in out.split(ERASE) if 'left' in part), (columns, out)
+        # What is left on the screen: the error and the sum.
+        screen = ''
+        for line in out.split('\r\n'):
+            screen += line.split(ERASE)[-1] + '\n'
+        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s\n\n', screen), screen
+elif what == 'none':
+    for arguments, term in (([], 'dumb'), ([], ''), ([], None), (['--no-progress'], 'xterm'), (['--quiet'], 'xterm')):
+        out, code = run(arguments, 80, term)
+        assert code == 1 and '\x1b' not in out and 'left' not in out, (arguments, term, out)
+elif what == 'often':
+    out, code = run([])
+    assert out.count(ERASE) <= 12, out
+P
+    check "a bar that fits" python3 terminal.py bar
+    check "no bar where it is not wanted" python3 terminal.py none
+    check "a bar not drawn too often" python3 terminal.py often
+    pipe() { rm -rf out; TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | grep -q '^2 done' && rm -rf out &&
+        [ "$(TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | tr -d '[:print:]\n' | wc -c)" -eq 0 ]; }
+    check "no bar in a pipe" pipe
+else
+    echo "SKIP the bar: there is no python3"
+    skipped=$((skipped + 4))
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

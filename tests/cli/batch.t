@@ -1,0 +1,257 @@
+# Many inputs into a folder, which is made; the outputs are those that each gives alone.
+$ gpufilter smooth samples/page.png samples/cutout.png --out-dir a/b -k 2>&1 | sed 's/in .*/in #/'
+> 2 done, 0 failed, 0 skipped in #
+$ ls -A a/b
+> .gpufilter-done
+> cutout.png
+> page.png
+$ for name in page cutout; do gpufilter smooth -k samples/$name.png - | cmp - a/b/$name.png; done
+# What is there stays, without --force or --resume.
+$ echo precious >a/b/page.png; gpufilter smooth -k samples/page.png samples/scene.png -O a/b -q
+! gpufilter: a/b/page.png: exists already; use --force to replace it, or --resume to skip what is finished
+[1]
+$ cat a/b/page.png
+> precious
+$ gpufilter smooth -k samples/page.png --out-dir a/b --force -q; gpufilter smooth -k samples/page.png - | cmp - a/b/page.png
+# --resume skips what is finished, and does the rest.
+$ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 3 skipped in #
+$ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume --threads 7 --backend golden --band-rows 3 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 4 skipped in #
+# Other settings are other outputs.
+$ gpufilter smooth -k samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
+> 2 done, 0 failed, 0 skipped in #
+$ gpufilter smooth samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
+> 2 done, 0 failed, 0 skipped in #
+$ gpufilter normalize samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
+> 2 done, 0 failed, 0 skipped in #
+$ gpufilter smooth samples/page.png - | cmp -s - a/b/page.png; gpufilter normalize --strip samples/page.png - | cmp - a/b/page.png
+# So is an input that was changed since: newer, or older but another file.
+$ mkdir in; cp samples/page.png samples/cutout.png in; gpufilter smooth in/*.png -O c -q; touch in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 1 skipped in #
+$ touch -d 2001-01-01 in/cutout.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 1 skipped in #
+$ gpufilter smooth in/cutout.png in/page.png -O d --name '{index}{ext}' -q; gpufilter smooth in/page.png in/cutout.png -O d --name '{index}{ext}' --resume 2>&1 | sed 's/in .*/in #/'
+> 2 done, 0 failed, 0 skipped in #
+$ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -O c -q; gpufilter smooth f.png -O c --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 0 skipped in #
+# An output that somebody has changed is kept.
+$ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; cat c/page.png
+> gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
+> 0 done, 1 failed, 1 skipped in #
+> mine
+$ gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - c/page.png
+> 1 done, 0 failed, 1 skipped in #
+# So is what was there before the first run, and the output of an input that can no longer be read.
+$ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png
+> mine
+! gpufilter: e/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
+$ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .* s,.*/in #/'; gpufilter smooth ok.png - | cmp - c/page.png
+> gpufilter: in/page.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+> 0 done, 1 failed, 1 skipped in #
+$ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 1 skipped in #
+# The same folder in and out, with --force; what replaced itself is not filtered again.
+$ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
+$ gpufilter smooth self/*.png --out-dir self --force --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - self/page.png
+> 0 done, 0 failed, 2 skipped in #
+# One bad file does not stop the others; each is told.
+$ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/in .* s,.*/in #/'; ls f
+> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+> gpufilter: in/empty.png: the file is empty
+> gpufilter: absent.png: cannot open: No such file or directory
+> 2 done, 3 failed, 0 skipped in #
+> cutout.png
+> page.png
+$ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufilter smooth in/bad.png -O g --keep-going -q
+> 1
+! gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+[1]
+$ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/in .* s,.*/in #/'; ls h
+> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+> 0 done, 1 failed, 0 skipped, 2 not begun in #
+$ gpufilter smooth . in/page.png -O h --fail-fast; ls h
+! gpufilter: .: is a folder; add --recursive to take the images in it
+# A JSON line for each that was made.
+$ gpufilter smooth in/page.png in/bad.png in/cutout.png -O i --json --threads 1 2>/dev/null | grep -o '"files.*"image'
+> "files": ["in/page.png"], "output": "i/page.png", "image
+> "files": ["in/cutout.png"], "output": "i/cutout.png", "image
+# Names.
+$ gpufilter smooth in/page.png ok.png -O n -q --name '{stem}-smooth{ext}'; gpufilter smooth in/page.png ok.png -O n -q --name '{{{index:3}}}_{name}.pgm'; gpufilter smooth in/page.png -O n -q --format tga; cp ok.png .hid.png; cp ok.png plain; cp ok.png two.dots.PNG; gpufilter smooth .hid.png plain two.dots.PNG -O n -q; ls -A n
+> .gpufilter-done
+> .hid.png
+> ok-smooth.png
+> page-smooth.png
+> page.tga
+> plain.png
+> two.dots.PNG
+> {001}_page.png.pgm
+> {002}_ok.png.pgm
+$ for template in '{stem' 'stem}' '{}' '{Stem}{ext}' '{index:}' '{index:0}' '{index:21}' '{index:999}' '{stem}}' 'a/{stem}{ext}' ''; do gpufilter smooth ok.png -O n --name "$template"; done
+! gpufilter: --name '{stem': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name 'stem}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{Stem}{ext}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{index:}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{index:0}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{index:21}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{index:999}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{stem}}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name 'a/{stem}{ext}': is for names without folders; --out-dir says where, and --recursive keeps folders
+! gpufilter: --name '': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+[2]
+$ gpufilter smooth ok.png -O n --name '{stem}'; gpufilter smooth ok.png -O n --name '{stem}.gif'; gpufilter smooth ok.png -O n -q --name '{stem}' --format png; gpufilter smooth ok.png - | cmp - n/ok
+! gpufilter: --name: 'ok' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
+! gpufilter: --name: 'ok.gif' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
+# Two inputs with one output are refused, before anything is done.
+$ gpufilter smooth in/page.png samples/page.png -O x; gpufilter smooth in/page.png in/../in/page.png -O x; gpufilter smooth in/page.png ok.png -O x --name 'same{ext}'; ls x
+! gpufilter: x/page.png: would be written from in/page.png and from samples/page.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: x/page.png: would be written from in/page.png and from in/../in/page.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: x/same.png: would be written from in/page.png and from ok.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! ls: cannot access 'x': No such file or directory
+[2]
+# So is an output that is the input of another, or a link to the output of another.
+$ mkdir m; cp ok.png m/1.png; cp in/cutout.png m/2.png; gpufilter smooth m/2.png m/1.png -O m --force --name '{index}{ext}'; cmp ok.png m/1.png
+! gpufilter: m/2.png: is an input, and the output of m/1.png would replace it; name another --out-dir or --name
+$ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png m/1.png; rm m/3.png; ln m/1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force -q; cmp m/1.png m/3.png; gpufilter smooth ok.png - | cmp - m/1.png
+! gpufilter: m/3.png: would be written from m/1.png and from m/3.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+# Folders: only if asked for, with the tree kept; hidden ones, links to folders and the outputs left out.
+$ mkdir -p t/a/deep t/.hidden t/b; cp ok.png t/1.png; cp ok.png t/a/2.PGM; cp ok.png t/a/deep/3.jpeg; cp ok.png t/.hidden/4.png; cp ok.png t/.5.png; echo no >t/notes.txt; ln -s .. t/b/loop; ln -s ../1.png t/b/6.png; mkfifo t/7.png
+$ gpufilter smooth t ok.png -O tree -q; ls tree
+> ok.png
+! gpufilter: t: is a folder; add --recursive to take the images in it
+$ gpufilter smooth -R t -O tree --json --threads 1 2>/dev/null | grep -o '"files.*"image'
+> "files": ["t/1.png"], "output": "tree/1.png", "image
+> "files": ["t/a/2.PGM"], "output": "tree/a/2.PGM", "image
+> "files": ["t/a/deep/3.jpeg"], "output": "tree/a/deep/3.jpeg", "image
+> "files": ["t/b/6.png"], "output": "tree/b/6.png", "image
+$ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilter smooth --recursive t -O t/out --resume 2>&1 | sed 's/in .*/in #/'
+> ./.gpufilter-done
+> ./1.png
+> ./a/2.PGM
+> ./a/deep/3.jpeg
+> ./b/6.png
+> 0 done, 0 failed, 4 skipped in #
+$ gpufilter smooth -R t -O t/out/ --name '{stem}-{index}{ext}' -q; (cd t/out; find . -type f | sort)
+> ./.gpufilter-done
+> ./1-1.png
+> ./1.png
+> ./a/2-2.PGM
+> ./a/2.PGM
+> ./a/deep/3-3.jpeg
+> ./a/deep/3.jpeg
+> ./b/6-4.png
+> ./b/6.png
+$ gpufilter smooth -R t -O t; gpufilter smooth -R t t/a -O both -q; (cd both; find . -type f | sort); gpufilter smooth -R t t/1.png -O x
+> ./.gpufilter-done
+> ./1.png
+> ./2.PGM
+> ./a/2.PGM
+> ./a/deep/3.jpeg
+> ./b/6.png
+> ./deep/3.jpeg
+> ./out/1-1.png
+> ./out/1.png
+> ./out/a/2-2.PGM
+> ./out/a/2.PGM
+> ./out/a/deep/3-3.jpeg
+> ./out/a/deep/3.jpeg
+> ./out/b/6-4.png
+> ./out/b/6.png
+! gpufilter: t: is --out-dir itself, whose files would be the inputs of the next run; name another --out-dir, or the files
+! gpufilter: x/1.png: would be written from t/1.png and from t/1.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+[2]
+$ mkdir none; gpufilter smooth -R none -O both2 2>&1 | sed 's/in .*/in #/'; ls -A both2
+> 0 done, 0 failed, 0 skipped in #
+> .gpufilter-done
+# Lists of names.
+$ printf 'ok.png\n\nin/page.png' | gpufilter smooth --files-from - -O l -q; ls l
+> ok.png
+> page.png
+$ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.png'; cp ok.png $'\xff.png'; printf '%s\0' 'a b.png' -r.png - $'new\nline.png' $'\xff.png' >list; gpufilter smooth -0 --files-from list -O odd -q; ls -A odd | od -An -c; grep -c 'new\\nline' odd/.gpufilter-done; gpufilter smooth -0 --files-from=list -O odd --resume 2>&1 | sed 's/in .*/in #/'
+>    -   .   p   n   g  \n   -   r   .   p   n   g  \n   .   g   p
+>    u   f   i   l   t   e   r   -   d   o   n   e  \n   a       b
+>    .   p   n   g  \n   n   e   w  \n   l   i   n   e   .   p   n
+>    g  \n 377   .   p   n   g  \n
+> 2
+> 0 done, 0 failed, 5 skipped in #
+$ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absent -O odd; gpufilter smooth --files-from /dev/null -O odd2 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 0 skipped in #
+! gpufilter: --files-from 'list': holds a NUL byte; add --null if they end the names
+! gpufilter: absent: cannot open: No such file or directory
+$ printf 't\n' | gpufilter smooth --files-from - -O l -q; printf 't\n' | gpufilter hist -R --files-from - --csv -q -n 2 | head -n 2
+> file,bin,from,to,first,last,grey
+> t/1.png,0,0,0.5,0,127,44398
+! gpufilter: t: is a folder; add --recursive to take the images in it
+! gpufilter: t/out/a/deep/3-3.jpeg: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
+! gpufilter: t/out/a/deep/3.jpeg: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
+# Usage.
+$ gpufilter smooth -O x; gpufilter smooth - -O x; gpufilter smooth ok.png -O x --null; gpufilter smooth ok.png -O x --keep-going --fail-fast; gpufilter smooth ok.png -O x -k -w 0
+! gpufilter: smooth: no inputs are named; see 'gpufilter smooth --help'
+! gpufilter: --out-dir: standard input has no name to call an output by; run it by itself
+! gpufilter: --null: is for --files-from
+! gpufilter: --fail-fast: not together with --keep-going
+! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
+[2]
+$ gpufilter smooth ok.png out.png --name a{ext}; gpufilter smooth ok.png out.png --resume; gpufilter smooth --files-from list ok.png; gpufilter smooth -R t out.png; ls x out.png
+! gpufilter: --name: is for --out-dir
+! gpufilter: --resume: is for --out-dir
+! gpufilter: --files-from: is for --out-dir
+! gpufilter: --recursive: is for --out-dir
+! ls: cannot access 'x': No such file or directory
+! ls: cannot access 'out.png': No such file or directory
+[2]
+$ gpufilter dot ok.png ok.png ok.png; gpufilter compare ok.png ok.png --out-dir x; gpufilter hist ok.png --out-dir x
+! gpufilter: dot: takes A B, got 3 files; see 'gpufilter dot --help'
+! gpufilter: --out-dir: no such option; see 'gpufilter compare --help'
+! gpufilter: --out-dir: no such option; see 'gpufilter hist --help'
+[2]
+$ gpufilter hist ok.png in/page.png --extract 0 --out v.csv; gpufilter hist ok.png in/page.png --mask m.png --extract 0; gpufilter axis-sum ok.png in/page.png --plot p.png; gpufilter hist - - <ok.png; gpufilter hist - --files-from - <list
+! gpufilter: --out: names one file, and there may be many inputs; run them one by one
+! gpufilter: --mask: names one file, and there may be many inputs; run them one by one
+! gpufilter: --plot: names one file, and there may be many inputs; run them one by one
+! gpufilter: hist: standard input can be read only once; name one of the files
+! gpufilter: hist: standard input can be read only once; name one of the files
+[2]
+$ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpufilter smooth ok.png -O x --backend cpu --device 0; ls -A x
+> .gpufilter-done
+! gpufilter: ok.png/x: cannot create the folder: Not a directory
+! gpufilter: /dev/null: cannot create the folder: Not a directory
+! gpufilter: --device: the cpu backend has none; use --backend cuda
+# Measuring many: one after the other, in order.
+$ gpufilter hist samples/gradient16.png samples/page.png -n 2 --no-progress 2>/dev/null | grep by
+> samples/gradient16.png: 640x480 grey u16, by cpu
+> samples/page.png: 850x1100 grey u8, by cpu
+$ gpufilter axis-sum ok.png absent.png samples/gradient16.png --csv --axis y 2>/dev/null | awk 'NR % 300 == 1'
+> file,x,grey
+> ok.png,299,242778
+> ok.png,599,248385
+> samples/gradient16.png,49,15440829
+> samples/gradient16.png,349,18667718
+$ gpufilter hist -n 2 ok.png 'a b.png' samples/scene.png --csv -q
+> file,bin,from,to,first,last,grey
+> ok.png,0,0,0.5,0,127,44398
+> ok.png,1,0.5,1,128,255,890602
+> a b.png,0,0,0.5,0,127,44398
+> a b.png,1,0.5,1,128,255,890602
+! gpufilter: samples/scene.png: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
+[1]
+$ gpufilter hist -n 2 --json - ok.png in/bad.png <samples/page.png 2>/dev/null | grep -o '"files.*"image\|"grey": .*'
+> "files": ["-"], "image
+> "grey": [44398, 890602]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}}}
+> "files": ["ok.png"], "image
+> "grey": [44398, 890602]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}}}
+$ gpufilter hist -n 2 ok.png ok.png >/dev/full
+! gpufilter: standard output: No space left on device
+[1]
+# What is no record is not written to.
+$ mkdir j; echo mine >j/.gpufilter-done; gpufilter smooth ok.png -O j; cat j/.gpufilter-done; echo 'gpufilter-done 2' >j/.gpufilter-done; gpufilter smooth ok.png -O j --resume; ls j
+> mine
+! gpufilter: j/.gpufilter-done: is no record of finished outputs that this version knows; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done: is no record of finished outputs that this version knows; move it away, or name another --out-dir
+# Lines that are none are passed over, and a torn end is ended.
+$ gpufilter smooth ok.png in/page.png -O k -q; printf 'x\n%s' 'torn line' >>k/.gpufilter-done; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/cutout.png -O k --resume -q; gpufilter smooth ok.png in/page.png in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 2 skipped in #
+> 0 done, 0 failed, 3 skipped in #
+$ tail -n 1 k/.gpufilter-done | sed 's/ d / f /' >>k/.gpufilter-done; gpufilter smooth in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 1 skipped in #
