@@ -84,7 +84,7 @@ void gf_temporary_drop(int slot) {
 static int settled(struct slot *slot) {
     int state = atomic_load(&slot->state);
 
-    for (int i = 0; i < 2000 && (state == FILLING || state == CREATING) &&
+    for (int i = 0; i < 10000 && (state == FILLING || state == CREATING) &&
                     atomic_load(&slot->owner) != this_thread();
          i++) {
         rest();
