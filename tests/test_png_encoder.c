@@ -9,11 +9,11 @@
 #include "testing.h"
 
 /* Sanitizers, too, are to answer NULL where there is no memory. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
 }
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) {
     return "allocator_may_return_null=1";
 }
