@@ -108,7 +108,7 @@ static unsigned char *draw(const gf_format *format, int content, uint64_t seed) 
             : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
             : kind == 2 ? 40000
             : kind == 6
-                ? (x < row / 3 ? (const unsigned[]){0, 256, 1280, 19712}[noise & 3] : x * 40)
+                ? (x < row / 3 ? (const unsigned[]){0, 256, 1280, 19712}[noise & 3] : x * 10)
             : kind == 3 ? (x / 50 ^ y / 20) * 7919
                         : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
         if (format->type == GF_U8) {
