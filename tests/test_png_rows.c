@@ -17,8 +17,9 @@ typedef struct picture {
     unsigned char *memory, *room;
 } picture;
 
-/* A band of grey rows: `margin` bytes of one value, and then noise. */
-static picture draw(uint64_t width, size_t margin, test_random *random) {
+/* A band of grey rows: `margin` bytes of one value, and then noise; but only in every so many rows,
+ * the others are of one value. */
+static picture draw(uint64_t width, size_t margin, uint64_t every, test_random *random) {
     const gf_format format = {width, 100000, 1, GF_U8};
     picture p;
     gf_png_bands_init(&format, GF_PNG_FAST, GF_ISA_PORTABLE, &p.bands);
@@ -30,7 +31,7 @@ static picture draw(uint64_t width, size_t margin, test_random *random) {
     for (uint64_t y = 1; y <= p.band.count; y++)
         for (size_t x = 0; x < width; x++)
             p.memory[GF_PNG_PAD + y * stride + x] =
-                (unsigned char)(x < margin ? 99 : test_next(random));
+                (unsigned char)(x < margin || y % every ? 99 : test_next(random));
     return p;
 }
 
@@ -44,7 +45,7 @@ static void samples_come_from_all_columns(void **state) {
     (void)state;
     test_random random = {83};
     for (size_t pieces = 2; pieces <= 36; pieces++) {
-        picture p = draw(1024 * pieces, 1024, &random);
+        picture p = draw(1024 * pieces, 1024, 1, &random);
         gf_png_samples samples;
         gf_png_take_samples(&p.bands, &p.band, p.room, &samples);
         close_picture(&p);
@@ -55,6 +56,20 @@ static void samples_come_from_all_columns(void **state) {
         for (unsigned f = 0; f < GF_PNG_FILTERS; f++)
             assert_in_range(samples.cost[f], (samples.total - fair - 1200) / 8 * 7, samples.total);
     }
+}
+
+static void samples_come_from_all_rows(void **state) {
+    (void)state;
+    test_random random = {84};
+    for (size_t pieces = 1; pieces <= 8; pieces++)
+        for (uint64_t every = 2; every <= 16; every *= 2) {
+            picture p = draw(1024 * pieces, 0, every, &random);
+            gf_png_samples samples;
+            gf_png_take_samples(&p.bands, &p.band, p.room, &samples);
+            close_picture(&p);
+            const uint64_t flat = samples.total - samples.total / every;
+            assert_in_range(samples.repeated, flat - flat / 3, flat + flat / 3);
+        }
 }
 
 /* Where two filters leave as little, the one with the smaller number: undone more quickly. */
@@ -86,6 +101,7 @@ static void of_equals_the_first_is_taken(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_come_from_all_columns),
+        cmocka_unit_test(samples_come_from_all_rows),
         cmocka_unit_test(of_equals_the_first_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static bool code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_
     if (!gf_png_band_code(&encoder->bands, scratch, &s->band))
         return false;
     unsigned char *chunk = bytes_of(s) - head_bytes(k) - 4;
-    memcpy(chunk, "IDAT", 4);
+    memcpy(chunk, gf_png_idat_name, 4);
     memcpy(chunk + 4, zlib_head, head_bytes(k));
     if (s->band.size + head_bytes(k) <= GF_PNG_IDAT_MOST)
         s->crc = crc32_gzip_refl(0, chunk, 4 + head_bytes(k) + s->band.size);

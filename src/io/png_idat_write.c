@@ -3,7 +3,7 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
-static const unsigned char name[4] = {'I', 'D', 'A', 'T'};
+const unsigned char gf_png_idat_name[4] = {'I', 'D', 'A', 'T'};
 
 void gf_png_put32(unsigned char *p, uint32_t v) {
     for (int i = 0; i < 4; i++)
@@ -13,7 +13,7 @@ void gf_png_put32(unsigned char *p, uint32_t v) {
 gf_status gf_png_idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                             gf_error *error) {
     gf_png_put32(data - 8, (uint32_t)size);
-    memcpy(data - 4, name, 4);
+    memcpy(data - 4, gf_png_idat_name, 4);
     gf_png_put32(data + size, crc);
     return gf_output_write(output, data - 8, size + 12, error);
 }
@@ -25,7 +25,7 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
     while (size && !status) {
         const size_t part = size < most ? size : most;
         unsigned char behind[4];
-        memcpy(data - 4, name, 4);
+        memcpy(data - 4, gf_png_idat_name, 4);
         memcpy(behind, data + part, 4);
         status =
             gf_png_idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);

@@ -10,6 +10,8 @@ enum {
     GF_PNG_IDAT_BEHIND = 4
 };
 
+extern const unsigned char gf_png_idat_name[4]; /* a chunk's name */
+
 /* Writes `size` bytes at `data` as one chunk. crc: of its name and the bytes. */
 gf_status gf_png_idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                             gf_error *error);
