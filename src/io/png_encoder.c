@@ -20,6 +20,8 @@ enum {
     BEHIND = 8 /* Adler-32 and CRC-32 */
 };
 
+static const unsigned char idat[4] = {'I', 'D', 'A', 'T'};
+
 typedef struct slot {
     unsigned char *memory; /* rows with their paddings */
     unsigned char *out;
@@ -70,7 +72,7 @@ static bool code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_
     if (!gf_png_band_code(&encoder->bands, scratch, &s->band))
         return false;
     unsigned char *chunk = bytes_of(s) - head_bytes(k) - 4;
-    memcpy(chunk, "IDAT", 4);
+    memcpy(chunk, idat, 4);
     memcpy(chunk + 4, zlib_head, head_bytes(k));
     if (s->band.size + head_bytes(k) <= IDAT_MOST)
         s->crc = crc32_gzip_refl(0, chunk, 4 + head_bytes(k) + s->band.size);
@@ -116,7 +118,7 @@ static void put32(unsigned char *p, uint32_t v) {
 static gf_status write_chunk(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                              gf_error *error) {
     put32(data - 8, (uint32_t)size);
-    memcpy(data - 4, "IDAT", 4);
+    memcpy(data - 4, idat, 4);
     put32(data + size, crc);
     return gf_output_write(output, data - 8, size + 12, error);
 }
@@ -128,7 +130,7 @@ static gf_status write_chunks(gf_output *output, unsigned char *data, size_t siz
     while (size && !status) {
         const size_t part = size < IDAT_MOST ? size : IDAT_MOST;
         unsigned char behind[4];
-        memcpy(data - 4, "IDAT", 4);
+        memcpy(data - 4, idat, 4);
         memcpy(behind, data + part, 4);
         status = write_chunk(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
         memcpy(data + part, behind, 4);
@@ -335,8 +337,9 @@ gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_
     encoder->slot_count = used > 1 ? used + 2 : 1;
     encoder->memory = bytes_for(bands, used) - bytes_for(bands, 1);
     if (!allocate(encoder)) {
+        gf_fail_memory(error, gf_output_name(output), bytes_for(bands, used), "the encoder");
         gf_png_encoder_close(encoder);
-        return gf_fail_memory(error, gf_output_name(output), bytes_for(bands, used), "the encoder");
+        return GF_FAILED;
     }
     *opened = encoder;
     return GF_OK;
