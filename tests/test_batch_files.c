@@ -477,6 +477,9 @@ static void judges_batches(void **state) {
     const gf_forecast few = expect(1000, 4, 16, 1), many = expect(1000, 400, 16, 1);
     assert_true(many.cpu_seconds > 20 * few.cpu_seconds &&
                 many.cpu_seconds < 101 * few.cpu_seconds);
+    /* Many keep all threads at work; of four, four decode. */
+    assert_true(many.cpu_seconds < 1.01 * 400 * 3e6 * (7 + 10 + 1) * 1e-9 / 16);
+    assert_true(few.cpu_seconds < 1.01 * 4 * 3e6 * 7e-9 / 4);
     assert_non_null(strstr(many.reason, "for all files"));
 }
 

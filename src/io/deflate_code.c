@@ -21,6 +21,7 @@ static unsigned sort_used(const uint32_t *frequency, unsigned count, leaf *leave
     for (unsigned shift = 0; shift < 32; shift += 8) {
         unsigned place[257] = {0};
         for (unsigned i = 0; i < used; i++)
+            /* cppcheck-suppress uninitvar ; the first `used` are set */
             place[(a[i].frequency >> shift & 255) + 1]++;
         for (unsigned i = 0; i < 256; i++)
             place[i + 1] += place[i];
@@ -58,6 +59,7 @@ static void count_depths(const leaf *leaves, unsigned used, unsigned *at_depth, 
     for (unsigned node = used - 2; node-- > 0;)
         depth[node] = depth[parent[used + node]] + 1;
     for (unsigned i = 0; i < used; i++) {
+        /* cppcheck-suppress uninitvar ; every leaf has got one */
         const unsigned d = depth[parent[i]] + 1;
         at_depth[d < max_bits ? d : max_bits]++;
     }
