@@ -254,7 +254,7 @@ static bool code_well(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png
     const unsigned char *filtered = scratch->filtered[0];
     const gf_png_way ways[] = {{filtered + context, false}, {filtered + context, true}};
     code_ourselves(bands, scratch, ways, 2, band);
-    if (bands->effort != GF_PNG_SMALL && !gf_png_some_repeated(&samples))
+    if (!band->zlib)
         return true;
     const size_t size =
         code_by_zlib(scratch, band, context, filtered, scratch->other, gf_png_band_bound(bands));
@@ -267,9 +267,13 @@ static bool code_well(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-/* Bytes that some rows from the middle of the band take by this rule. */
-static size_t try_rule(const gf_png_bands *bands, gf_png_scratch *scratch, const gf_png_band *band,
-                       gf_png_rule rule, bool zlib) {
+/* What some rows from the middle of a band take, filtered by a rule. */
+typedef struct gf_png_trial {
+    size_t ours, zlibs; /* bytes; SIZE_MAX where zlib was not tried */
+} gf_png_trial;
+
+static gf_png_trial try_rule(const gf_png_bands *bands, gf_png_scratch *scratch,
+                             const gf_png_band *band, gf_png_rule rule, bool zlib) {
     const size_t row = bands->row_bytes + 1;
     uint64_t rows = TRIED_BYTES / row;
     rows = rows < 2 ? 2 : rows;
@@ -279,13 +283,17 @@ static size_t try_rule(const gf_png_bands *bands, gf_png_scratch *scratch, const
     gf_png_filter_rows(bands, band, rule, from, from + (int64_t)rows, scratch->row, filtered);
     const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
     const gf_png_way ways[] = {{filtered, false}, {filtered, true}}, *way;
-    const size_t ours = (size_t)(plan_block(bands, scratch, ways, 2, 0, n, &way)->bits / 8);
+    gf_png_trial trial = {.ours =
+                              (size_t)(plan_block(bands, scratch, ways, 2, 0, n, &way)->bits / 8),
+                          .zlibs = SIZE_MAX};
     if (!zlib)
-        return ours;
+        return trial;
     const gf_png_band part = {.filtered = n, .last = true};
     const size_t size =
         code_by_zlib(scratch, &part, 0, filtered, scratch->other, gf_png_band_bound(bands));
-    return size && size < ours ? size : ours;
+    if (size)
+        trial.zlibs = size;
+    return trial;
 }
 
 void gf_png_band_choose(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_rule above,
@@ -300,14 +308,18 @@ void gf_png_band_choose(const gf_png_bands *bands, gf_png_scratch *scratch, gf_p
     }
     gf_png_samples samples;
     gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
-    const bool zlib = gf_png_some_repeated(&samples);
+    /* zlib takes most of the time. In noise it finds nothing that we do not. */
+    const bool repeated = gf_png_some_repeated(&samples);
+    const bool tried = repeated || bands->effort == GF_PNG_SMALL;
     const gf_png_rule rules[] = {gf_png_best_filter(&samples), GF_PNG_EACH, GF_PNG_NONE};
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const size_t size = try_rule(bands, scratch, band, rules[i], zlib);
+        const gf_png_trial trial = try_rule(bands, scratch, band, rules[i], tried);
+        const size_t size = trial.ours < trial.zlibs ? trial.ours : trial.zlibs;
         if (size < least) {
             least = size;
             band->rule = rules[i];
+            band->zlib = repeated || trial.zlibs <= trial.ours + trial.ours / 64;
         }
     }
 }

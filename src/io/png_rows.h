@@ -48,6 +48,7 @@ typedef struct gf_png_band {
     uint64_t context, count;
     bool last;               /* of the image */
     gf_png_rule rule, above; /* of the band, and of its context: set by gf_png_band_choose */
+    bool zlib;               /* is zlib worth trying? Likewise */
     unsigned char *out;      /* of gf_png_band_bound bytes */
     size_t size;             /* of what was written there */
     uint32_t adler;          /* Adler-32 of the filtered bytes alone */
