@@ -11,7 +11,7 @@ typedef struct leaf {
 
 /* Ascending by frequency, then by symbol: there is one order, and so one code. */
 static unsigned sort_used(const uint32_t *frequency, unsigned count, leaf *leaves) {
-    leaf from[GF_DEFLATE_LITERALS];
+    leaf from[GF_DEFLATE_LITERALS] = {{0, 0}};
     unsigned used = 0;
     for (unsigned s = 0; s < count; s++)
         if (frequency[s])
@@ -39,7 +39,7 @@ static unsigned sort_used(const uint32_t *frequency, unsigned count, leaf *leave
  * leaves lie at each depth is all that is asked for. */
 static void count_depths(const leaf *leaves, unsigned used, unsigned *at_depth, unsigned max_bits) {
     uint32_t weight[GF_DEFLATE_LITERALS];
-    uint16_t parent[2 * GF_DEFLATE_LITERALS];
+    uint16_t parent[2 * GF_DEFLATE_LITERALS] = {0};
     unsigned depth[GF_DEFLATE_LITERALS];
     unsigned next_leaf = 0, next_node = 0;
     for (unsigned made = 0; made + 1 < used; made++) {
@@ -93,7 +93,7 @@ static unsigned reverse(unsigned code, unsigned bits) {
 
 void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
                           gf_deflate_word *words) {
-    leaf leaves[GF_DEFLATE_LITERALS];
+    leaf leaves[GF_DEFLATE_LITERALS] = {{0, 0}};
     uint8_t bits[GF_DEFLATE_LITERALS] = {0};
     unsigned at_depth[16], next_code[16];
     unsigned used = sort_used(frequency, count, leaves);
