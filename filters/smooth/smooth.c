@@ -102,7 +102,7 @@ static const char *const cases[] = {
 #define COST_TAP_INTEGER 0.015
 #define COST_TAP_X 0.03
 #define COST_TAP_Y 0.04
-#define COST_TAP_XY 0.1
+#define COST_TAP_XY 0.2
 
 #define DEFAULT_GAIN 1.1f
 
