@@ -362,8 +362,8 @@ typedef struct gf_batch_options {
  *
  * On the CPU each thread has an image of its own. On CUDA devices the threads decode and encode;
  * small images of one format that wait go through a device together, larger ones each as
- * gf_run_file does it, and every device takes whatever is next. "auto" decides once for all, by the
- * first image and the count.
+ * gf_run_file does it, up to four at a time on each device, and every device takes whatever is
+ * next. "auto" decides once for all, by the first image and the count.
  *
  * engine.max_memory is for each image under way; those that are held for a device keep to it
  * together, and to a gigabyte.

@@ -5,6 +5,7 @@
 #include "testing.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -54,7 +55,7 @@ static void put_input(int n, const char *path) {
         put_png(path, size, 2, 8, false, damaged, 1, 0);
     else if (n % 16 == 8)
         put_png(path, size, 0, 16, n % 32 == 8, texts, 2, 0);
-    else if (n % 16 == 9)
+    else if (n % 16 == 9 || n % 16 == 12)
         put_png(path, 150, 2, 8, false, texts, 2, 0);
     else if (n % 16 != 10)
         put_png(path, size, n % 2 ? 2 : 6, 8, false, texts, 2, 0);
@@ -203,6 +204,7 @@ static const struct way {
     {"golden", 0, 3, 0, false},   {"auto", 0, 2, 0, false},   {"cpu", 0, 200, 0, true},
     {"cpu", 1, 1, 0, false},      {"cpu", 1, 4, 0, true},     {"cpu", 3, 2, 0, false},
     {"cpu", 2, 5, 100000, false}, {"cpu", 2, 3, 20000, true}, {"golden", 2, 4, 0, false},
+    {"cpu", 1, 4, 20000, false},  {"cpu", 2, 9, 20000, true}, {"cpu", 1, 3, 20000, true},
 };
 
 static void run_ways(const char *name, const char *text, const gf_file_options *options) {
@@ -374,6 +376,119 @@ static void asks_whether_it_is_ready(void **state) {
     }
 }
 
+/* ---- large images on devices ----------------------------------------------------------------- */
+
+/* Where nothing smaller than this may be held, all images but the least are large. */
+#define LITTLE 3600
+
+typedef struct meeting {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    uint32_t inside, most, wanted;
+} meeting;
+
+/* Goes on when as many as are wanted have been here at once, or after ten seconds. */
+static gf_status meet(void *context, const gf_result *result, gf_error *error) {
+    meeting *all = context;
+    struct timespec end;
+
+    (void)result;
+    (void)error;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    pthread_mutex_lock(&all->lock);
+    all->inside++;
+    all->most = all->inside > all->most ? all->inside : all->most;
+    pthread_cond_broadcast(&all->came);
+    while (all->most < all->wanted &&
+           pthread_cond_timedwait(&all->came, &all->lock, &end) != ETIMEDOUT)
+        continue;
+    all->inside--;
+    pthread_mutex_unlock(&all->lock);
+    return GF_OK;
+}
+
+/* As many at once as there are engines, no more. */
+static void runs_large_ones_at_once(void **state) {
+    static const struct {
+        uint32_t devices, threads, count, at_once;
+    } cases[] = {{1, 1, 6, 1},  {1, 2, 6, 2},   {1, 3, 12, 3}, {1, 4, 12, 4},
+                 {1, 16, 3, 3}, {1, 9, 20, 4},  {2, 9, 20, 8}, {2, 5, 9, 4},
+                 {3, 2, 12, 3}, {2, 16, 24, 8}, {1, 4, 1, 1}};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        meeting all = {.wanted = cases[c].at_once};
+        listener told = {.in_order = c % 2};
+        gf_batch_item items[ITEMS];
+        const gf_batch_options options = {
+            .engine = {.backend = "cpu", .threads = cases[c].threads, .max_memory = LITTLE},
+            .files = {.ready = meet, .ready_context = &all},
+            .in_order = told.in_order,
+            .done = on_done,
+            .context = &told};
+        pthread_mutex_init(&all.lock, NULL);
+        pthread_cond_init(&all.came, NULL);
+        make_items(items, true);
+        for (uint32_t i = 0; i < cases[c].count; i++)
+            items[i].in = in_paths[2]; /* 34 x 37 RGBA */
+        assert_int_equal(run_smooth(items, cases[c].count, cases[c].devices, &options, NULL),
+                         GF_OK);
+        for (uint32_t i = 0; i < cases[c].count; i++) {
+            assert_int_equal(got[i].times, 1);
+            assert_int_equal(got[i].status, GF_OK);
+        }
+        assert_int_equal(all.most, cases[c].at_once);
+        pthread_cond_destroy(&all.came);
+        pthread_mutex_destroy(&all.lock);
+    }
+}
+
+/* An image for which an engine has no room: each beyond the first leaves it to another, the first
+ * tells of it, and the rest is done as ever. */
+static void tells_of_no_room(void **state) {
+    const char *wide = in_folder("wide.png");
+    char path[2048];
+
+    snprintf(path, sizeof path, "%s", wide);
+    put_png(path, 1200, 2, 8, false, NULL, 0, 0);
+    (void)state;
+    for (uint32_t devices = 1; devices < 3; devices++)
+        for (int in_order = 0; in_order < 2; in_order++) {
+            listener told = {.in_order = in_order};
+            gf_batch_item items[ITEMS];
+            const gf_batch_options options = {
+                .engine = {.backend = "cpu", .threads = 8, .max_memory = LITTLE},
+                .in_order = told.in_order,
+                .done = on_done,
+                .context = &told};
+            make_items(items, true);
+            for (int i = 0; i < ITEMS; i++)
+                items[i].in = i % 8 == 3 ? path : in_paths[2];
+            assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+            for (int i = 0; i < ITEMS; i++) {
+                assert_int_equal(got[i].times, 1);
+                assert_int_equal(got[i].status, i % 8 == 3 ? GF_FAILED : GF_OK);
+                assert_int_equal(access(out_paths[i], F_OK), i % 8 == 3 ? -1 : 0);
+                if (i % 8 == 3)
+                    assert_message(&got[i].error, "raise --max-memory");
+            }
+        }
+}
+
+static void counts_engines(void **state) {
+    static const struct {
+        uint32_t threads, devices, engines;
+    } cases[] = {{1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {4, 1, 4},  {64, 1, 4},
+                 {2, 4, 1}, {7, 2, 3}, {8, 2, 4}, {15, 8, 1}, {16, 8, 2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const gf_files files = {.threads = cases[i].threads};
+        assert_int_equal(gf_files_engines(&files, cases[i].devices), cases[i].engines);
+    }
+}
+
 /* What no item could make good is told once, and nothing is begun. */
 static void refuses_all(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
@@ -469,8 +584,9 @@ static void judges_batches(void **state) {
     assert_true(expect(1000, 1000, 16, 100).cuda);
     /* Where the codec is nearly all, the cores are. */
     assert_false(expect(1000, 1000, 16, 0.3).cuda);
-    /* Large images are decoded one at a time on a device. */
-    assert_false(expect(20000, 100, 16, 20).cuda);
+    /* Large images are decoded four at a time on a device, where all threads do on the cpu. */
+    assert_false(expect(20000, 100, 64, 20).cuda);
+    assert_true(expect(20000, 100, 16, 20).cuda);
     /* Of few and large images the decoder is what all wait for, on both. */
     assert_false(expect(20000, 1, 16, 20).cuda);
     assert_true(expect(20000, 1, 16, 200).cuda);
@@ -568,6 +684,9 @@ int main(void) {
         cmocka_unit_test(keeps_what_is_there),
         cmocka_unit_test(reads_pipes),
         cmocka_unit_test(asks_whether_it_is_ready),
+        cmocka_unit_test(runs_large_ones_at_once),
+        cmocka_unit_test(tells_of_no_room),
+        cmocka_unit_test(counts_engines),
         cmocka_unit_test(refuses_all),
         cmocka_unit_test(falls_back),
         cmocka_unit_test(judges_batches),

@@ -43,7 +43,6 @@ void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_a
     const double samples = (double)gf_row_samples(&plan->in) * (double)plan->in.height;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;
-    const uint32_t cuda_files = on->held || on->files < on->devices ? on->files : on->devices;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
     const double down = samples * plan->download;
     const double touch = on->held ? (up + down) / HELD_BYTES_PER_SECOND : 0;
@@ -52,9 +51,10 @@ void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_a
     /* The slowest stage, unless all together are too much for the cores. */
     const double cpu = larger(slower_side(decode, encode, codec, on->files, on->threads),
                               share(decode + encode + compute, on->threads));
-    const double cuda = larger(larger(slower_side(decode, encode, codec, cuda_files, on->threads),
-                                      share(decode + encode + touch, on->threads)),
-                               transfer);
+    const double cuda =
+        larger(larger(slower_side(decode, encode, codec, on->device_files, on->threads),
+                      share(decode + encode + touch, on->threads)),
+               transfer);
     forecast->start_seconds = on->cuda_started ? 0 : share(CUDA_START_SECONDS, on->images);
     forecast->cpu_seconds = cpu;
     forecast->cuda_seconds = cuda + CUDA_IMAGE_SECONDS + forecast->start_seconds;

@@ -1,9 +1,12 @@
 /* The devices' part of a batch: each is driven by a thread, which runs small images of one format
- * that wait together, and large ones from file to file. */
+ * that wait together, and large ones from file to file. So that one large image is read while
+ * another is computed and a third is written, other threads drive more engines of the device. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/batch_held.h"
+#include "engine/batch_plan.h"
 #include "engine/thread.h"
 #include "error.h"
 
@@ -13,15 +16,34 @@
 /* One of the threads. */
 typedef struct gf_device_thread {
     gf_device_files *all;
-    const char *device; /* NULL: it decodes and encodes */
+    const char *device;
     pthread_t thread;
 } gf_device_thread;
 
-static void run_large(gf_device_files *all, gf_engine *engine, gf_held *held) {
+static void run_alone(gf_device_files *all, gf_engine *engine, gf_held *held) {
     const uint64_t item = held->item;
     gf_held_release(all, held);
     if (gf_held_may_tell(all))
-        gf_files_run_one(all->files, engine, item);
+        gf_files_run_one(all->files, engine, item, false);
+}
+
+/* The first of those that wait; called and left under the lock. A further engine may find no room
+ * beside the others: it then returns the image, for one of these. */
+static gf_held *run_large(gf_device_files *all, gf_engine *engine, bool further) {
+    pthread_mutex_t *lock = &all->files->lock;
+    gf_held *held = gf_held_take_out(&all->large, &all->large.first);
+    all->at_large++;
+    pthread_mutex_unlock(lock);
+    if (!further || held->once) {
+        run_alone(all, engine, held);
+        held = NULL;
+    } else if (gf_files_run_one(all->files, engine, held->item, true)) {
+        gf_held_release(all, held);
+        held = NULL;
+    }
+    pthread_mutex_lock(lock);
+    all->at_large--;
+    return held;
 }
 
 /* ---- on a device ----------------------------------------------------------------------------- */
@@ -89,7 +111,7 @@ static void run_group(gf_device_files *all, gf_engine *engine, gf_held *group, s
     for (gf_held *held = group, *next; held; held = next) {
         next = held->next;
         if (status)
-            run_large(all, engine, held);
+            run_alone(all, engine, held);
         else
             gf_held_hand_on(all, &all->finished, held);
     }
@@ -104,50 +126,98 @@ static void serve(gf_device_files *all, gf_engine *engine) {
             gf_held *group = take_group(all, &count);
             pthread_mutex_unlock(&files->lock);
             run_group(all, engine, group, count);
+            pthread_mutex_lock(&files->lock);
         } else if (all->large.first) {
-            gf_held *held = gf_held_take_out(&all->large, &all->large.first);
-            pthread_mutex_unlock(&files->lock);
-            run_large(all, engine, held);
+            run_large(all, engine, false);
         } else {
             pthread_cond_wait(&files->moved, &files->lock);
-            continue;
         }
-        pthread_mutex_lock(&files->lock);
     }
     pthread_cond_broadcast(&files->moved);
     pthread_mutex_unlock(&files->lock);
 }
 
+static bool any_backend(const gf_device_files *all) {
+    const char *name = all->files->options.engine.backend;
+    return !name || strcmp(name, "auto") == 0;
+}
+
+/* Of every engine of the thread's device. */
+static gf_engine_options device_options(const gf_device_thread *thread) {
+    gf_engine_options options = thread->all->files->options.engine;
+    options.devices = thread->device[0] ? thread->device : NULL;
+    options.threads = thread->all->each;
+    if (any_backend(thread->all))
+        options.backend = "cuda";
+    return options;
+}
+
 /* A device is started while the first images are decoded. */
 static void *drive_device(void *argument) {
     const gf_device_thread *thread = argument;
-    gf_files *files = thread->all->files;
-    gf_engine_options options = files->options.engine;
-    const bool any = !options.backend || strcmp(options.backend, "auto") == 0;
-    options.devices = thread->device[0] ? thread->device : NULL;
-    if (any)
-        options.backend = "cuda";
+    gf_device_files *all = thread->all;
+    gf_files *files = all->files;
+    gf_engine_options options = device_options(thread);
     gf_engine *engine = NULL;
+    bool instead = false;
     gf_error error = {0};
     gf_status status = gf_engine_open(&options, &engine, &error);
-    if (status && any) {
+    if (status && any_backend(all)) {
         pthread_mutex_lock(&files->telling); /* reports quote the reason */
         memcpy(files->reason, error.message, sizeof files->reason - 1);
         pthread_mutex_unlock(&files->telling);
         options.backend = "cpu";
         options.devices = NULL;
+        options.threads = files->threads;
+        instead = true;
         status = gf_engine_open(&options, &engine, &error);
     }
     if (status) {
         gf_files_give_up(files, status, &error);
     } else {
         pthread_mutex_lock(&files->lock);
-        thread->all->starting--;
+        all->starting--;
+        all->enough = all->enough || instead;
         pthread_cond_broadcast(&files->moved);
+        pthread_cond_broadcast(&all->lacking);
         pthread_mutex_unlock(&files->lock);
-        serve(thread->all, engine);
+        serve(all, engine);
     }
     gf_engine_close(engine);
+    return NULL;
+}
+
+/* Another engine of a device, as soon as there are large images enough. Without it, those that are
+ * open do the work. */
+static void *drive_further(void *argument) {
+    const gf_device_thread *thread = argument;
+    gf_device_files *all = thread->all;
+    gf_files *files = all->files;
+    const gf_engine_options options = device_options(thread);
+    gf_engine *engine = NULL;
+    pthread_mutex_lock(&files->lock);
+    while (!gf_files_over(files) && !gf_held_lacks_engines(all))
+        pthread_cond_wait(&all->lacking, &files->lock);
+    const bool wanted = !gf_files_over(files);
+    all->engines += wanted;
+    pthread_mutex_unlock(&files->lock);
+    const bool opened = wanted && gf_engine_open(&options, &engine, NULL) == GF_OK;
+    gf_held *left = NULL;
+    pthread_mutex_lock(&files->lock);
+    while (opened && !left && !gf_files_over(files)) {
+        if (all->large.first)
+            left = run_large(all, engine, true);
+        else
+            pthread_cond_wait(&files->moved, &files->lock);
+    }
+    if (wanted && (!opened || left)) {
+        all->engines--;
+        all->enough = true;
+    }
+    pthread_mutex_unlock(&files->lock);
+    gf_engine_close(engine); /* first: there is room for another then */
+    if (left)
+        gf_held_hand_on(all, &all->large, left);
     return NULL;
 }
 
@@ -165,42 +235,85 @@ static void drop_all(gf_device_files *all) {
             gf_held_release(all, gf_held_take_out(queues[i], &queues[i]->first));
 }
 
+/* Starts `count` threads; returns how many could be, and in *failed why no more. */
+static uint32_t start_threads(gf_device_thread *threads, uint32_t count, void *(*run)(void *),
+                              int *failed) {
+    uint32_t started = 0;
+    *failed = 0;
+    while (started < count && !*failed) {
+        *failed = gf_thread_start(&threads[started].thread, run, &threads[started]);
+        started += *failed == 0;
+    }
+    return started;
+}
+
+static void join_threads(gf_device_thread *threads, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        pthread_join(threads[i].thread, NULL);
+}
+
+/* Each device has a driver, which must start; of the others, which come behind them, there may be
+ * fewer. */
+static void run_threads(gf_device_files *all, const gf_files_devices *devices, uint32_t further,
+                        uint32_t coders, gf_device_thread *threads) {
+    gf_files *files = all->files;
+    const uint32_t drivers = devices->count;
+    gf_device_thread *coding = threads + drivers, *more = coding + coders;
+    gf_error error = {0};
+    int failed, ignored;
+    assert(drivers > 0);
+    for (uint32_t i = 0; i < drivers + coders + further; i++)
+        threads[i].all = all;
+    for (uint32_t i = 0; i < drivers; i++)
+        threads[i].device = devices->names[i];
+    for (uint32_t i = 0; i < further; i++)
+        more[i].device = devices->names[i % drivers];
+    const uint32_t driving = start_threads(threads, drivers, drive_device, &failed);
+    if (failed)
+        gf_files_give_up(files,
+                         gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
+                                 files->filter->info.name, strerror(failed)),
+                         &error);
+    coders = start_threads(coding, coders, code_images, &ignored);
+    further = start_threads(more, further, drive_further, &ignored);
+    gf_held_code_images(all); /* the calling thread does its share, until all is over */
+    pthread_mutex_lock(&files->lock);
+    pthread_cond_broadcast(&all->lacking);
+    pthread_mutex_unlock(&files->lock);
+    join_threads(threads, driving);
+    join_threads(coding, coders);
+    join_threads(more, further);
+}
+
 void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
-    gf_device_files all = {
-        .files = files, .most_bytes = files->options.engine.max_memory, .starting = devices->count};
+    gf_device_files all = {.files = files,
+                           .most_bytes = files->options.engine.max_memory,
+                           .starting = devices->count,
+                           .engines = devices->count};
     gf_queue *queues[] = {&all.opened, &all.waiting, &all.large, &all.finished};
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
         queues[i]->last = &queues[i]->first;
     if (all.most_bytes == 0 || all.most_bytes > HELD_BYTES)
         all.most_bytes = HELD_BYTES;
-    const uint32_t coders = files->count < files->threads ? (uint32_t)files->count : files->threads;
-    gf_error error = {0};
-    gf_device_thread *threads = calloc(devices->count + coders, sizeof *threads);
+    const uint32_t coders =
+        (files->count < files->threads ? (uint32_t)files->count : files->threads) - 1;
+    const uint32_t engines = devices->count * gf_files_engines(files, devices->count);
+    const uint32_t at_once = files->count < engines ? (uint32_t)files->count : engines;
+    const uint32_t further = at_once > devices->count ? at_once - devices->count : 0;
+    all.each = (files->threads + at_once - 1) / at_once;
+    const size_t count = (size_t)devices->count + further + coders;
+    gf_device_thread *threads = calloc(count, sizeof *threads);
     if (!threads) {
+        gf_error error = {0};
         gf_files_give_up(
-            files, gf_fail_memory(&error, files->filter->info.name, sizeof *threads, "threads"),
+            files,
+            gf_fail_memory(&error, files->filter->info.name, count * sizeof *threads, "threads"),
             &error);
         return;
     }
-    uint32_t started = 0;
-    for (; started < devices->count + coders - 1; started++) {
-        gf_device_thread *thread = &threads[started];
-        const bool drives = started < devices->count;
-        thread->all = &all;
-        thread->device = drives ? devices->names[started] : NULL;
-        const int failed =
-            gf_thread_start(&thread->thread, drives ? drive_device : code_images, thread);
-        if (failed && drives)
-            gf_files_give_up(files,
-                             gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
-                                     files->filter->info.name, strerror(failed)),
-                             &error);
-        if (failed)
-            break;
-    }
-    gf_held_code_images(&all); /* the calling thread does its share */
-    for (uint32_t i = 0; i < started; i++)
-        pthread_join(threads[i].thread, NULL);
+    pthread_cond_init(&all.lacking, NULL);
+    run_threads(&all, devices, further, coders, threads);
+    pthread_cond_destroy(&all.lacking);
     drop_all(&all);
     free(threads);
 }

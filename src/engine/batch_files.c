@@ -111,7 +111,7 @@ gf_file_options gf_files_options(const gf_files *files, uint64_t item) {
     return options;
 }
 
-void gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item) {
+bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool may_leave) {
     const gf_batch_item *what = &files->items[item];
     const gf_file_options options = gf_files_options(files, item);
     gf_error error = {0};
@@ -119,7 +119,11 @@ void gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item) {
     gf_result *result = NULL;
     const gf_status status = gf_run_file(engine, files->filter, files->settings, &what->in,
                                          what->out, &options, &result, &report, &error);
+    /* A backend was chosen, and no band went to it. */
+    if (status && may_leave && report.backend[0] && report.bands == 0)
+        return false;
     gf_files_tell(files, item, status, &error, &report, result);
+    return true;
 }
 
 typedef struct gf_files_worker {
@@ -132,7 +136,7 @@ static void *work(void *argument) {
     gf_files_worker *worker = argument;
     uint64_t item;
     while (take(worker->files, &item))
-        gf_files_run_one(worker->files, worker->engine, item);
+        gf_files_run_one(worker->files, worker->engine, item, false);
     return NULL;
 }
 

@@ -53,14 +53,15 @@ void gf_files_tell(gf_files *files, uint64_t item, gf_status status, const gf_er
 void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error);
 /* How an item is written. */
 gf_file_options gf_files_options(const gf_files *files, uint64_t item);
-/* Runs one item through an engine, from its file to its file, and tells. */
-void gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item);
+/* Runs one item through an engine, from its file to its file, and tells. False if the engine could
+ * not begin it and may leave it to another: then nothing is told, and its files are as before. */
+bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool may_leave);
 
 /* ---- on devices (batch_device.c) ------------------------------------------------------------- */
 
 #define GF_FILES_MAX_DEVICES 64u
 
-/* What device engines are opened with, one each. */
+/* What device engines are opened with. */
 typedef struct gf_files_devices {
     uint32_t count;
     char names[GF_FILES_MAX_DEVICES][12]; /* "": the backend's own choice */
@@ -68,11 +69,12 @@ typedef struct gf_files_devices {
 
 /* Bytes of an image, in and out together. */
 uint64_t gf_files_bytes(const gf_format *in, const gf_format *out);
-/* Images of more of them go through a device one by one. */
+/* Images of more of them go through a device each by itself. */
 #define GF_FILES_SMALL (UINT64_C(64) << 20)
 
 /* Runs all items: the calling and other threads decode and encode, a thread for each device drives
- * an engine of files->options.engine.backend (of the cpu, if none is named and it cannot start). */
+ * an engine of files->options.engine.backend (of the cpu, if none is named and it cannot start),
+ * and others drive more engines of the device while there are large images for them. */
 void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices);
 
 /* gf_run_batch, but on devices with this backend, whatever auto or the backend's kind say: for

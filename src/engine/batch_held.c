@@ -18,6 +18,7 @@ void gf_held_put(gf_queue *queue, gf_held *held) {
     held->next = NULL;
     *queue->last = held;
     queue->last = &held->next;
+    queue->count++;
 }
 
 gf_held *gf_held_take_out(gf_queue *queue, gf_held **at) {
@@ -26,6 +27,7 @@ gf_held *gf_held_take_out(gf_queue *queue, gf_held **at) {
     if (!*at)
         queue->last = at;
     held->next = NULL;
+    queue->count--;
     return held;
 }
 
@@ -61,7 +63,16 @@ void gf_held_make_large(gf_device_files *all, gf_held *held) {
     gf_task_end(&held->task);
     held->task = (gf_task){0};
     gf_held_drop_pixels(all, held);
-    gf_held_hand_on(all, &all->large, held);
+    pthread_mutex_lock(&all->files->lock);
+    gf_held_put(&all->large, held);
+    pthread_cond_broadcast(&all->files->moved);
+    if (gf_held_lacks_engines(all))
+        pthread_cond_signal(&all->lacking);
+    pthread_mutex_unlock(&all->files->lock);
+}
+
+bool gf_held_lacks_engines(const gf_device_files *all) {
+    return all->starting == 0 && !all->enough && all->large.count + all->at_large > all->engines;
 }
 
 bool gf_held_may_tell(gf_device_files *all) {
@@ -107,7 +118,8 @@ static void open_image(gf_device_files *all, uint64_t item) {
     gf_metadata_init(&held->metadata);
     held->task = (gf_task){
         .filter = files->filter, .threads = files->each, .name = what->in, .began = gf_now()};
-    if (!gf_see(what->in).regular) {
+    held->once = !gf_see(what->in).regular;
+    if (held->once) {
         gf_held_make_large(all, held);
         return;
     }

@@ -10,6 +10,7 @@
 typedef struct gf_held {
     struct gf_held *next;
     uint64_t item;
+    bool once;    /* it cannot be read again */
     gf_task task; /* its source, until it is decoded */
     gf_format in_format, out_format;
     void *in, *out;
@@ -21,6 +22,7 @@ typedef struct gf_held {
 
 typedef struct gf_queue {
     gf_held *first, **last;
+    uint64_t count;
 } gf_queue;
 
 typedef struct gf_device_files {
@@ -30,7 +32,12 @@ typedef struct gf_device_files {
     gf_queue large;    /* for a device, from file to file */
     gf_queue finished; /* to be encoded */
     uint64_t held, held_bytes, most_bytes;
-    uint32_t starting; /* devices that have not started */
+    uint32_t starting;      /* devices that have not started */
+    uint32_t each;          /* threads of an engine of a device, for its reader and its writer */
+    uint32_t engines;       /* open, or being opened */
+    uint32_t at_large;      /* of them, those that are at work on a large image */
+    bool enough;            /* open no further engines */
+    pthread_cond_t lacking; /* with the lock: more engines may be wanted, or all is over */
 } gf_device_files;
 
 /* Under the lock: puts an image last; takes out the one that *at points to. */
@@ -44,6 +51,8 @@ void gf_held_release(gf_device_files *all, gf_held *held);
 void gf_held_make_large(gf_device_files *all, gf_held *held);
 /* Frees its pixels, which others may then have room for. */
 void gf_held_drop_pixels(gf_device_files *all, gf_held *held);
+/* Are there more large images than engines? Under the lock. */
+bool gf_held_lacks_engines(const gf_device_files *all);
 /* Waits until all devices have started: before that nothing is told, since one that cannot ends the
  * batch as if it had not begun. False if one could not. */
 bool gf_held_may_tell(gf_device_files *all);

@@ -13,6 +13,7 @@
 #include "plan.h"
 
 #define MAX_THREADS 1024u
+#define MAX_ENGINES 4u /* of a device: reading, computing and writing are three */
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -73,6 +74,11 @@ void gf_files_share(gf_files *files, uint32_t threads) {
     files->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
     files->at_once = files->count < files->threads ? (uint32_t)files->count : files->threads;
     files->each = files->at_once ? (files->threads + files->at_once - 1) / files->at_once : 1;
+}
+
+uint32_t gf_files_engines(const gf_files *files, uint32_t devices) {
+    const uint32_t most = files->threads / devices;
+    return most < 1 ? 1 : most > MAX_ENGINES ? MAX_ENGINES : most;
 }
 
 gf_status gf_files_check(gf_files *files, gf_error *error) {
@@ -160,12 +166,15 @@ static gf_codec_costs codec_of(const gf_files *files, const gf_task *task,
 
 gf_forecast gf_files_expect(const gf_files *files, const gf_plan *plan,
                             const gf_codec_costs *codec) {
-    const gf_auto_machine machine = {.threads = files->threads,
-                                     .devices = 1,
-                                     .images = files->count,
-                                     .files = files->at_once,
-                                     .held =
-                                         gf_files_bytes(&plan->in, &plan->out) <= GF_FILES_SMALL};
+    const bool held = gf_files_bytes(&plan->in, &plan->out) <= GF_FILES_SMALL;
+    const uint32_t engines = gf_files_engines(files, 1);
+    const gf_auto_machine machine = {
+        .threads = files->threads,
+        .devices = 1,
+        .images = files->count,
+        .files = files->at_once,
+        .device_files = held || files->at_once < engines ? files->at_once : engines,
+        .held = held};
     gf_forecast forecast;
     gf_auto_expect(plan, codec, &machine, &forecast);
     gf_auto_times(&forecast, files->count);

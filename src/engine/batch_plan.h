@@ -10,6 +10,8 @@
 gf_status gf_files_check(gf_files *files, gf_error *error);
 /* Fills in files->threads, at_once and each. */
 void gf_files_share(gf_files *files, uint32_t threads);
+/* How many engines a device has at most, for large images that are under way at once. */
+uint32_t gf_files_engines(const gf_files *files, uint32_t devices);
 /* What auto expects of all of them, if they are like this one. */
 gf_forecast gf_files_expect(const gf_files *files, const gf_plan *plan,
                             const gf_codec_costs *codec);

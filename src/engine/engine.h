@@ -37,9 +37,10 @@ typedef struct gf_auto_machine {
     uint64_t images;  /* that share the start-up; 0 counts as one */
     bool cuda_started;
     /* Of files, how many are decoded and encoded at a time, each by the threads of its codec; 0
-     * counts as one. On devices one each, */
-    uint32_t files;
-    bool held; /* unless they are held in memory before and after. */
+     * counts as one. */
+    uint32_t files;        /* on the CPU */
+    uint32_t device_files; /* on all devices */
+    bool held;             /* for devices, they are held in memory before and after */
 } gf_auto_machine;
 
 gf_auto_machine gf_engine_machine(const gf_engine *engine);
