@@ -17,7 +17,10 @@
 static void on_signal(int signal_number) {
     gf_remove_temporaries();
     gf_cli_progress_hide();
-    raise(signal_number); /* SA_RESETHAND has put the default action back */
+    /* The default action is put back only now: the same signal twice, as timeout(1) sends it, must
+     * not end the process while files are being removed. */
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
 }
 
 static void catch_signals(void) {
@@ -25,8 +28,7 @@ static void catch_signals(void) {
     static const int fatal[] = {SIGHUP,  SIGINT,  SIGTERM,   SIGPIPE, SIGQUIT, SIGALRM,
                                 SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU, SIGABRT,
                                 SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGTRAP, SIGSYS};
-    struct sigaction action = {.sa_handler = on_signal,
-                               .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         sigdelset(&action.sa_mask, fatal[i]);
