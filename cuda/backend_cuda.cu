@@ -13,12 +13,14 @@ extern "C" {
 #include "engine/backend.h"
 }
 
-#define MAX_SLOTS (4 * GF_CUDA_MAX_DEVICES)
+#define MAX_SLOTS (5 * GF_CUDA_MAX_DEVICES)
 #define BAND_BYTES (UINT64_C(4) << 20)
+#define MOST_BAND_BYTES (UINT64_C(16) << 20)   // of an image that has many of them
 #define PAYLOAD_BAND_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
+#define HALO_BYTES (UINT64_C(1) << 30)         // of all bands, for the sake of high halos
 
-// The buffers of a slot, on the host and on the device.
-enum { IN, OUT, PAYLOAD, HOST_BUFFERS, SCRATCH = HOST_BUFFERS, DEVICE_BUFFERS };
+// The buffers of a slot, on the device and on the host; the ring on the host is all slots'.
+enum { OUT, PAYLOAD, HOST_BUFFERS, IN = HOST_BUFFERS, SCRATCH, DEVICE_BUFFERS };
 
 namespace {
 
@@ -38,6 +40,8 @@ struct Cuda {
     gf_cuda_timeline timelines[GF_CUDA_MAX_DEVICES]; // of this image
     void *states[GF_CUDA_MAX_DEVICES];               // what accumulates, on each device
     size_t state_size[GF_CUDA_MAX_DEVICES];
+    void *ring; // pinned
+    size_t ring_size;
 };
 
 struct Run {
@@ -67,6 +71,7 @@ void cuda_close(void *state) {
         cudaFree(cuda->states[i]);
         gf_cuda_timeline_close(&cuda->timelines[i]);
     }
+    cudaFreeHost(cuda->ring);
     free(cuda);
 }
 
@@ -88,11 +93,22 @@ void cuda_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "%s", static_cast<const Cuda *>(state)->devices.names);
 }
 
+uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
 gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
+    const uint64_t image = plan->in.height * gf_row_bytes(&plan->in);
+    const uint32_t devices = static_cast<uint32_t>(static_cast<const Cuda *>(state)->devices.count);
     gf_band_wish wish = {};
-    wish.bytes = plan->has_payload ? PAYLOAD_BAND_BYTES : BAND_BYTES;
+    wish.bytes =
+        plan->has_payload ? PAYLOAD_BAND_BYTES : within(image / 64, BAND_BYTES, MOST_BAND_BYTES);
+    // Pinned memory takes time to make: no more of it than the image is worth.
+    wish.halos = 8;
+    wish.most = within(image / 16, HALO_BYTES / 16, HALO_BYTES);
     wish.pieces = 1;
-    wish.slots = 4 * static_cast<uint32_t>(static_cast<const Cuda *>(state)->devices.count);
+    // A band that shares rows with the next keeps its place until that one is through as well.
+    wish.slots = (plan->halo ? 5 : 4) * devices;
     return wish;
 }
 
@@ -190,10 +206,15 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
         run->head_bytes = job->filter->measure->payload_bytes(job->plan, 0);
     }
     gf_status status = start_states(cuda, job, error);
+    if (!status)
+        status = gf_cuda_check(cudaSetDevice(cuda->devices.list[0]), "cudaSetDevice", error);
+    if (!status)
+        status = grow_host(&cuda->ring, &cuda->ring_size,
+                           static_cast<size_t>(gf_ring_rows(job)) * job->in_stride, error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
         Place *place = &cuda->places[i];
         status = prepare_place(place, cuda->devices.list[i % cuda->devices.count], run, error);
-        slots[i].in_buffer = static_cast<unsigned char *>(place->host[IN]);
+        slots[i].ring = static_cast<unsigned char *>(cuda->ring);
         slots[i].out_buffer = static_cast<unsigned char *>(place->host[OUT]);
         slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD]);
         slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
@@ -362,7 +383,7 @@ void cuda_end(void *state, gf_slot *slots) {
     for (uint32_t i = 0; i < run->job.slots; i++) {
         cudaSetDevice(run->cuda->places[i].device);
         cudaStreamSynchronize(run->cuda->places[i].stream);
-        slots[i].in_buffer = slots[i].out_buffer = slots[i].payload_buffer = nullptr;
+        slots[i].ring = slots[i].out_buffer = slots[i].payload_buffer = nullptr;
     }
     cudaGetLastError(); // an error here was reported by the band that met it
     free(run);

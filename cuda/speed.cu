@@ -154,7 +154,7 @@ gf_status queue_bands(Bench *bench, bool first, gf_error *error) {
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < bands && !status; k++) {
         gf_slot slot = {};
-        gf_place_band(job, k, &slot);
+        gf_cut_band(job, k, &slot);
         gf_band band = {};
         band.in = slot.in;
         band.in.data =

@@ -10,9 +10,11 @@ struct gf_trial; /* trial.h */
 /* One place in the ring: a band on its way through. */
 typedef struct gf_slot {
     uint32_t index;
-    gf_rows in;  /* rows held, halo included; in.data is the slot's own buffer */
+    gf_rows in;  /* rows held, halo included: a piece of the ring */
     gf_rows out; /* rows to compute */
-    unsigned char *in_buffer, *out_buffer; /* allocated by the backend; rows are a stride apart */
+    /* Allocated by the backend, rows a stride apart: gf_ring_rows rows that all slots share, and
+     * the slot's own for what comes out. */
+    unsigned char *ring, *out_buffer;
     unsigned char *payload_buffer;         /* pieces in image order, a stride apart */
     size_t payload_stride;
     uint32_t payload_pieces; /* 0: this filter has no payload */
@@ -33,6 +35,8 @@ typedef struct gf_job {
 typedef struct gf_band_wish {
     bool whole_image; /* one band: the whole image */
     uint64_t bytes;   /* of input a band, about */
+    uint32_t halos;   /* with a halo: height of a band at least, in halos, ... */
+    uint64_t most;    /* ... as long as all bands together keep to so many bytes; 1 then */
     uint64_t extra;   /* bytes it takes beside the bands */
     uint32_t slots;   /* bands in flight */
     uint32_t pieces;  /* payloads of a band at most, as gf_payload_pieces limits them */
@@ -50,7 +54,7 @@ typedef struct gf_backend {
     /* "2 threads, avx2". */
     void (*describe)(const void *state, char *text, size_t size);
     gf_band_wish (*wish)(const void *state, const gf_plan *plan);
-    /* Prepares one image: sets in_buffer and out_buffer of all slots. */
+    /* Prepares one image: sets the buffers of all slots. */
     gf_status (*begin)(void *state, const gf_job *job, gf_slot *slots, void **run, gf_error *error);
     /* Starts work on a filled slot; may return before it is done. Slots come in image order. */
     gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
@@ -60,7 +64,8 @@ typedef struct gf_backend {
     void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
     /* After the last wait: the states of this image, merged into an empty one. */
     gf_status (*collect)(void *run, void *state, gf_error *error);
-    /* Waits for whatever was submitted, then frees the run and the slots' buffers. */
+    /* Waits for whatever was submitted, then frees the run and the slots' buffers, or keeps these for
+     * the next image. */
     void (*end)(void *run, gf_slot *slots);
     /* Times passes over rows in the backend's own memory (trial.h). NULL where that is the host's:
      * submit and wait take rows wherever they lie. */
@@ -83,6 +88,12 @@ static inline size_t gf_align(size_t bytes) {
  * that a device writes whole lines of them and copies nothing else back. */
 static inline size_t gf_out_stride(const gf_plan *plan) {
     return plan->out.width ? gf_align(gf_out_bytes(plan)) : plan->record;
+}
+
+/* Rows of the ring. Bands share the rows of their halos, and lie in it as they do in the image. */
+static inline uint64_t gf_ring_rows(const gf_job *job) {
+    const uint64_t rows = job->slots * job->out_rows + 2 * job->plan->halo;
+    return rows < job->plan->in.height ? rows : job->plan->in.height;
 }
 
 /* Memory for n times so many bytes, aligned, also where that is none; NULL if there is not so much.

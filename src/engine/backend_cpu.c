@@ -35,6 +35,7 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
+#define HALO_BYTES (UINT64_C(48) << 20) /* of all bands, for the sake of high halos */
 #define ALONE_NS 2e5 /* an image of less work than that is done before a thread has got up */
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
@@ -93,8 +94,12 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
+    /* A band that shares rows with the next keeps its place until that one is through as well. */
+    const uint32_t slots = plan->halo ? 5 : 4;
     return (gf_band_wish){.bytes = bytes,
-                          .slots = cpu->unthreaded ? 2 : 4, /* nothing overlaps, but halos do */
+                          .halos = 2,
+                          .most = HALO_BYTES,
+                          .slots = cpu->unthreaded ? 1 : slots, /* nothing overlaps */
                           .pieces = cpu->threads,
                           .extra = plan->state_bytes * count_states(cpu, plan)};
 }

@@ -13,22 +13,18 @@ static uint64_t min(uint64_t a, uint64_t b) {
 /* Do the bands, with up to `pieces` payloads each, and `extra` bytes beside them keep to a budget?
  */
 static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
-    uint64_t in, out, both, all, payload = 0;
+    uint64_t ring, slot, all, payload = 0;
     if (job->plan->has_payload) {
         pieces = gf_payload_pieces(job, pieces);
         if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
             return false;
     }
-    return !__builtin_mul_overflow(job->in_rows, job->in_stride, &in) &&
-           !__builtin_mul_overflow(job->out_rows, job->out_stride, &out) &&
-           !__builtin_add_overflow(in, out, &both) &&
-           !__builtin_add_overflow(both, payload, &both) &&
-           !__builtin_mul_overflow(both, job->slots, &all) && extra <= budget &&
-           all <= budget - extra;
+    return !__builtin_mul_overflow(gf_ring_rows(job), job->in_stride, &ring) &&
+           !__builtin_mul_overflow(job->out_rows, job->out_stride, &slot) &&
+           !__builtin_add_overflow(slot, payload, &slot) &&
+           !__builtin_mul_overflow(slot, job->slots, &all) &&
+           !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
 }
-
-/* What the ring may grow to for the sake of a halo. */
-#define RING_BYTES (UINT64_C(48) << 20)
 
 static void set_rows(gf_job *job, uint64_t rows, uint64_t height) {
     job->out_rows = min(rows, height);
@@ -38,6 +34,17 @@ static void set_rows(gf_job *job, uint64_t rows, uint64_t height) {
 uint64_t gf_count_bands(const gf_job *job) {
     assert(job->out_rows > 0);
     return (job->plan->in.height - 1) / job->out_rows + 1;
+}
+
+/* The halo of a band is read, and computed in part, by two bands: high bands do less of that. */
+static void allow_for_halo(gf_job *job, const gf_band_wish *wish) {
+    const uint64_t rows = job->out_rows, halo = job->plan->halo, height = job->plan->in.height;
+    for (uint64_t times = wish->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
+        set_rows(job, times * halo, height);
+        if (times == 1 || fits(job, wish->pieces, 0, wish->most))
+            return;
+        set_rows(job, rows, height);
+    }
 }
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error) {
@@ -56,17 +63,9 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
             rows = 1;
     }
     set_rows(out, rows, height);
-    /* With a halo a low band copies more rows than it computes: twice the halo's height is better,
-     * as long as the ring stays small, and once is the least. */
-    for (uint64_t times = 2; times > 0 && !wish.whole_image && !job->band_rows; times--)
-        if (rows < times * plan->halo) {
-            set_rows(out, times * plan->halo, height);
-            if (fits(out, wish.pieces, 0, RING_BYTES))
-                break;
-            set_rows(out, rows > plan->halo ? rows : plan->halo, height);
-        }
+    if (!wish.whole_image && !job->band_rows)
+        allow_for_halo(out, &wish);
     for (uint32_t slots = wish.slots;;) {
-        /* Two bands need two slots: the second one's halo is copied from the first. */
         out->slots = (uint32_t)min(slots, gf_count_bands(out));
         if (fits(out, wish.pieces, wish.extra + plan->state_bytes, job->max_memory))
             return GF_OK;
@@ -74,6 +73,8 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
             slots = out->slots - 1;
         else if (!wish.whole_image && !job->band_rows && out->out_rows > 1)
             set_rows(out, out->out_rows / 2, height);
+        else if (out->slots > 1)
+            slots = 1;
         else
             return gf_fail(error, GF_FAILED,
                            "%s: bands of %" PRIu64 " rows need more than %" PRIu64
@@ -82,10 +83,37 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
     }
 }
 
-void gf_place_band(const gf_job *job, uint64_t k, gf_slot *slot) {
+void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot) {
     const uint64_t height = job->plan->in.height, halo = job->plan->halo;
-    uint64_t begin = k * job->out_rows, end = min(begin + job->out_rows, height);
-    slot->out = (gf_rows){slot->out_buffer, job->out_stride, begin, end - begin};
-    uint64_t first = begin < halo ? 0 : begin - halo;
-    slot->in = (gf_rows){slot->in_buffer, job->in_stride, first, min(end + halo, height) - first};
+    const uint64_t begin = k * job->out_rows, end = min(begin + job->out_rows, height);
+    const uint64_t first = begin < halo ? 0 : begin - halo;
+    slot->out = (gf_rows){NULL, job->out_stride, begin, end - begin};
+    slot->in = (gf_rows){NULL, job->in_stride, first, min(end + halo, height) - first};
+}
+
+static bool holds_all(const gf_job *job) {
+    return gf_ring_rows(job) == job->plan->in.height;
+}
+
+/* A slot is a place in the ring: one band's height further than the slot before, with a halo above
+ * it. */
+static uint64_t place_of(const gf_job *job, uint64_t k, uint64_t y) {
+    const uint64_t above = y + job->plan->halo - k * job->out_rows; /* of the slot's rows */
+    return holds_all(job) ? y : k % job->slots * job->out_rows + above;
+}
+
+void gf_place_band(const gf_job *job, uint64_t k, gf_slot *slot) {
+    gf_cut_band(job, k, slot);
+    slot->out.data = slot->out_buffer;
+    slot->in.data = slot->ring + place_of(job, k, slot->in.y0) * job->in_stride;
+}
+
+uint64_t gf_bands_before(const gf_job *job, uint64_t k) {
+    const uint64_t slots = job->slots, slot = k % slots;
+    if (k < slots)
+        return 0;
+    /* Of the last time round, this slot's band and those that share the rows below it, unless the
+     * ring ends there. */
+    const uint64_t shared = (2 * job->plan->halo + job->out_rows - 1) / job->out_rows;
+    return k - slots + 1 + (holds_all(job) ? 0 : min(shared, slots - 1 - slot));
 }

@@ -28,22 +28,23 @@ size_t gf_payload_stride(const gf_job *job, uint32_t pieces) {
 
 gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *slots,
                          gf_error *error) {
-    const size_t in_bytes = (size_t)job->in_rows * job->in_stride;
+    unsigned char *ring = gf_aligned_alloc(1, (size_t)gf_ring_rows(job) * job->in_stride);
+    if (!ring)
+        return gf_fail_memory(error, "bands", gf_ring_rows(job) * job->in_stride,
+                              "the ring; use a smaller --band-rows");
     const size_t out_bytes = (size_t)job->out_rows * job->out_stride;
     const size_t payload_bytes = gf_payload_stride(job, payload_pieces);
     for (uint32_t i = 0; i < job->slots; i++) {
-        slots[i].in_buffer = gf_aligned_alloc(1, in_bytes);
+        slots[i].ring = ring;
         slots[i].out_buffer = gf_aligned_alloc(1, out_bytes);
         if (payload_bytes) {
             slots[i].payload_buffer = gf_aligned_alloc(payload_pieces, payload_bytes);
             slots[i].payload_stride = payload_bytes;
             slots[i].payload_pieces = payload_pieces;
         }
-        if (!slots[i].in_buffer || !slots[i].out_buffer ||
-            (payload_bytes && !slots[i].payload_buffer)) {
+        if (!slots[i].out_buffer || (payload_bytes && !slots[i].payload_buffer)) {
             gf_slots_free(slots, i + 1);
-            return gf_fail_memory(error, "bands",
-                                  in_bytes + out_bytes + payload_pieces * payload_bytes,
+            return gf_fail_memory(error, "bands", out_bytes + payload_pieces * payload_bytes,
                                   "one band; use a smaller --band-rows");
         }
     }
@@ -51,10 +52,11 @@ gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *sl
 }
 
 void gf_slots_free(gf_slot *slots, uint32_t count) {
+    if (count > 0)
+        free(slots[0].ring);
     for (uint32_t i = 0; i < count; i++) {
-        free(slots[i].in_buffer);
         free(slots[i].out_buffer);
         free(slots[i].payload_buffer);
-        slots[i].in_buffer = slots[i].out_buffer = slots[i].payload_buffer = NULL;
+        slots[i].ring = slots[i].out_buffer = slots[i].payload_buffer = NULL;
     }
 }

@@ -2,8 +2,8 @@
  * for each band in order, encodes it and frees its slot. The backend works in between.
  *
  * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
- * share 2*halo rows: the reader copies them from the slot before, so that a slot is one contiguous
- * piece of memory to everyone after it.
+ * share 2*halo rows, in the ring too: a band is a contiguous piece of it to everyone after the
+ * reader, and only where the ring begins again are the shared rows copied.
  *
  * Unthreaded, one thread does both in turn: where many images are under way at once, each on a core
  * of its own, there is nothing to overlap with. */
@@ -69,16 +69,18 @@ static void fail(gf_stream *stream, gf_status status, const gf_error *error) {
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Fills a slot: shared rows from the slot before, the rest from the source. */
-static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const gf_slot *before,
-                           gf_error *error) {
+/* Fills a slot: rows shared with the slot before are there or copied from it, the rest is read. */
+static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
     gf_place_band(&stream->geometry, k, slot);
     uint64_t read_from = slot->in.y0;
     if (k > 0) {
-        uint64_t had = before->in.y0 + before->in.rows;
+        gf_slot before = {.ring = slot->ring, .out_buffer = slot->out_buffer};
+        gf_place_band(&stream->geometry, k - 1, &before);
+        const uint64_t had = before.in.y0 + before.in.rows;
         if (had > slot->in.y0) {
-            memcpy(slot->in.data, gf_row(&before->in, slot->in.y0),
-                   (size_t)(had - slot->in.y0) * slot->in.stride);
+            const unsigned char *shared = gf_row(&before.in, slot->in.y0);
+            if (shared != slot->in.data) /* a ring that is short of two bands begins within them */
+                memmove(slot->in.data, shared, (size_t)(had - slot->in.y0) * slot->in.stride);
             read_from = had;
         }
     }
@@ -91,12 +93,10 @@ static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, const g
 
 /* Reads band k into its slot and lets the backend begin. */
 static gf_status send_band(gf_stream *stream, uint64_t k, gf_error *error) {
-    const uint32_t ring = stream->geometry.slots;
-    assert(ring > 0);
+    assert(stream->geometry.slots > 0);
     const double start = gf_now();
-    gf_slot *slot = &stream->slots[k % ring];
-    const gf_status status =
-        fill_band(stream, k, slot, &stream->slots[(k + ring - 1) % ring], error);
+    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    const gf_status status = fill_band(stream, k, slot, error);
     stream->decode_seconds += gf_now() - start;
     return status ? status : stream->job->backend->submit(stream->run, slot, error);
 }
@@ -110,11 +110,10 @@ static gf_status finish_source(gf_stream *stream, gf_error *error) {
 
 static void *read_bands(void *argument) {
     gf_stream *stream = argument;
-    const uint32_t ring = stream->geometry.slots;
     gf_error error = {0};
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < stream->bands && !status; k++) {
-        if (k >= ring && !await(stream, &stream->released, k - ring + 1))
+        if (!await(stream, &stream->released, gf_bands_before(&stream->geometry, k)))
             return NULL;
         status = send_band(stream, k, &error);
         if (!status)

@@ -11,7 +11,7 @@
 
 /* The band's rows in the image itself, not in the slot's buffers. */
 static void place(const gf_trial *trial, uint64_t k, gf_slot *slot) {
-    gf_place_band(&trial->job, k, slot);
+    gf_cut_band(&trial->job, k, slot);
     slot->in.data = gf_row(&trial->in, slot->in.y0);
     slot->out.data = gf_row(&trial->out, slot->out.y0);
 }
