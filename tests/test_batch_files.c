@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "engine/batch_plan.h"
+#include "engine/batch_run.h"
 #include "engine/engine.h"
 #include "plan.h"
 
