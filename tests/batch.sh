@@ -2,27 +2,13 @@
 # Many files at full tilt: tests/batch.sh BUILD. Broken ones among them, runs that are killed and resumed, two
 # runs at once, folders that cannot be written, and the bar on a terminal.
 set -uo pipefail
-cd "$(dirname "$0")/.."
-root=$PWD
+cd "$(dirname "$0")/.." || exit
+. tests/check.sh
 build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C
-work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit
 ulimit -c 0
-passed=0 failed=0 skipped=0
-
-check() { # WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >log 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $what"
-        head -n 20 log
-    fi
-}
 
 # 300 pictures of several sizes, 30 of them broken, in folders.
 for i in $(seq -w 300); do
@@ -191,8 +177,7 @@ if other true; then
     check "a record that may not be written" no_record
     chmod 755 part/secret
 else
-    echo "SKIP folders without permission: there is no other user to be"
-    skipped=$((skipped + 1))
+    skip 1 "folders without permission: there is no other user to be"
 fi
 
 # On a terminal there is a bar, and nowhere else.
@@ -269,9 +254,7 @@ P
         [ "$(TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | tr -d '[:print:]\n' | wc -c)" -eq 0 ]; }
     check "no bar in a pipe" pipe
 else
-    echo "SKIP the bar: there is no python3"
-    skipped=$((skipped + 4))
+    skip 4 "the bar: there is no python3"
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+check_sum

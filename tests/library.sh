@@ -2,23 +2,9 @@
 # The library as others meet it: tests/library.sh BUILD. What is installed, what is exported, and a
 # program of one's own against it.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
+. tests/check.sh
 build=${1:-build}
-prefix=$(mktemp -d)
-trap 'rm -rf "$prefix"' EXIT
-passed=0 failed=0 skipped=0
-
-check() { # WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >"$prefix/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $what"
-        cat "$prefix/log"
-    fi
-}
 
 # Every symbol that is exported is declared in the header, and the other way round.
 exported() { nm -D --defined-only "$build/libgpufilter.so" | awk '$2 ~ /[TDBR]/ {print $3}' | sort; }
@@ -27,22 +13,22 @@ check "exported symbols are those of the header" diff <(declared) <(exported)
 
 # The program on the shared library gives what the program on the static one does.
 same_from_shared() {
-    "$build/gpufilter" smooth --backend cpu samples/cutout.png "$prefix/a.pam" &&
-        "$build/gpufilter-shared" smooth --backend cpu samples/cutout.png "$prefix/b.pam" &&
-        cmp "$prefix/a.pam" "$prefix/b.pam"
+    "$build/gpufilter" smooth --backend cpu samples/cutout.png "$work/a.pam" &&
+        "$build/gpufilter-shared" smooth --backend cpu samples/cutout.png "$work/b.pam" &&
+        cmp "$work/a.pam" "$work/b.pam"
 }
 check "the program on the shared library" same_from_shared
 
 sanitized=$(grep -o -- '-fsanitize=[a-z,]*' "$build/config" | head -n 1)
 make_install() {
     make --no-print-directory BUILD="$build" CUDA="$(grep -q -- -DGF_WITH_CUDA "$build/config" && echo 1 || echo 0)" \
-        SAN="${sanitized#*=}" PREFIX=/usr DESTDIR="$prefix/root" "$1"
+        SAN="${sanitized#*=}" PREFIX=/usr DESTDIR="$work/root" "$1"
 }
 check "make install" make_install install
-root=$prefix/root/usr
+root=$work/root/usr
 check "the installed program" "$root/bin/gpufilter" --version
 
-cat >"$prefix/mine.c" <<'C'
+cat >"$work/mine.c" <<'C'
 #include <gpufilter.h>
 #include <stdio.h>
 
@@ -82,25 +68,23 @@ int main(void) {
 }
 C
 if command -v pkg-config >/dev/null 2>&1; then
-    flags() { PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$prefix/root pkg-config "$@" gpufilter; }
+    flags() { PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root pkg-config "$@" gpufilter; }
     build_mine() {
         # shellcheck disable=SC2046
-        cc -std=c11 -Wall -Wextra -Wpedantic -Werror $sanitized "$prefix/mine.c" $(flags --cflags) $(flags --libs) \
-            -o "$prefix/mine" && LD_LIBRARY_PATH=$root/lib "$prefix/mine"
+        cc -std=c11 -Wall -Wextra -Wpedantic -Werror $sanitized "$work/mine.c" $(flags --cflags) $(flags --libs) \
+            -o "$work/mine" && LD_LIBRARY_PATH=$root/lib "$work/mine"
     }
     check "a program through pkg-config" build_mine
 else
-    echo "SKIP pkg-config: not here"
-    skipped=$((skipped + 1))
+    skip 1 "pkg-config: not here"
 fi
 if command -v c++ >/dev/null 2>&1; then
     check "the header in C++" c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ src/gpufilter.h
 else
-    skipped=$((skipped + 1))
+    skip 1
 fi
 check "make uninstall" make_install uninstall
-nothing_left() { [ -z "$(find "$prefix/root" -type f -o -type l)" ]; }
+nothing_left() { [ -z "$(find "$work/root" -type f -o -type l)" ]; }
 check "uninstall leaves nothing" nothing_left
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+check_sum

@@ -1,35 +1,19 @@
 #!/usr/bin/env bash
 # Plots: tests/plot.sh BUILD. Skipped where cairo is not there, which must be said in one line.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
+. tests/check.sh
 gpufilter=$PWD/${1:-build}/gpufilter
 samples=$PWD/samples
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-
-check() { # WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@" >log 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $what"
-        cat log
-    fi
-}
 
 # What a program without cairo says, and that it left nothing.
 if ! "$gpufilter" hist -q --plot try.png "$samples/page.png" 2>reason; then
     if grep -q cairo reason; then
         check "one line" [ "$(wc -l <reason)" -eq 1 ]
         check "no plot is left" [ ! -e try.png ]
-        echo "SKIP plots: $(cat reason)"
-        skipped=1
-        echo "$passed passed, $failed failed, $skipped skipped"
-        [ $failed -eq 0 ]
+        skip 1 "plots: $(cat reason)"
+        check_sum
         exit
     fi
 fi
@@ -123,5 +107,4 @@ check "all is as it was" [ "$(cat kept.png kept.csv | grep -c precious)" -eq 2 -
 check "a failed run leaves none" [ -z "$("$gpufilter" hist -q --plot none.png absent.png 2>/dev/null; ls none.png 2>/dev/null)" ]
 check "no litter" [ -z "$(find . -name '*.tmp')" ]
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+check_sum

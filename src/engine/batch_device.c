@@ -1,12 +1,13 @@
 /* The devices' part of a batch: each is driven by a thread, which runs small images of one format
  * that wait together, and large ones from file to file. So that one large image is read while
  * another is computed and a third is written, other threads drive more engines of the device. */
+#include "engine/batch_device.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/batch_held.h"
-#include "engine/batch_plan.h"
 #include "engine/thread.h"
 #include "error.h"
 

@@ -1,16 +1,38 @@
-/* Many files: who begins which, who is told, and the way of the CPU, where each thread has an image
- * of its own. */
+/* Many files: which is begun next, how one is run, and who is told of it, in which order. */
 #include "engine/batch_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/batch_plan.h"
-#include "engine/engine.h"
-#include "engine/thread.h"
 #include "error.h"
-#include "plan.h"
+#include "filter.h"
+
+#define LEAST_AHEAD 64u
+
+gf_status gf_files_init(gf_files *files, gf_error *error) {
+    pthread_mutex_init(&files->lock, NULL);
+    pthread_mutex_init(&files->telling, NULL);
+    pthread_cond_init(&files->moved, NULL);
+    if (!files->options.in_order)
+        return GF_OK;
+    files->ahead = 4 * (uint64_t)files->threads;
+    files->ahead = files->ahead < LEAST_AHEAD ? LEAST_AHEAD : files->ahead;
+    files->window = calloc((size_t)files->ahead, sizeof *files->window);
+    return files->window ? GF_OK
+                         : gf_fail_memory(error, files->filter->info.name,
+                                          files->ahead * sizeof *files->window, "results in order");
+}
+
+void gf_files_clear(gf_files *files) {
+    for (uint64_t i = 0; files->window && i < files->ahead; i++)
+        if (files->window[i].there)
+            gf_result_free(files->window[i].result);
+    free(files->window);
+    pthread_cond_destroy(&files->moved);
+    pthread_mutex_destroy(&files->telling);
+    pthread_mutex_destroy(&files->lock);
+}
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
@@ -26,19 +48,6 @@ uint64_t gf_files_begin(gf_files *files) {
 
 bool gf_files_over(const gf_files *files) {
     return files->status || (files->busy == 0 && (files->stop || files->next == files->count));
-}
-
-/* The next item; false if there are no more. Waits where a slow one keeps others from being told
- * of. */
-static bool take(gf_files *files, uint64_t *item) {
-    pthread_mutex_lock(&files->lock);
-    while (!gf_files_may_begin(files) && files->next < files->count && !files->stop)
-        pthread_cond_wait(&files->moved, &files->lock);
-    const bool good = gf_files_may_begin(files);
-    if (good)
-        *item = gf_files_begin(files);
-    pthread_mutex_unlock(&files->lock);
-    return good;
 }
 
 void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error) {
@@ -103,7 +112,7 @@ void gf_files_tell(gf_files *files, uint64_t item, gf_status status, const gf_er
     pthread_mutex_unlock(&files->lock);
 }
 
-/* ---- each thread an image -------------------------------------------------------------------- */
+/* ---- one of them ----------------------------------------------------------------------------- */
 
 gf_file_options gf_files_options(const gf_files *files, uint64_t item) {
     gf_file_options options = files->options.files;
@@ -124,124 +133,4 @@ bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool ma
         return false;
     gf_files_tell(files, item, status, &error, &report, result);
     return true;
-}
-
-typedef struct gf_files_worker {
-    gf_files *files;
-    gf_engine *engine;
-    pthread_t thread;
-} gf_files_worker;
-
-static void *work(void *argument) {
-    gf_files_worker *worker = argument;
-    uint64_t item;
-    while (take(worker->files, &item))
-        gf_files_run_one(worker->files, worker->engine, item, false);
-    return NULL;
-}
-
-/* Fewer threads than asked for, if there are no more to be had, do it as well: one is the caller.
- */
-static void run_workers(gf_files_worker *workers, uint32_t count) {
-    uint32_t started = 1;
-    while (started < count &&
-           gf_thread_start(&workers[started].thread, work, &workers[started]) == 0)
-        started++;
-    work(&workers[0]);
-    for (uint32_t i = 1; i < started; i++)
-        pthread_join(workers[i].thread, NULL);
-}
-
-static gf_status run_on_threads(gf_files *files, gf_error *error) {
-    const uint32_t count = files->at_once;
-    gf_engine_options options = files->options.engine;
-    options.threads = files->each;
-    options.unthreaded = files->each == 1;
-    gf_files_worker *workers = calloc(count, sizeof *workers);
-    if (!workers)
-        return gf_fail_memory(error, files->filter->info.name, count * sizeof *workers, "threads");
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < count && !status; i++) {
-        workers[i].files = files;
-        status = gf_engine_open(&options, &workers[i].engine, error);
-    }
-    if (!status)
-        run_workers(workers, count);
-    for (uint32_t i = 0; i < count; i++)
-        gf_engine_close(workers[i].engine);
-    free(workers);
-    return status;
-}
-
-/* ---- all of it ------------------------------------------------------------------------------- */
-
-#define LEAST_AHEAD 64u
-
-static gf_status begin(gf_files *files, gf_error *error) {
-    pthread_mutex_init(&files->lock, NULL);
-    pthread_mutex_init(&files->telling, NULL);
-    pthread_cond_init(&files->moved, NULL);
-    if (!files->options.in_order)
-        return GF_OK;
-    files->ahead = 4 * (uint64_t)files->threads;
-    files->ahead = files->ahead < LEAST_AHEAD ? LEAST_AHEAD : files->ahead;
-    files->window = calloc((size_t)files->ahead, sizeof *files->window);
-    return files->window ? GF_OK
-                         : gf_fail_memory(error, files->filter->info.name,
-                                          files->ahead * sizeof *files->window, "results in order");
-}
-
-static void end(gf_files *files) {
-    for (uint64_t i = 0; files->window && i < files->ahead; i++)
-        if (files->window[i].there)
-            gf_result_free(files->window[i].result);
-    free(files->window);
-    pthread_cond_destroy(&files->moved);
-    pthread_mutex_destroy(&files->telling);
-    pthread_mutex_destroy(&files->lock);
-}
-
-static gf_status run_batch(const gf_files_devices *devices, const gf_filter *filter,
-                           const gf_settings *settings, const gf_batch_item *items, uint64_t count,
-                           const gf_batch_options *options, gf_error *error) {
-    const gf_batch_options defaults = {0};
-    gf_files files = {.filter = filter,
-                      .settings = settings,
-                      .items = items,
-                      .count = count,
-                      .options = options ? *options : defaults};
-    gf_files_devices planned = {0};
-    gf_status status = gf_files_check(&files, error);
-    if (status || count == 0)
-        return status;
-    if (!devices) {
-        status = gf_files_choose(&files, &planned, error);
-        devices = planned.count ? &planned : NULL;
-    }
-    if (status)
-        return status;
-    status = begin(&files, error);
-    if (!status && devices)
-        gf_files_run_on_devices(&files, devices);
-    else if (!status)
-        status = run_on_threads(&files, error);
-    end(&files);
-    if (!status && files.status) {
-        status = files.status;
-        if (error)
-            *error = files.error;
-    }
-    return status;
-}
-
-gf_status gf_run_batch_on(const gf_files_devices *devices, const gf_filter *filter,
-                          const gf_settings *settings, const gf_batch_item *items, uint64_t count,
-                          const gf_batch_options *options, gf_error *error) {
-    return run_batch(devices, filter, settings, items, count, options, error);
-}
-
-gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
-                       const gf_batch_item *items, uint64_t count, const gf_batch_options *options,
-                       gf_error *error) {
-    return run_batch(NULL, filter, settings, items, count, options, error);
 }

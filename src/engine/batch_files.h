@@ -40,6 +40,12 @@ typedef struct gf_files {
     gf_told *window;         /* in order: item i in i % ahead */
 } gf_files;
 
+/* Makes ready what is below the lock; `threads` must be known. To be cleared whatever it returns.
+ */
+gf_status gf_files_init(gf_files *files, gf_error *error);
+/* Frees it, with the results that nobody was told of. */
+void gf_files_clear(gf_files *files);
+
 /* May the next item be begun? Under the lock. */
 bool gf_files_may_begin(const gf_files *files);
 /* Begins it, under the lock. */
@@ -56,31 +62,5 @@ gf_file_options gf_files_options(const gf_files *files, uint64_t item);
 /* Runs one item through an engine, from its file to its file, and tells. False if the engine could
  * not begin it and may leave it to another: then nothing is told, and its files are as before. */
 bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool may_leave);
-
-/* ---- on devices (batch_device.c) ------------------------------------------------------------- */
-
-#define GF_FILES_MAX_DEVICES 64u
-
-/* What device engines are opened with. */
-typedef struct gf_files_devices {
-    uint32_t count;
-    char names[GF_FILES_MAX_DEVICES][12]; /* "": the backend's own choice */
-} gf_files_devices;
-
-/* Bytes of an image, in and out together. */
-uint64_t gf_files_bytes(const gf_format *in, const gf_format *out);
-/* Images of more of them go through a device each by itself. */
-#define GF_FILES_SMALL (UINT64_C(64) << 20)
-
-/* Runs all items: the calling and other threads decode and encode, a thread for each device drives
- * an engine of files->options.engine.backend (of the cpu, if none is named and it cannot start),
- * and others drive more engines of the device while there are large images for them. */
-void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices);
-
-/* gf_run_batch, but on devices with this backend, whatever auto or the backend's kind say: for
- * tests without a device. */
-gf_status gf_run_batch_on(const gf_files_devices *devices, const gf_filter *filter,
-                          const gf_settings *settings, const gf_batch_item *items, uint64_t count,
-                          const gf_batch_options *options, gf_error *error);
 
 #endif

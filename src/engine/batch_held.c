@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "engine/backend.h"
+#include "engine/batch_plan.h"
 #include "error.h"
 #include "io/metadata.h"
 
@@ -135,14 +136,6 @@ static void open_image(gf_device_files *all, uint64_t item) {
     gf_held_hand_on(all, &all->opened, held);
 }
 
-static uint64_t image_bytes(const gf_format *format) {
-    return format->width ? format->height * gf_row_bytes(format) : 0;
-}
-
-uint64_t gf_files_bytes(const gf_format *in, const gf_format *out) {
-    return image_bytes(in) + image_bytes(out);
-}
-
 static uint64_t room_for(const gf_held *held) {
     return gf_files_bytes(&held->in_format, &held->out_format);
 }
@@ -152,14 +145,18 @@ static bool is_small(const gf_device_files *all, const gf_held *held) {
     return bytes <= GF_FILES_SMALL && bytes <= all->most_bytes;
 }
 
+static size_t image_bytes(const gf_format *format) {
+    return (size_t)format->height * gf_row_bytes(format);
+}
+
 /* Its bytes are counted already. */
 static void decode(gf_device_files *all, gf_held *held) {
     gf_task *task = &held->task;
     const gf_format *format = &held->in_format;
     gf_error error = {0};
-    held->in = gf_aligned_alloc(1, (size_t)image_bytes(format));
+    held->in = gf_aligned_alloc(1, image_bytes(format));
     if (held->out_format.width)
-        held->out = gf_aligned_alloc(1, (size_t)image_bytes(&held->out_format));
+        held->out = gf_aligned_alloc(1, image_bytes(&held->out_format));
     if (!held->in || (held->out_format.width && !held->out)) {
         gf_held_make_large(all, held); /* that takes less memory */
         return;

@@ -76,6 +76,10 @@ void gf_files_share(gf_files *files, uint32_t threads) {
     files->each = files->at_once ? (files->threads + files->at_once - 1) / files->at_once : 1;
 }
 
+uint64_t gf_files_bytes(const gf_format *in, const gf_format *out) {
+    return in->height * gf_row_bytes(in) + out->height * gf_row_bytes(out);
+}
+
 uint32_t gf_files_engines(const gf_files *files, uint32_t devices) {
     const uint32_t most = files->threads / devices;
     return most < 1 ? 1 : most > MAX_ENGINES ? MAX_ENGINES : most;

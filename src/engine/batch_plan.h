@@ -5,11 +5,23 @@
 #include "engine/batch_files.h"
 #include "engine/engine.h"
 
+#define GF_FILES_MAX_DEVICES 64u
+
+/* What device engines are opened with. */
+typedef struct gf_files_devices {
+    uint32_t count;
+    char names[GF_FILES_MAX_DEVICES][12]; /* "": the backend's own choice */
+} gf_files_devices;
+
 /* Refuses what no item could make good: a filter of two images, settings that contradict each other
  * whatever the image. Shares the threads out. */
 gf_status gf_files_check(gf_files *files, gf_error *error);
 /* Fills in files->threads, at_once and each. */
 void gf_files_share(gf_files *files, uint32_t threads);
+/* Bytes of an image, in and out together; out may be of no width. */
+uint64_t gf_files_bytes(const gf_format *in, const gf_format *out);
+/* Images of more of them go through a device each by itself. */
+#define GF_FILES_SMALL (UINT64_C(64) << 20)
 /* How many engines a device has at most, for large images that are under way at once. */
 uint32_t gf_files_engines(const gf_files *files, uint32_t devices);
 /* What auto expects of all of them, if they are like this one. */

@@ -1,0 +1,25 @@
+/* A finished run, told on standard error: what, by which backend, how fast. */
+#include <inttypes.h>
+
+#include "report.h"
+
+void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
+    const gf_report *report = run->report;
+    const gf_format *in = &report->in;
+    double megapixels = (double)in->width * (double)in->height * 1e-6;
+    char format[64];
+    gf_cli_format_text(in, format, sizeof format);
+    if (run->output)
+        gf_cli_print_name(stderr, run->output, "standard output");
+    else
+        gf_cli_print_name(stderr, run->inputs[0], "standard input");
+    fprintf(stderr, ": %s by %s (%s) in %.3f s, %.0f MP/s\n", format, report->backend,
+            report->device, report->total_seconds, megapixels / report->total_seconds);
+    if (!verbose)
+        return;
+    if (report->reason[0])
+        fprintf(stderr, "  auto: %s\n", report->reason);
+    fprintf(stderr, "  %" PRIu64 " band%s of %" PRIu64 " rows\n", report->bands,
+            report->bands == 1 ? "" : "s", report->band_rows);
+    gf_cli_report_busy(stderr, report);
+}

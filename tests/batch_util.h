@@ -1,0 +1,148 @@
+/* What the tests of batches of files share: inputs, good and broken, and what they are told. */
+#ifndef BATCH_UTIL_H
+#define BATCH_UTIL_H
+
+#include <stdatomic.h>
+
+#include "engine/batch_run.h"
+#include "io_util.h"
+#include "png_util.h"
+#include "testing.h"
+
+#define ITEMS 80
+
+static char in_paths[ITEMS][1200], out_paths[ITEMS][1200];
+static char want_paths[ITEMS][1200]; /* what each gives alone */
+
+/* ---- pictures, and what is none -------------------------------------------------------------- */
+
+static inline void put_png(const char *path, uint32_t size, int color, int depth, bool interlaced,
+                           const png_extra *extras, size_t extra_count, size_t cut) {
+    png_bytes file = {0};
+    const png_spec spec = {.width = size,
+                           .height = size + 3,
+                           .color = color,
+                           .depth = depth,
+                           .interlaced = interlaced,
+                           .seed = size * 31,
+                           .extras = extras,
+                           .extra_count = extra_count};
+
+    png_make(&spec, &file, NULL, NULL);
+    put_bytes(path, file.data, file.size - cut);
+    free(file.data);
+}
+
+/* What the n-th input is. Formats come again and again, so that images meet others like them. */
+static inline void put_input(int n, const char *path) {
+    static const png_extra texts[] = {
+        {.name = "tEXt", .place = 0, .data = "Title\0before", .size = 12},
+        {.name = "tEXt", .place = 2, .data = "Title\0after", .size = 11}};
+    static const png_extra damaged[] = {
+        {.name = "tEXt", .place = 2, .data = "Title\0torn", .size = 10, .bad_checksum = true}};
+    const uint32_t size = 20 + 7 * (uint32_t)(n % 3);
+
+    if (n % 16 == 5)
+        put_bytes(path, "this is text", 12);
+    else if (n % 16 == 6)
+        put_png(path, size, 2, 8, false, NULL, 0, 40);
+    else if (n % 16 == 7)
+        put_png(path, size, 2, 8, false, damaged, 1, 0);
+    else if (n % 16 == 8)
+        put_png(path, size, 0, 16, n % 32 == 8, texts, 2, 0);
+    else if (n % 16 == 9 || n % 16 == 12)
+        put_png(path, 150, 2, 8, false, texts, 2, 0);
+    else if (n % 16 != 10)
+        put_png(path, size, n % 2 ? 2 : 6, 8, false, texts, 2, 0);
+}
+
+static inline int make_inputs(void **state) {
+    if (make_folder(state))
+        return 1;
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(in_paths[i], sizeof in_paths[i], "%s/in%02d.png", test_folder, i);
+        snprintf(out_paths[i], sizeof out_paths[i], "%s/out%02d.png", test_folder, i);
+        snprintf(want_paths[i], sizeof want_paths[i], "%s/want%02d.png", test_folder, i);
+        put_input(i, in_paths[i]);
+    }
+    return 0;
+}
+
+/* ---- what is run, and told ------------------------------------------------------------------- */
+
+typedef struct ending {
+    int times;
+    gf_status status;
+    gf_error error;
+    gf_report report;
+    char text[4000]; /* the first cells of the result */
+} ending;
+
+static ending got[ITEMS];
+
+typedef struct listener {
+    atomic_int inside;
+    uint64_t calls, most; /* stops after so many; 0: never */
+    bool in_order;
+} listener;
+
+/* All tables as text. */
+static inline void write_result(const gf_result *result, char text[4000]) {
+    size_t used = 0;
+
+    text[0] = 0;
+    for (size_t t = 0; t < gf_result_table_count(result); t++)
+        for (uint64_t row = 0; row < gf_result_table(result, t)->row_count; row++)
+            for (size_t c = 0; c < gf_result_table(result, t)->column_count && used < 3900; c++) {
+                const gf_value value = gf_result_cell(result, t, row, c);
+                char number[40];
+                gf_value_format(&value, number, sizeof number);
+                used += (size_t)snprintf(text + used, 4000 - used, "%.30s ",
+                                         value.type == GF_VALUE_TEXT ? value.text : number);
+            }
+}
+
+static inline bool on_done(void *context, const gf_batch_done *done) {
+    listener *all = context;
+    ending *one = &got[done->item];
+
+    assert_int_equal(atomic_fetch_add(&all->inside, 1), 0);
+    if (all->in_order)
+        assert_int_equal(done->item, all->calls);
+    one->times++;
+    one->status = done->status;
+    one->report = *done->report;
+    if (done->status) {
+        assert_non_null(done->error);
+        assert_null(done->result);
+        one->error = *done->error;
+    } else if (done->result) {
+        write_result(done->result, one->text);
+    }
+    all->calls++;
+    atomic_fetch_sub(&all->inside, 1);
+    return !all->most || all->calls < all->most;
+}
+
+static inline void make_items(gf_batch_item items[ITEMS], bool image) {
+    for (int i = 0; i < ITEMS; i++) {
+        items[i] = (gf_batch_item){.in = in_paths[i], .out = image ? out_paths[i] : NULL};
+        unlink(out_paths[i]);
+    }
+    memset(got, 0, sizeof got);
+}
+
+/* As a batch on so many devices, the cpu backend standing in for them; 0: on threads. */
+static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, uint32_t devices,
+                                   const gf_batch_options *options, gf_error *error) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    const gf_files_devices on = {.count = devices};
+    gf_settings *settings = test_settings(filter, "");
+    gf_status status =
+        gf_run_batch_on(devices ? &on : NULL, filter, settings, items, count, options, error);
+
+    gf_settings_free(settings);
+    return status;
+}
+
+#endif

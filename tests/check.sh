@@ -1,0 +1,28 @@
+# What shell tests share, to be sourced: a folder of their own, $work, and checks that are counted. A test
+# ends with check_sum: its line is what tests/run.sh reads.
+# shellcheck shell=bash
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $what"
+        head -n 20 "$work/log"
+    fi
+}
+
+skip() { # HOW_MANY [WHY]
+    skipped=$((skipped + $1))
+    [ -z "${2:-}" ] || echo "SKIP $2"
+}
+
+check_sum() { # fails if a check did
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ $failed -eq 0 ]
+}

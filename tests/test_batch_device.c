@@ -1,0 +1,137 @@
+/* Devices in a batch of files: large images several at once, no room for one, and a device that
+ * does not start (the cpu backend stands in for one that does). */
+#include "batch_util.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* Where nothing smaller than this may be held, all images but the least are large. */
+#define LITTLE 3600
+
+typedef struct meeting {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    uint32_t inside, most, wanted;
+} meeting;
+
+/* Goes on when as many as are wanted have been here at once, or after ten seconds. */
+static gf_status meet(void *context, const gf_result *result, gf_error *error) {
+    meeting *all = context;
+    struct timespec end;
+
+    (void)result;
+    (void)error;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    pthread_mutex_lock(&all->lock);
+    all->inside++;
+    all->most = all->inside > all->most ? all->inside : all->most;
+    pthread_cond_broadcast(&all->came);
+    while (all->most < all->wanted &&
+           pthread_cond_timedwait(&all->came, &all->lock, &end) != ETIMEDOUT)
+        continue;
+    all->inside--;
+    pthread_mutex_unlock(&all->lock);
+    return GF_OK;
+}
+
+/* As many at once as there are engines, no more. */
+static void runs_large_ones_at_once(void **state) {
+    static const struct {
+        uint32_t devices, threads, count, at_once;
+    } cases[] = {{1, 1, 6, 1},  {1, 2, 6, 2},   {1, 3, 12, 3}, {1, 4, 12, 4},
+                 {1, 16, 3, 3}, {1, 9, 20, 4},  {2, 9, 20, 8}, {2, 5, 9, 4},
+                 {3, 2, 12, 3}, {2, 16, 24, 8}, {1, 4, 1, 1}};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        meeting all = {.wanted = cases[c].at_once};
+        listener told = {.in_order = c % 2};
+        gf_batch_item items[ITEMS];
+        const gf_batch_options options = {
+            .engine = {.backend = "cpu", .threads = cases[c].threads, .max_memory = LITTLE},
+            .files = {.ready = meet, .ready_context = &all},
+            .in_order = told.in_order,
+            .done = on_done,
+            .context = &told};
+        pthread_mutex_init(&all.lock, NULL);
+        pthread_cond_init(&all.came, NULL);
+        make_items(items, true);
+        for (uint32_t i = 0; i < cases[c].count; i++)
+            items[i].in = in_paths[2]; /* 34 x 37 RGBA */
+        assert_int_equal(run_smooth(items, cases[c].count, cases[c].devices, &options, NULL),
+                         GF_OK);
+        for (uint32_t i = 0; i < cases[c].count; i++) {
+            assert_int_equal(got[i].times, 1);
+            assert_int_equal(got[i].status, GF_OK);
+        }
+        assert_int_equal(all.most, cases[c].at_once);
+        pthread_cond_destroy(&all.came);
+        pthread_mutex_destroy(&all.lock);
+    }
+}
+
+/* An image for which an engine has no room: each beyond the first leaves it to another, the first
+ * tells of it, and the rest is done as ever. */
+static void tells_of_no_room(void **state) {
+    const char *wide = in_folder("wide.png");
+    char path[2048];
+
+    snprintf(path, sizeof path, "%s", wide);
+    put_png(path, 1200, 2, 8, false, NULL, 0, 0);
+    (void)state;
+    for (uint32_t devices = 1; devices < 3; devices++)
+        for (int in_order = 0; in_order < 2; in_order++) {
+            listener told = {.in_order = in_order};
+            gf_batch_item items[ITEMS];
+            const gf_batch_options options = {
+                .engine = {.backend = "cpu", .threads = 8, .max_memory = LITTLE},
+                .in_order = told.in_order,
+                .done = on_done,
+                .context = &told};
+            make_items(items, true);
+            for (int i = 0; i < ITEMS; i++)
+                items[i].in = i % 8 == 3 ? path : in_paths[2];
+            assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+            for (int i = 0; i < ITEMS; i++) {
+                assert_int_equal(got[i].times, 1);
+                assert_int_equal(got[i].status, i % 8 == 3 ? GF_FAILED : GF_OK);
+                assert_int_equal(access(out_paths[i], F_OK), i % 8 == 3 ? -1 : 0);
+                if (i % 8 == 3)
+                    assert_message(&got[i].error, "raise --max-memory");
+            }
+        }
+}
+
+/* auto, where its device does not start: the cpu does it, and says why. */
+static void falls_back(void **state) {
+    listener all = {0};
+    gf_batch_item items[ITEMS];
+    const gf_batch_options options = {.engine = {.threads = 2}, .done = on_done, .context = &all};
+    gf_files_devices devices = {.count = 1, .names = {"63"}};
+
+    (void)state;
+    if (gf_has_cuda() && test_has_cuda())
+        snprintf(devices.names[0], sizeof devices.names[0], "9999");
+    make_items(items, true);
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    assert_int_equal(
+        gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 3, &options, NULL),
+        GF_OK);
+    gf_settings_free(settings);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(got[i].status, GF_OK);
+        assert_string_equal(got[i].report.backend, "cpu");
+        assert_int_equal(strncmp(got[i].report.reason, "cuda: ", 6), 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_large_ones_at_once),
+        cmocka_unit_test(tells_of_no_room),
+        cmocka_unit_test(falls_back),
+    };
+
+    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+}

@@ -1,0 +1,136 @@
+/* What is settled about a batch of files before any is begun: whether it can be run at all, on how
+ * many threads and engines, and what auto expects of it. */
+#include "batch_util.h"
+
+#include "engine/batch_plan.h"
+#include "engine/engine.h"
+#include "plan.h"
+
+/* What no item could make good is told once, and nothing is begun. */
+static void refuses_all(void **state) {
+    const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
+    listener all = {0};
+    gf_batch_options options = {.done = on_done, .context = &all};
+    gf_batch_item items[ITEMS];
+    gf_error error = {0};
+
+    (void)state;
+    make_items(items, true);
+    gf_settings *settings = test_settings(smooth, "keep-brightness weight=0");
+    assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error), GF_USAGE);
+    assert_message(&error, "keep-brightness");
+    gf_settings_free(settings);
+    settings = test_settings(smooth, "");
+    options.engine = (gf_engine_options){.backend = "cpu", .devices = "0"};
+    assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error), GF_USAGE);
+    options.engine = (gf_engine_options){.backend = "none"};
+    assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error), GF_USAGE);
+    static const char *const lists[] = {"", "0,", ",", "x", "0,0", "1-2", "-1", "0 ", "123456"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        options.engine = (gf_engine_options){.devices = lists[i]};
+        assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error), GF_USAGE);
+        assert_message(&error, "--device");
+    }
+    if (!gf_has_cuda()) {
+        options.engine = (gf_engine_options){.backend = "cuda"};
+        assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error),
+                         GF_NO_BACKEND);
+    }
+    options.engine = (gf_engine_options){0};
+    items[3].out = NULL;
+    assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error), GF_USAGE);
+    assert_int_equal(gf_run_batch(smooth, settings, NULL, 2, &options, &error), GF_USAGE);
+    assert_int_equal(gf_run_batch(smooth, settings, NULL, 0, NULL, &error), GF_OK);
+    gf_settings_free(settings);
+    settings = test_settings(hist, "bins=4");
+    items[0].out = NULL;
+    assert_int_equal(gf_run_batch(hist, settings, items, 2, &options, &error), GF_USAGE);
+    assert_int_equal(gf_settings_set(settings, "mask", in_folder("mask.png"), NULL), GF_OK);
+    assert_int_equal(gf_run_batch(hist, settings, items, 1, &options, &error), GF_USAGE);
+    assert_message(&error, "--mask");
+    gf_settings_free(settings);
+    settings = test_settings(gf_filter_find("dot"), "");
+    assert_int_equal(gf_run_batch(gf_filter_find("dot"), settings, items, 1, &options, &error),
+                     GF_USAGE);
+    gf_settings_free(settings);
+    assert_int_equal(all.calls, 0);
+}
+
+/* ---- threads and engines --------------------------------------------------------------------- */
+
+static void shares_the_threads(void **state) {
+    static const struct {
+        uint64_t count;
+        uint32_t threads, at_once, each;
+    } cases[] = {{1, 16, 1, 16}, {3, 16, 3, 6}, {16, 16, 16, 1},      {17, 16, 16, 1},
+                 {9, 1, 1, 1},   {5, 8, 5, 2},  {2000, 5000, 1024, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gf_files files = {.count = cases[i].count};
+        gf_files_share(&files, cases[i].threads);
+        assert_int_equal(files.at_once, cases[i].at_once);
+        assert_int_equal(files.each, cases[i].each);
+    }
+}
+
+static void counts_engines(void **state) {
+    static const struct {
+        uint32_t threads, devices, engines;
+    } cases[] = {{1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {4, 1, 4},  {64, 1, 4},
+                 {2, 4, 1}, {7, 2, 3}, {8, 2, 4}, {15, 8, 1}, {16, 8, 2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const gf_files files = {.threads = cases[i].threads};
+        assert_int_equal(gf_files_engines(&files, cases[i].devices), cases[i].engines);
+    }
+}
+
+/* ---- what auto expects ------------------------------------------------------------------------
+ */
+
+static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, double cost) {
+    const gf_plan plan = {.in = {side, side, 3, GF_U8},
+                          .out = {side, side, 3, GF_U8},
+                          .inputs = 1,
+                          .cost = cost,
+                          .download = 1};
+    gf_files files = {.count = count};
+    const gf_codec_costs codec = {.decode = 7, .encode = 10, .encode_threads = threads};
+
+    gf_files_share(&files, threads);
+    return gf_files_expect(&files, &plan, &codec);
+}
+
+static void judges_batches(void **state) {
+    (void)state;
+    /* One start-up for many pays where one image would not be worth it. */
+    assert_false(expect(1000, 1, 16, 100).cuda);
+    assert_true(expect(1000, 1000, 16, 100).cuda);
+    /* Where the codec is nearly all, the cores are. */
+    assert_false(expect(1000, 1000, 16, 0.3).cuda);
+    /* Large images are decoded four at a time on a device, where all threads do on the cpu. */
+    assert_false(expect(20000, 100, 64, 20).cuda);
+    assert_true(expect(20000, 100, 16, 20).cuda);
+    /* Of few and large images the decoder is what all wait for, on both. */
+    assert_false(expect(20000, 1, 16, 20).cuda);
+    assert_true(expect(20000, 1, 16, 200).cuda);
+    const gf_forecast few = expect(1000, 4, 16, 1), many = expect(1000, 400, 16, 1);
+    assert_true(many.cpu_seconds > 20 * few.cpu_seconds &&
+                many.cpu_seconds < 101 * few.cpu_seconds);
+    /* Many keep all threads at work; of four, four decode. */
+    assert_true(many.cpu_seconds < 1.01 * 400 * 3e6 * (7 + 10 + 1) * 1e-9 / 16);
+    assert_true(few.cpu_seconds < 1.01 * 4 * 3e6 * 7e-9 / 4);
+    assert_non_null(strstr(many.reason, "for all files"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_all),
+        cmocka_unit_test(shares_the_threads),
+        cmocka_unit_test(counts_engines),
+        cmocka_unit_test(judges_batches),
+    };
+
+    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+}

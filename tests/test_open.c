@@ -1,0 +1,123 @@
+/* Opening files: what is read is looked at without being used up, what is written is told by its
+ * name. */
+#include "io_util.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "io/files.h"
+
+/* ---- input ----------------------------------------------------------------------------------- */
+
+static void peeks_without_consuming(void **state) {
+    static const char text[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    gf_input input;
+    gf_error error = {0};
+    char got[64] = "";
+    size_t count;
+
+    (void)state;
+    put_bytes(in_folder("a"), text, 36);
+    assert_int_equal(gf_input_open(&input, in_folder("a"), &error), GF_OK);
+    assert_true(input.regular);
+    assert_int_equal(input.size, 36);
+    assert_int_equal(input.head_size, GF_PEEK);
+    assert_memory_equal(input.head, text, GF_PEEK);
+    for (size_t at = 0; at < 35; at += 5) {
+        assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+        assert_int_equal(count, 5);
+        assert_memory_equal(got, text + at, 5);
+        assert_int_equal(input.offset, at + 5);
+        assert_int_equal(gf_input_read_at(&input, got, 10, at / 2, &error), GF_OK);
+        assert_memory_equal(got, text + at / 2, 10);
+    }
+    assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(gf_input_read(&input, got, 5, &count, &error), GF_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(gf_input_read_at(&input, got, 10, 30, &error), GF_FAILED);
+    assert_message(&error, "ends too early");
+    gf_input_close(&input);
+    gf_input_close(&input);
+}
+
+static void refuses_what_it_cannot_read(void **state) {
+    gf_input input;
+    gf_source *source;
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(gf_input_open(&input, test_folder, &error), GF_FAILED);
+    assert_message(&error, "is a folder");
+    assert_int_equal(gf_source_open(in_folder("none.png"), NULL, &source, &error), GF_FAILED);
+    assert_message(&error, "none.png: cannot open: No such file or directory");
+    assert_null(source);
+    put_bytes(in_folder("a\nb.png"), "", 0);
+    assert_int_equal(gf_source_open(in_folder("a\nb.png"), NULL, &source, &error), GF_FAILED);
+    assert_message(&error, "b.png: the file is empty");
+}
+
+/* ---- choosing a format ----------------------------------------------------------------------- */
+
+static void chooses_the_format(void **state) {
+    const gf_format format = {1, 1, 1, GF_U8};
+    gf_sink *sink;
+    gf_error error = {0};
+    size_t size;
+
+    (void)state;
+    for (size_t i = 0; gf_output_formats()[i] != NULL; i++)
+        assert_string_not_equal(gf_output_formats()[i], "");
+    assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
+                     GF_USAGE);
+    assert_message(&error,
+                   "out.xyz: cannot tell the format from this name; use a known ending "
+                   "such as .png, or --format");
+    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, 1, &sink, &error),
+                     GF_USAGE);
+    assert_int_equal(count_files(false), 0);
+    const gf_file_options pam = {.format = "pam"};
+    assert_int_equal(save_image(in_folder("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
+    unsigned char *data = get_bytes(in_folder("x.png"), &size);
+    assert_memory_equal(data, "P7\n", 3);
+    free(data);
+    const gf_file_options bad = {.format = "webp"};
+    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &bad, 1, &sink, &error),
+                     GF_USAGE);
+    assert_message(&error, "--format: 'webp'");
+}
+
+/* In a child whose standard output is a file: PNG is the default there. */
+static void writes_standard_output(void **state) {
+    const gf_format format = {1, 1, 1, GF_U8};
+    int how;
+    size_t size;
+
+    (void)state;
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        gf_error error = {0};
+        int fd = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+        bool done = dup2(fd, STDOUT_FILENO) == STDOUT_FILENO &&
+                    save_image("-", &format, "a", NULL, NULL, 1, &error) == GF_OK;
+        _exit(done ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    unsigned char *data = get_bytes(in_folder("out"), &size);
+    assert_memory_equal(data, "\x89PNG", 4);
+    free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(peeks_without_consuming, empty_folder),
+        cmocka_unit_test_teardown(refuses_what_it_cannot_read, empty_folder),
+        cmocka_unit_test_teardown(chooses_the_format, empty_folder),
+        cmocka_unit_test_teardown(writes_standard_output, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

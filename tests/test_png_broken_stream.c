@@ -1,0 +1,211 @@
+/* Intact PNG chunks with a zlib stream that is broken: the fast way of reading and libpng refuse
+ * the same, but for the exceptions that io/png_inflate.h names. */
+#include "png_broken.h"
+
+/* One IDAT chunk. */
+static bool try_stream(setting *s, const unsigned char *stream, size_t size, const char *what) {
+    png_bytes middle = {0};
+    png_put_chunk(&middle, "IDAT", stream, size, false);
+    return try_middle(s, &middle, what);
+}
+
+/* ---- what is wrong with the stream as a whole ------------------------------------------------ */
+
+static void streams_of_the_wrong_length(void **state) {
+    setting s;
+    size_t size;
+
+    (void)state;
+    set_up(&s);
+    for (size_t rows = 0; rows <= HEIGHT + 4; rows++)
+        for (size_t odd = 0; odd < 3; odd++) {
+            const size_t bytes = rows * (WIDTH + 1) - (rows == 0 ? 0 : odd);
+            unsigned char *stream = stream_of(s.raw, bytes, &size);
+            /* Too much is passed over, too little is not. */
+            assert_int_equal(try_stream(&s, stream, size, "rows"), bytes >= RAW);
+            assert_int_equal(try_stream(&s, stream, size + 20, "rows and more"), bytes >= RAW);
+            for (size_t less = 1; less <= 6; less++)
+                assert_false(try_stream(&s, stream, size - less, "stream cut short"));
+            free(stream);
+        }
+    assert_int_equal(s.count.damaged_ends + s.count.unused_codes, 0);
+    tear_down(&s);
+}
+
+static void wrong_filters(void **state) {
+    setting s;
+    size_t size;
+
+    (void)state;
+    set_up(&s);
+    for (size_t row = 0; row < HEIGHT; row++)
+        for (int filter = 0; filter < 256; filter++) {
+            unsigned char before = s.raw[row * (WIDTH + 1)];
+            s.raw[row * (WIDTH + 1)] = (unsigned char)filter;
+            unsigned char *stream = stream_of(s.raw, RAW, &size);
+            assert_int_equal(try_stream(&s, stream, size, "filter"), filter < 5);
+            free(stream);
+            s.raw[row * (WIDTH + 1)] = before;
+        }
+    tear_down(&s);
+}
+
+static void every_zlib_header(void **state) {
+    setting s;
+    size_t size;
+    int accepted = 0;
+
+    (void)state;
+    set_up(&s);
+    unsigned char *stream = stream_of(s.raw, RAW, &size);
+    for (unsigned head = 0; head < 65536; head++) {
+        if (head % 31 != 0 && head % 37 != 0) /* the former are right */
+            continue;
+        stream[0] = (unsigned char)(head >> 8);
+        stream[1] = (unsigned char)head;
+        accepted += try_stream(&s, stream, size, "zlib header");
+    }
+    assert_true(accepted > 8);
+    free(stream);
+    tear_down(&s);
+}
+
+/* libpng overlooks what is wrong behind the rows where a chunk ends before it. */
+static void damaged_ends_are_refused(void **state) {
+    setting s;
+    size_t size;
+    png_bytes middle = {0};
+
+    (void)state;
+    set_up(&s);
+    unsigned char *stream = stream_of(s.raw, RAW, &size);
+    stream[size - 1] ^= 1;
+    assert_false(try_stream(&s, stream, size, "Adler-32"));
+    assert_int_equal(s.count.damaged_ends, 0);
+    png_put_chunk(&middle, "IDAT", stream, size - 4, false);
+    png_put_chunk(&middle, "IDAT", stream + size - 4, 4, false);
+    assert_true(try_middle(&s, &middle, "Adler-32 in a chunk of its own"));
+    assert_int_equal(s.count.damaged_ends, 1);
+    free(stream);
+    tear_down(&s);
+}
+
+/* ---- what is wrong in its blocks ------------------------------------------------------------- */
+
+/* Matches that reach further back than the stream, at several places. */
+static void distances_before_the_beginning(void **state) {
+    setting s;
+    int accepted = 0;
+
+    (void)state;
+    set_up(&s);
+    for (size_t known = 0; known < RAW; known += 7) {
+        unsigned char stream[4 * RAW] = {0x78, 0x01}, before[RAW];
+        z_stream zlib = {0};
+        for (size_t i = 0; i < RAW; i++)
+            before[i] = s.raw[i];
+        assert_int_equal(deflateInit2(&zlib, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+        assert_int_equal(deflateSetDictionary(&zlib, before + known, (uInt)(RAW - known)), Z_OK);
+        zlib.next_in = s.raw;
+        zlib.avail_in = RAW;
+        zlib.next_out = stream + 2;
+        zlib.avail_out = sizeof stream - 6;
+        assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+        const size_t size = 2 + zlib.total_out;
+        (void)deflateEnd(&zlib);
+        const uint32_t sum = (uint32_t)adler32(adler32(0, NULL, 0), s.raw, RAW);
+        for (size_t i = 0; i < 4; i++)
+            stream[size + i] = (unsigned char)(sum >> (24 - 8 * i));
+        accepted += try_stream(&s, stream, size + 4, "distance");
+    }
+    assert_true(accepted < 5);
+    tear_down(&s);
+}
+
+typedef struct bits {
+    unsigned char bytes[64];
+    size_t count;
+} bits;
+
+static void put_bits(bits *to, unsigned value, unsigned n) {
+    for (unsigned i = 0; i < n; i++, to->count++)
+        to->bytes[to->count / 8] |= (unsigned char)((value >> i & 1) << to->count % 8);
+}
+
+/* A pixel of 0 in a block whose code has four words of two bits and uses two of them. */
+static void unused_words_of_codes(void **state) {
+    const png_spec pixel = {.width = 1, .height = 1, .depth = 8};
+    const unsigned char stored[] = {0, 0};
+    bits stream = {{0x78, 0x01}, 16};
+    png_bytes file, middle = {0};
+    tally count = {0};
+    outcome intact = make(&pixel, &file);
+
+    (void)state;
+    memset(intact.pixels, 0, 1);
+    put_bits(&stream, 5, 3);  /* the last block, with codes of its own: */
+    put_bits(&stream, 0, 10); /* 257 for literals, one for distances, */
+    put_bits(&stream, 14, 4); /* in a code of which 18 lengths are told: */
+    put_bits(&stream, 0, 6);  /* 16 and 17: none */
+    put_bits(&stream, 1, 3);  /* 18: word 0 */
+    put_bits(&stream, 0, 18); /* 0, 8, 7, ... */
+    put_bits(&stream, 0, 18); /* ..., 13: none */
+    put_bits(&stream, 2, 3);  /* 2: word 11 */
+    put_bits(&stream, 0, 3);  /* 14: none */
+    put_bits(&stream, 2, 3);  /* 1: word 10 */
+    put_bits(&stream, 3, 2);  /* literal 0 has two bits: 00; */
+    put_bits(&stream, 0, 1);  /* 138 have none */
+    put_bits(&stream, 127, 7);
+    put_bits(&stream, 0, 1); /* and 117 */
+    put_bits(&stream, 106, 7);
+    put_bits(&stream, 3, 2); /* the end has two bits: 01; */
+    put_bits(&stream, 1, 2); /* distance 0 has one */
+    put_bits(&stream, 0, 4); /* 0 0 */
+    put_bits(&stream, 2, 2); /* end */
+    stream.count = (stream.count + 7) / 8 * 8;
+    const uint32_t sum = (uint32_t)adler32(adler32(0, NULL, 0), stored, 2);
+    for (unsigned i = 0; i < 4; i++)
+        put_bits(&stream, sum >> (24 - 8 * i) & 255, 8);
+    png_put_chunk(&middle, "IDAT", stream.bytes, stream.count / 8, false);
+    png_bytes made = with_middle(&file, &middle);
+    check_same(&made, &intact, "unused words", 0, &count);
+    assert_int_equal(count.unused_codes, 1);
+    clear(&intact);
+    free(made.data);
+    free(middle.data);
+    free(file.data);
+}
+
+/* Anything at all, from some place on. */
+static void streams_of_nonsense(void **state) {
+    const char *more = getenv("GF_PNG_FLIPS");
+    uint32_t seed = 77;
+    setting s;
+    size_t size;
+
+    (void)state;
+    set_up(&s);
+    for (int i = 0; i < (more != NULL ? 100 * atoi(more) : 3000); i++) {
+        unsigned char *stream = stream_of(s.raw, RAW, &size);
+        size_t from = 2 + next_random(&seed) % (size - 2), n = 1 + next_random(&seed) % 40;
+        for (size_t at = from; at < size && at < from + n; at++)
+            stream[at] = (unsigned char)next_random(&seed);
+        (void)try_stream(&s, stream, size, "nonsense");
+        free(stream);
+    }
+    tear_down(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_of_the_wrong_length),
+        cmocka_unit_test(wrong_filters),
+        cmocka_unit_test(every_zlib_header),
+        cmocka_unit_test(damaged_ends_are_refused),
+        cmocka_unit_test(distances_before_the_beginning),
+        cmocka_unit_test(unused_words_of_codes),
+        cmocka_unit_test(streams_of_nonsense),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+/* An engine that is told so starts no threads, and gives the same. */
+#include "io_util.h"
+#include "png_util.h"
+#include "testing.h"
+
+static int count_threads(void) {
+    DIR *folder = opendir("/proc/self/task");
+    int count = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+typedef struct seen_threads {
+    int before, most;
+} seen_threads;
+
+/* When all is computed and written, the threads of the pool and of the encoder are still there. */
+static gf_status look(void *context, const gf_result *result, gf_error *error) {
+    seen_threads *seen = context;
+    const int now = count_threads() - seen->before;
+
+    (void)result;
+    (void)error;
+    seen->most = now > seen->most ? now : seen->most;
+    return GF_OK;
+}
+
+/* An image of many bands, and a PNG of many pieces. */
+static void unthreaded_engines_start_none(void **state) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    const png_spec spec = {.width = 1500, .height = 1503, .color = 2, .depth = 8, .seed = 46500};
+    png_bytes file = {0};
+    const char *in = in_folder("large.png");
+    char out[2048], other[2048];
+
+    (void)state;
+    png_make(&spec, &file, NULL, NULL);
+    put_bytes(in, file.data, file.size);
+    free(file.data);
+    snprintf(out, sizeof out, "%s", in_folder("large-out.png"));
+    snprintf(other, sizeof other, "%s", in_folder("large-other.png"));
+    gf_settings *settings = test_settings(filter, "");
+    for (int unthreaded = 0; unthreaded < 2; unthreaded++) {
+        const gf_engine_options options = {
+            .backend = "cpu", .threads = 4, .unthreaded = unthreaded != 0};
+        seen_threads seen = {.before = count_threads()};
+        const gf_file_options files = {.force = true, .ready = look, .ready_context = &seen};
+        gf_engine *engine = NULL;
+        gf_report report;
+        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+        assert_int_equal(gf_run_file(engine, filter, settings, &in, unthreaded ? other : out,
+                                     &files, NULL, &report, NULL),
+                         GF_OK);
+        gf_engine_close(engine);
+        assert_true(report.bands > 1);
+        assert_true(unthreaded ? seen.most == 0 : seen.most > 1);
+        for (int i = 0; i < GF_STAGE_COUNT && unthreaded; i++)
+            assert_true(report.busy[i].workers <= 1);
+    }
+    gf_settings_free(settings);
+    size_t size;
+    unsigned char *data = get_bytes(out, &size);
+    assert_bytes(other, data, size);
+    free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unthreaded_engines_start_none),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
