@@ -4,6 +4,7 @@
 #include "device.cuh"
 #include "devices.cuh"
 #include "moments.cuh"
+#include "pinned.cuh"
 #include "speed.cuh"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ extern "C" {
 #define BAND_BYTES (UINT64_C(4) << 20)
 #define MOST_BAND_BYTES (UINT64_C(16) << 20)   // of an image that has many of them
 #define PAYLOAD_BAND_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
-#define HALO_BYTES (UINT64_C(1) << 30)         // of all bands, for the sake of high halos
+#define HALO_BYTES (UINT64_C(1) << 30)         // of a device's bands, for the sake of high halos
 
 // The buffers of a slot, on the device and on the host; the ring on the host is all slots'.
 enum { OUT, PAYLOAD, HOST_BUFFERS, IN = HOST_BUFFERS, SCRATCH, DEVICE_BUFFERS };
@@ -29,9 +30,9 @@ struct Place {
     int device;
     cudaStream_t stream;
     gf_cuda_moments moments; // of its last band
-    void *host[HOST_BUFFERS];
+    gf_pinned host[HOST_BUFFERS];
     void *memory[DEVICE_BUFFERS];
-    size_t host_size[HOST_BUFFERS], memory_size[DEVICE_BUFFERS];
+    size_t memory_size[DEVICE_BUFFERS];
 };
 
 struct Cuda {
@@ -40,8 +41,7 @@ struct Cuda {
     gf_cuda_timeline timelines[GF_CUDA_MAX_DEVICES]; // of this image
     void *states[GF_CUDA_MAX_DEVICES];               // what accumulates, on each device
     size_t state_size[GF_CUDA_MAX_DEVICES];
-    void *ring; // pinned
-    size_t ring_size;
+    gf_pinned ring;
 };
 
 struct Run {
@@ -59,8 +59,8 @@ void cuda_close(void *state) {
         if (!place->stream)
             continue;
         cudaSetDevice(place->device);
-        for (void *host : place->host)
-            cudaFreeHost(host);
+        for (gf_pinned &host : place->host)
+            gf_pinned_free(&host);
         for (void *memory : place->memory)
             cudaFree(memory);
         gf_cuda_moments_close(&place->moments);
@@ -71,7 +71,7 @@ void cuda_close(void *state) {
         cudaFree(cuda->states[i]);
         gf_cuda_timeline_close(&cuda->timelines[i]);
     }
-    cudaFreeHost(cuda->ring);
+    gf_pinned_free(&cuda->ring);
     free(cuda);
 }
 
@@ -105,7 +105,7 @@ gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
         plan->has_payload ? PAYLOAD_BAND_BYTES : within(image / 64, BAND_BYTES, MOST_BAND_BYTES);
     // Pinned memory takes time to make: no more of it than the image is worth.
     wish.halos = 8;
-    wish.most = within(image / 16, HALO_BYTES / 16, HALO_BYTES);
+    wish.most = within(image / 16, HALO_BYTES / 16, HALO_BYTES * devices);
     wish.pieces = 1;
     // A band that shares rows with the next keeps its place until that one is through as well.
     wish.slots = (plan->halo ? 5 : 4) * devices;
@@ -113,17 +113,6 @@ gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
 }
 
 // ---- one image ----------------------------------------------------------------------------------
-
-gf_status grow_host(void **memory, size_t *have, size_t want, gf_error *error) {
-    if (want <= *have)
-        return GF_OK;
-    cudaFreeHost(*memory);
-    *memory = nullptr;
-    *have = 0;
-    const cudaError_t result = cudaHostAlloc(memory, want, cudaHostAllocPortable);
-    *have = result == cudaSuccess ? want : 0;
-    return gf_cuda_check(result, "pinned memory", error);
-}
 
 gf_status grow_device(void **memory, size_t *have, size_t want, cudaStream_t stream,
                       gf_error *error) {
@@ -155,7 +144,7 @@ gf_status prepare_place(Place *place, int device, Run *run, gf_error *error) {
     if (!status)
         status = gf_cuda_moments_open(&place->moments, error);
     for (int i = 0; i < HOST_BUFFERS && !status; i++)
-        status = grow_host(&place->host[i], &place->host_size[i], run->sizes[i], error);
+        status = gf_pinned_grow(&place->host[i], run->sizes[i], error);
     for (int i = 0; i < DEVICE_BUFFERS && !status; i++)
         status = grow_device(&place->memory[i], &place->memory_size[i], run->sizes[i],
                              place->stream, error);
@@ -209,14 +198,14 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
     if (!status)
         status = gf_cuda_check(cudaSetDevice(cuda->devices.list[0]), "cudaSetDevice", error);
     if (!status)
-        status = grow_host(&cuda->ring, &cuda->ring_size,
-                           static_cast<size_t>(gf_ring_rows(job)) * job->in_stride, error);
+        status = gf_pinned_grow(&cuda->ring,
+                                static_cast<size_t>(gf_ring_rows(job)) * job->in_stride, error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
         Place *place = &cuda->places[i];
         status = prepare_place(place, cuda->devices.list[i % cuda->devices.count], run, error);
-        slots[i].ring = static_cast<unsigned char *>(cuda->ring);
-        slots[i].out_buffer = static_cast<unsigned char *>(place->host[OUT]);
-        slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD]);
+        slots[i].ring = static_cast<unsigned char *>(cuda->ring.data);
+        slots[i].out_buffer = static_cast<unsigned char *>(place->host[OUT].data);
+        slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD].data);
         slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
     }
     if (!status)
