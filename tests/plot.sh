@@ -3,7 +3,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
-gpufilter=$PWD/${1:-build}/gpufilter
+gpufilter=$(cd "${1:-build}" && pwd)/gpufilter
 samples=$PWD/samples
 cd "$work" || exit 1
 

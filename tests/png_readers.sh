@@ -4,8 +4,8 @@
 # the samples that the same job writes as PAM.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
-gpufilter=$PWD/${1:-build}/gpufilter
-draw=$PWD/${1:-build}/draw
+gpufilter=$(cd "${1:-build}" && pwd)/gpufilter
+draw=${gpufilter%/gpufilter}/draw
 tools=$PWD/tests/tools
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)

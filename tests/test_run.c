@@ -226,8 +226,8 @@ static void the_ring_gets_what_a_held_image_leaves(void **state) {
     assert_message(&error, "--max-memory");
     assert_int_equal(normalize(true, 1000100, &error), GF_FAILED);
     assert_message(&error, "for the result are over the limit of 100; raise it with --max-memory");
-    assert_int_equal(normalize(true, 1010000, &error), GF_FAILED);
-    assert_message(&error, "rows need more than 2000 bytes; raise --max-memory");
+    assert_int_equal(normalize(true, 1009000, &error), GF_FAILED);
+    assert_message(&error, "rows need more than 1000 bytes; raise --max-memory");
     assert_int_equal(normalize(true, 1200000, &error), GF_OK);
 }
 
