@@ -16,7 +16,8 @@
 
 enum {
     VECTORS = 256,         /* rows in one call to the system */
-    PART_BYTES = 1 << 18,  /* of a thread, at least */
+    PART_BYTES = 1 << 18,  /* read by a thread at a time, at least */
+    MOST_PARTS = 4,        /* a thread: who is late does fewer of them */
     PIECE_BYTES = 1 << 18, /* read, and while still in the cache put in order */
     NARROW_BYTES = 512,    /* a shorter row is copied sooner than the system is told of it */
     BUFFER_BYTES = 1 << 15
@@ -44,7 +45,7 @@ typedef struct read_job {
         int cause; /* errno, 0 for none */
         bool ended;
         uint64_t row; /* of the file, where it ended */
-    } results[MAX_THREADS];
+    } results[MOST_PARTS * MAX_THREADS];
 } read_job;
 
 static size_t least(size_t a, size_t b) {
@@ -175,10 +176,10 @@ static gf_status tell(const read_job *job, gf_error *error) {
     return GF_OK;
 }
 
-static uint32_t count_parts(const gf_row_reader *reader, uint64_t rows) {
+static uint32_t count_parts(const gf_row_reader *reader, uint64_t rows, uint32_t most) {
     const uint64_t parts = rows * gf_row_bytes(&reader->order.format) / PART_BYTES;
 
-    return parts < 1 ? 1 : parts < reader->threads ? (uint32_t)parts : reader->threads;
+    return parts < 1 ? 1 : parts < most ? (uint32_t)parts : most;
 }
 
 gf_status gf_row_reader_open(const gf_input *input, const gf_row_order *order, uint32_t threads,
@@ -189,8 +190,8 @@ gf_status gf_row_reader_open(const gf_input *input, const gf_row_order *order, u
         return gf_fail_memory(error, input->name, sizeof *reader, "reading rows");
     reader->input = input;
     reader->order = *order;
-    reader->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
-    reader->threads = count_parts(reader, order->format.height);
+    reader->threads =
+        count_parts(reader, order->format.height, threads < MAX_THREADS ? threads : MAX_THREADS);
     const gf_status status = gf_pool_open(reader->threads, &reader->pool, error);
     if (status != GF_OK) {
         free(reader);
@@ -211,11 +212,12 @@ gf_status gf_row_reader_read(gf_row_reader *reader, void *dst, size_t stride, ui
                     .stride = stride,
                     .y = y,
                     .rows = rows,
-                    .parts = count_parts(reader, rows)};
+                    .parts = count_parts(reader, rows, MOST_PARTS * reader->threads)};
     gf_work work = {.run = read_part, .context = &job, .count = job.parts};
+    const uint32_t width = job.parts < reader->threads ? job.parts : reader->threads;
 
-    if (job.parts > reader->widest)
-        reader->widest = job.parts;
+    if (width > reader->widest)
+        reader->widest = width;
     gf_pool_run(reader->pool, &work);
     return tell(&job, error);
 }
