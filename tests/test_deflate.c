@@ -293,6 +293,67 @@ static void cut_matches_go_on(void **state) {
     free(src);
 }
 
+/* A word anywhere, at either end of where it is looked for and just outside; nothing that is nearly
+ * it. */
+static void words_are_found(void **state) {
+    enum { ALL = 700, N = ALL - GF_DEFLATE_WORD };
+    (void)state;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        const gf_deflate_simd *simd = gf_deflate_simd_of((gf_isa)isa);
+        test_random random = {75};
+        for (int i = 0; i < 4000; i++) {
+            unsigned char src[ALL], word[GF_DEFLATE_WORD];
+            const uint64_t letters = 2 + test_below(&random, 3);
+            for (int k = 0; k < ALL; k++)
+                src[k] = (unsigned char)test_below(&random, letters);
+            const size_t from = test_below(&random, 90), n = test_below(&random, N - from);
+            const size_t at = i % 8 == 0   ? from
+                              : i % 8 == 1 ? from + n - (n > 0)
+                              : i % 8 == 2 ? from + n
+                                           : test_below(&random, N);
+            memcpy(word, src + at, sizeof word);
+            if (test_below(&random, 2))
+                word[test_below(&random, sizeof word)] ^= 1;
+            bool there = false;
+            for (size_t k = 0; k < n; k++)
+                there |= memcmp(src + from + k, word, sizeof word) == 0;
+            assert_int_equal(simd->find_word(word, src + from, n), there);
+        }
+    }
+}
+
+/* Tiles of noise recur, at any place in a row; noise does not, nor does what is flat. */
+static void tiles_recur(void **state) {
+    enum { N = 1 << 17, TILE = 5000 };
+    unsigned char *src = malloc(N);
+    (void)state;
+    assert_non_null(src);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!gf_isa_available((gf_isa)isa))
+            continue;
+        const gf_deflate_simd *simd = gf_deflate_simd_of((gf_isa)isa);
+        test_random random = {76};
+        fill(src, N, 0, &random);
+        assert_false(gf_deflate_recurs(simd, src, N));
+        memset(src + N / 3, 0, N / 3);
+        assert_false(gf_deflate_recurs(simd, src, N));
+        fill(src, N, 0, &random);
+        for (size_t i = TILE; i < N; i++)
+            src[i] = src[i - TILE];
+        assert_true(gf_deflate_recurs(simd, src, N));
+        assert_true(gf_deflate_recurs(simd, src, 2 * TILE));
+        assert_false(gf_deflate_recurs(simd, src, TILE));
+        assert_false(gf_deflate_recurs(simd, src, 1));
+        /* What is further back than matches reach does not count. */
+        fill(src, N, 0, &random);
+        memcpy(src + N / 2, src, N / 2);
+        assert_false(gf_deflate_recurs(simd, src, N));
+    }
+    free(src);
+}
+
 /* What each way is for. */
 static void repetitions_are_found(void **state) {
     (void)state;
@@ -321,6 +382,8 @@ int main(void) {
         cmocka_unit_test(the_longest_codes_fit),
         cmocka_unit_test(rows_that_repeat_are_found_at_once),
         cmocka_unit_test(cut_matches_go_on),
+        cmocka_unit_test(words_are_found),
+        cmocka_unit_test(tiles_recur),
         cmocka_unit_test(repetitions_are_found),
     };
     return cmocka_run_group_tests(tests, open_plan, close_plan);

@@ -150,6 +150,12 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
             continue;
         }
         missed = 0;
+        /* It may have begun among what was left out. */
+        while (i > done && i > distance && length < GF_DEFLATE_MAX_MATCH &&
+               src[i - 1] == src[i - 1 - distance]) {
+            i--;
+            length++;
+        }
         for (size_t k = done; k < i; k++)
             plan->counts.literal[src[k]]++;
         add_token(plan, i - done, length, distance);
@@ -162,6 +168,34 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
         plan->counts.literal[src[k]]++;
     add_last_literals(plan, n - done);
     finish_plan(plan);
+}
+
+/* ---- recurring ------------------------------------------------------------------------------- */
+
+/* Flat areas repeat anywhere: a word tells something if half of its bytes differ from those before.
+ */
+static bool tells_something(const unsigned char *word) {
+    unsigned changes = 0;
+    for (unsigned k = 1; k < GF_DEFLATE_WORD; k++)
+        changes += word[k] != word[k - 1];
+    return changes >= GF_DEFLATE_WORD / 2;
+}
+
+bool gf_deflate_recurs(const gf_deflate_simd *simd, const unsigned char *src, size_t n) {
+    enum { PLACES = 12, WORDS = 4, LEAST_BYTES = 4096, UNEVEN = 97 };
+    if (n < LEAST_BYTES)
+        return false;
+    for (size_t k = 0, words = 0; k < PLACES && words < WORDS; k++) {
+        /* Behind the first quarter, and not in step with rows or tiles. */
+        const size_t at = n / 4 + n / (2 * PLACES) * (5 * k % PLACES) + UNEVEN * k * k % (n / 8);
+        const size_t before = at < GF_DEFLATE_WINDOW ? at : GF_DEFLATE_WINDOW;
+        if (!tells_something(src + at))
+            continue;
+        if (simd->find_word(src + at, src + at - before, before))
+            return true;
+        words++;
+    }
+    return false;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

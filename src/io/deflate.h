@@ -7,6 +7,8 @@
 #ifndef GF_DEFLATE_H
 #define GF_DEFLATE_H
 
+#include <stdbool.h>
+
 #include "io/deflate_code.h"
 #include "isa.h"
 
@@ -22,6 +24,9 @@ enum { GF_DEFLATE_BLOCK = 1 << 18, GF_DEFLATE_HASH_BITS = 14 };
 
 /* Shorter runs may be shorter as literals; longer ones are not. */
 enum { GF_DEFLATE_RUN = 12 };
+
+/* Noise does not repeat so many bytes by chance. */
+enum { GF_DEFLATE_WORD = 32 };
 
 /* A block's bytes as tokens; what one thread needs to make and to write them. */
 typedef struct gf_deflate_plan {
@@ -54,6 +59,9 @@ typedef struct gf_deflate_simd {
     /* The first i >= from >= 1 where src[i-1] is repeated GF_DEFLATE_RUN times; n if there is none.
      */
     size_t (*find_run)(const unsigned char *src, size_t from, size_t n);
+    /* Do these bytes occur again, beginning at one of src[0..n)? Reads GF_DEFLATE_WORD - 1 more. */
+    bool (*find_word)(const unsigned char word[GF_DEFLATE_WORD], const unsigned char *src,
+                      size_t n);
     /* Writes literals. Up to 16 bytes behind the end are overwritten. */
     void (*put)(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
                 size_t n);
@@ -65,6 +73,9 @@ extern const gf_deflate_simd gf_deflate_simd_avx2, gf_deflate_simd_avx512;
 #endif
 const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa);
 
+/* Do bytes that look like noise repeat what is up to a window before them, as tiles do? By samples.
+ */
+bool gf_deflate_recurs(const gf_deflate_simd *simd, const unsigned char *src, size_t n);
 /* Plans a block of n <= GF_DEFLATE_BLOCK bytes by runs. */
 void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
                           gf_deflate_plan *plan);

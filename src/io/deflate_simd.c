@@ -64,6 +64,42 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
     return n;
 }
 
+/* ---- words ----------------------------------------------------------------------------------- */
+
+#if VEC_FLOATS == 16
+/* Bit k: p[k] is `byte`. */
+static inline uint64_t are(const unsigned char *p, unsigned char byte) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8((char)byte));
+}
+#elif VEC_FLOATS == 8
+static inline uint64_t are_32(const unsigned char *p, unsigned char byte) {
+    const __m256i a = _mm256_loadu_si256((const __m256i *)p);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, _mm256_set1_epi8((char)byte)));
+}
+static inline uint64_t are(const unsigned char *p, unsigned char byte) {
+    return are_32(p, byte) | are_32(p + 32, byte) << 32;
+}
+#endif
+
+static bool find_word(const unsigned char word[GF_DEFLATE_WORD], const unsigned char *src,
+                      size_t n) {
+    size_t i = 0;
+#ifdef WIDE
+    for (; i + WIDE <= n; i += WIDE) {
+        uint64_t alike = UINT64_MAX;
+        for (unsigned k = 0; k < GF_DEFLATE_WORD; k += 9)
+            alike &= are(src + i + k, word[k]);
+        for (; alike; alike &= alike - 1)
+            if (memcmp(src + i + __builtin_ctzll(alike), word, GF_DEFLATE_WORD) == 0)
+                return true;
+    }
+#endif
+    for (; i < n; i++)
+        if (memcmp(src + i, word, GF_DEFLATE_WORD) == 0)
+            return true;
+    return false;
+}
+
 /* ---- literals -------------------------------------------------------------------------------- */
 
 /* Two codes, or twice as many, as one: bits and how many. */
@@ -188,4 +224,4 @@ static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigne
 
 #endif
 
-const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, put};
+const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, find_word, put};

@@ -99,7 +99,7 @@ gf_png_scratch *gf_png_scratch_new(const gf_png_bands *bands) {
 /* A way to code a block: what is left by which filter, searched for runs or for matches. */
 typedef struct gf_png_way {
     const unsigned char *filtered; /* of the whole band */
-    bool matches;
+    bool matches, known;           /* known: that they pay */
 } gf_png_way;
 
 static void plan_part(const gf_png_bands *bands, gf_png_scratch *scratch, const gf_png_way *way,
@@ -136,7 +136,8 @@ static const gf_deflate_plan *plan_block(const gf_png_bands *bands, gf_png_scrat
     gf_deflate_plan *best = scratch->plan[0], *next = scratch->plan[1];
     *chosen = ways;
     plan_part(bands, scratch, ways, at, n, best);
-    if (bands->effort == GF_PNG_FAST && count > 1 && best->bits * 2 < best->literals * 7 &&
+    if (bands->effort == GF_PNG_FAST && count > 1 && !ways[1].known &&
+        best->bits * 2 < best->literals * 7 &&
         !matches_pay(bands, scratch, best, &ways[count - 1], at, n))
         return best;
     for (unsigned i = 1; i < count; i++) {
@@ -179,18 +180,23 @@ static void filter_band(const gf_png_bands *bands, gf_png_scratch *scratch, cons
 }
 
 static void code_fast(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
-    const gf_png_way ways[] = {
-        {scratch->filtered[0], false}, {scratch->filtered[0], true}, {scratch->filtered[1], true}};
+    gf_png_way ways[] = {{.filtered = scratch->filtered[0]},
+                         {.filtered = scratch->filtered[0], .matches = true},
+                         {.filtered = scratch->filtered[1], .matches = true}};
     unsigned count = 1;
     gf_png_samples samples;
     gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
     filter_band(bands, scratch, band, gf_png_best_filter(&samples), scratch->filtered[0]);
+    ways[1].known = gf_deflate_recurs(gf_deflate_simd_of(bands->isa), scratch->filtered[0],
+                                      (size_t)band->filtered);
     if (gf_png_some_repeated(&samples)) {
         count = 2;
         if (band->filtered <= GF_DEFLATE_BLOCK) {
             filter_band(bands, scratch, band, GF_PNG_NONE, scratch->filtered[1]);
             count = 3;
         }
+    } else if (ways[1].known) {
+        count = 2;
     }
     code_ourselves(bands, scratch, ways, count, band);
 }
@@ -252,7 +258,8 @@ static bool code_well(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png
     gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
     const size_t context = filter_chosen(bands, scratch, band);
     const unsigned char *filtered = scratch->filtered[0];
-    const gf_png_way ways[] = {{filtered + context, false}, {filtered + context, true}};
+    const gf_png_way ways[] = {{.filtered = filtered + context},
+                               {.filtered = filtered + context, .matches = true}};
     code_ourselves(bands, scratch, ways, 2, band);
     if (!band->zlib)
         return true;
@@ -282,11 +289,12 @@ static gf_png_trial try_rule(const gf_png_bands *bands, gf_png_scratch *scratch,
     unsigned char *filtered = scratch->filtered[0];
     gf_png_filter_rows(bands, band, rule, from, from + (int64_t)rows, scratch->row, filtered);
     const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
-    const gf_png_way ways[] = {{filtered, false}, {filtered, true}}, *way;
+    const gf_png_way ways[] = {{.filtered = filtered}, {.filtered = filtered, .matches = true}},
+                     *way;
     gf_png_trial trial = {.ours =
                               (size_t)(plan_block(bands, scratch, ways, 2, 0, n, &way)->bits / 8),
                           .zlibs = SIZE_MAX};
-    if (!zlib)
+    if (!zlib && !gf_deflate_recurs(gf_deflate_simd_of(bands->isa), filtered, n))
         return trial;
     const gf_png_band part = {.filtered = n, .last = true};
     const size_t size =
