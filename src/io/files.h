@@ -20,6 +20,7 @@ typedef struct gf_input {
     size_t head_size; /* bytes in head; fewer than GF_PEEK only if the file is that short */
     size_t head_used; /* bytes of head already given out */
     uint64_t offset;  /* bytes given out so far */
+    int last;         /* what gf_input_byte returned last */
     bool regular;     /* a regular file: gf_input_read_at works */
     uint64_t size;    /* of a regular file */
 } gf_input;

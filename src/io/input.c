@@ -129,6 +129,7 @@ int gf_input_byte(gf_input *input) {
         }
     }
     input->offset += c != EOF;
+    input->last = c;
     return c;
 }
 

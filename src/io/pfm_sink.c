@@ -128,6 +128,7 @@ static gf_status start(pfm_sink *sink, const gf_sink_setup *setup, gf_error *err
     sink->bytes = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
     if (sink->bytes == NULL)
         return gf_fail_memory(error, name, bytes, "a PFM to a pipe");
+    sink->base.memory = bytes;
     return gf_output_write(sink->output, header, strlen(header), error);
 }
 

@@ -6,7 +6,8 @@
  * is the damage that is not refused:
  *
  * - what follows the last row in the zlib stream (its end, its checksum) must be right. libpng
- *   overlooks damage there if its buffer of input ended before;
+ *   overlooks damage there if its buffer of input ended before, or if it lies in an IDAT behind
+ *   another chunk, where no IDAT may be;
  * - zlib refuses a Huffman code with words that stand for nothing; here only using one is damage.
  *   As the Adler-32 of all rows must be right, the pixels are, too. */
 #ifndef GF_PNG_INFLATE_H

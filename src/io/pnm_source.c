@@ -22,6 +22,8 @@ typedef struct pnm_source {
     gf_row_reader *reader; /* NULL: what comes, comes in its order */
     uint64_t y;            /* of the next row */
     unsigned char *held;   /* a PFM that cannot be read backwards, once read */
+    bool returned;         /* from a pipe: the header ends in CR, */
+    bool fed;              /* and the first byte behind it is LF */
 } pnm_source;
 
 static gf_status fail_short(const pnm_source *source, uint64_t y, gf_error *error) {
@@ -39,6 +41,8 @@ static gf_status read_exactly(pnm_source *source, void *data, size_t size, uint6
 
     if (status == GF_OK && got < size)
         status = fail_short(source, y + got / gf_row_bytes(&source->base.format), error);
+    if (status == GF_OK && y == 0)
+        source->fed = source->returned && *(const unsigned char *)data == '\n';
     return status;
 }
 
@@ -119,11 +123,17 @@ static gf_status pnm_read(gf_source *base, void *dst, size_t stride, uint64_t ro
     return status;
 }
 
-/* Nothing follows the pixels that would matter: netpbm files may hold further images. */
+/* Nothing follows the pixels that would matter: netpbm files may hold further images. But a single
+ * byte may mean that what was taken for the first sample was the header's. */
 static gf_status pnm_finish(gf_source *base, gf_error *error) {
     pnm_source *source = (pnm_source *)base;
 
-    (void)error;
+    if (source->fed && gf_input_byte(&source->input) != EOF &&
+        gf_input_byte(&source->input) == EOF)
+        return gf_fail(error, GF_FAILED,
+                       "%s: its header ends in CR LF, which may be part of the image; give it as a "
+                       "file, not by a pipe",
+                       source->input.name);
     if (source->reader != NULL)
         gf_input_skip_to(&source->input,
                          source->order.start + base->format.height * gf_row_bytes(&base->format));
@@ -223,6 +233,7 @@ static gf_status open_image(pnm_source *source, const gf_limits *limits, gf_erro
                                    .start = source->input.offset,
                                    .upwards = header->format.type == GF_F32,
                                    .little = header->little};
+    source->returned = !source->input.regular && !header->plain && source->input.last == '\r';
     describe(source);
     status = check_size(source, error);
     if (status == GF_OK)

@@ -180,6 +180,7 @@ static gf_status hold(stb_sink *sink, uint64_t max_memory, gf_error *error) {
         return gf_fail_memory(error, name, bytes, "the image");
     if (scratch != 0 && (sink->scratch = malloc((size_t)scratch)) == NULL)
         return gf_fail_memory(error, name, scratch, "a row");
+    sink->base.memory = bytes + scratch;
     return GF_OK;
 }
 

@@ -38,6 +38,17 @@ $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1
 # A header with Windows line ends: its line feed is no sample. A comment may be long.
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD
+$ printf 'P5\r\n2 2\r\n255\r\nABCD' | gpufilter smooth --stages enhance --gain 1 --format pgm - -
+! gpufilter: standard input: its header ends in CR LF, which may be part of the image; give it as a file, not by a pipe
+[1]
+$ printf 'P5\n2 2\n255\r\nABC' | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 3; echo
+> ABC
+# What is held for the output is of --max-memory, too.
+$ { printf 'Pf\n1000 100\n-1\n'; head -c 400000 /dev/zero; } >z.pfm; gpufilter smooth --max-memory 410K z.pfm - --format pfm | wc -c
+> 400017
+$ gpufilter smooth -b cpu --max-memory 392K z.pfm - --format pfm
+! gpufilter: z.pfm: bands of 1 rows need more than 1408 bytes; raise --max-memory
+[1]
 $ { printf 'P7\n  #%0300d\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\nZ' 0; } | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 1; echo
 > Z
 # One band is enough for an image of one row.
