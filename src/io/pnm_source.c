@@ -128,8 +128,7 @@ static gf_status pnm_read(gf_source *base, void *dst, size_t stride, uint64_t ro
 static gf_status pnm_finish(gf_source *base, gf_error *error) {
     pnm_source *source = (pnm_source *)base;
 
-    if (source->fed && gf_input_byte(&source->input) != EOF &&
-        gf_input_byte(&source->input) == EOF)
+    if (source->fed && gf_input_byte(&source->input) != EOF && gf_input_byte(&source->input) == EOF)
         return gf_fail(error, GF_FAILED,
                        "%s: its header ends in CR LF, which may be part of the image; give it as a "
                        "file, not by a pipe",
