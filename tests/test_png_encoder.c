@@ -146,7 +146,7 @@ static void check_image(gf_format format, const char *compression, int content, 
     static const struct {
         uint32_t threads;
         uint64_t max_memory, rows;
-    } ways[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 1 << 20, 3}};
+    } ways[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 8 << 20, 3}};
     unsigned char *pixels = draw(&format, content, seed);
     size_t size, other_size;
     unsigned char *file = encode(&format, pixels, compression, 1, 0, format.height, &size);
@@ -399,7 +399,7 @@ static void keeps_to_the_memory(void **state) {
     uint32_t before = 0;
     gf_error error = {0};
     (void)state;
-    for (uint64_t most = 0; most < 40000000; most += 1000000) {
+    for (uint64_t most = 0; most < 80000000; most += 2000000) {
         gf_output *output;
         gf_png_encoder *encoder;
         uint32_t threads;
@@ -407,7 +407,7 @@ static void keeps_to_the_memory(void **state) {
         assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, 8, most, output,
                                              &encoder, &error),
                          GF_OK);
-        assert_in_range(gf_png_encoder_memory(encoder), 0, most);
+        assert_in_range(gf_png_encoder_memory(encoder), 0, most / 2);
         threads = gf_png_encoder_threads(encoder);
         assert_in_range(threads, before, 8);
         assert_true(most || threads == 0);
@@ -416,6 +416,40 @@ static void keeps_to_the_memory(void **state) {
         gf_output_close(output);
     }
     assert_int_equal(before, 8);
+}
+
+/* What one thread needs for rows of 30 MB is more than is free, and `small` needs more of them. */
+static void wide_rows_are_counted(void **state) {
+    const gf_format format = {10000000, 4, 3, GF_U8};
+    uint64_t held[2];
+    gf_error error = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const gf_png_effort effort = i ? GF_PNG_SMALL : GF_PNG_FAST;
+        gf_output *output;
+        gf_png_encoder *encoder;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
+                                             output, &encoder, &error),
+                         GF_OK);
+        held[i] = gf_png_encoder_memory(encoder);
+        gf_png_encoder_close(encoder);
+        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 4, held[i], output,
+                                             &encoder, &error),
+                         GF_OK);
+        assert_int_equal(gf_png_encoder_threads(encoder), 0);
+        gf_png_encoder_close(encoder);
+        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 4, held[i] - 1,
+                                             output, &encoder, &error),
+                         GF_FAILED);
+        assert_null(encoder);
+        assert_non_null(strstr(error.message, "for the encoder"));
+        assert_non_null(strstr(error.message, "--max-memory"));
+        gf_output_close(output);
+    }
+    /* A row as it came, the one above, filtered and coded. */
+    assert_in_range(held[0], 80000000, 150000000);
+    assert_in_range(held[1], held[0] + 150000000, held[0] + 300000000);
 }
 
 /* Rows so long that nothing can hold one. */
@@ -476,6 +510,7 @@ int main(void) {
         cmocka_unit_test(memory_that_is_not_there_is_told),
         cmocka_unit_test(bands_remember_those_above),
         cmocka_unit_test(keeps_to_the_memory),
+        cmocka_unit_test(wide_rows_are_counted),
         cmocka_unit_test(refuses_other_efforts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -81,6 +81,12 @@ gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const 
     return status ? status : gf_task_check_metadata(task, error);
 }
 
+static void take_sinks_memory(gf_task *task) {
+    const uint64_t held = task->sink->memory;
+    task->sinks_memory = held < task->memory ? held : task->memory;
+    task->memory -= task->sinks_memory;
+}
+
 gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
                                const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
@@ -92,7 +98,7 @@ gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const
         status = gf_sink_open(out_path, &task->plan->out, task->metadata, options, task->threads,
                               &task->sink, error);
     if (!status && task->sink)
-        task->memory -= task->sink->memory < task->memory ? task->sink->memory : task->memory;
+        take_sinks_memory(task);
     if (!status && samples_path) {
         gf_sample_layout layout = {0};
         filter->measure->layout(task->plan, &layout);
@@ -136,6 +142,18 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     return measure->open(task->plan, &keep, &task->data, error);
 }
 
+/* Takes back what the sink holds for speed; false if there is none, or that failed. */
+static bool spare(gf_task *task, gf_error *error) {
+    gf_sink *sink = task->sink;
+    if (!sink || !sink->spare)
+        return false;
+    task->memory += task->sinks_memory;
+    if (sink->spare(sink, error))
+        return false;
+    take_sinks_memory(task);
+    return true;
+}
+
 gf_status gf_task_stream(gf_task *task, gf_error *error) {
     gf_engine *engine = task->engine;
     gf_report *report = task->report;
@@ -167,6 +185,10 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
         gf_engine_fall_back(engine, &job.backend, &job.state, report->reason, sizeof report->reason,
                             &own))
         status = gf_stream_run(&job, task->source, task->sink, report, &own);
+    if (status && report->bands == 0 && spare(task, &own)) {
+        job.max_memory = task->memory;
+        status = gf_stream_run(&job, task->source, task->sink, report, &own);
+    }
     if (status && error)
         *error = own;
     report->start_seconds += engine->start_seconds;

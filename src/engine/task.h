@@ -19,6 +19,7 @@ typedef struct gf_task {
     bool keep_samples;       /* in the result */
     bool hold_samples;       /* until the last band, for the result or for their file */
     uint64_t memory;         /* of the engine's max_memory, what nothing has taken yet */
+    uint64_t sinks_memory;   /* what the sink has taken of it */
     gf_plan *plan;
     void *data; /* of the filter's measure; opened by gf_task_stream if it is not */
     const gf_metadata *metadata; /* for the output; NULL for none */

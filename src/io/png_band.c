@@ -38,10 +38,28 @@ size_t gf_png_band_bound(const gf_png_bands *bands) {
     return bands->effort != GF_PNG_FAST && zlib > ours ? zlib : ours;
 }
 
+/* What an effort does not need is not allocated: rows may be very long. */
+typedef struct gf_png_needs {
+    size_t filtered[WAYS], row, other, zlib; /* bytes; 0 for none */
+} gf_png_needs;
+
+static gf_png_needs find_needs(const gf_png_bands *bands) {
+    gf_png_needs needs = {.filtered = {filtered_bytes(bands)}};
+    if (bands->effort == GF_PNG_FAST) {
+        needs.filtered[1] = bands->row_bytes + 1 <= GF_DEFLATE_BLOCK ? filtered_bytes(bands) : 0;
+        return needs;
+    }
+    needs.row = bands->row_bytes + 1;
+    needs.other = bands->effort > GF_PNG_LEVEL_9 ? gf_png_band_bound(bands) : 0;
+    needs.zlib = 1 << 19;
+    return needs;
+}
+
 size_t gf_png_scratch_bytes(const gf_png_bands *bands) {
-    return sizeof(gf_png_scratch) + WAYS * filtered_bytes(bands) +
-           GF_PNG_FILTERS * (bands->row_bytes + 1) + 2 * sizeof(gf_deflate_plan) +
-           sizeof(gf_deflate_seen) + gf_png_band_bound(bands) + (1 << 19);
+    const gf_png_needs needs = find_needs(bands);
+    return sizeof(gf_png_scratch) + needs.filtered[0] + needs.filtered[1] +
+           GF_PNG_FILTERS * needs.row + needs.other + needs.zlib + 2 * sizeof(gf_deflate_plan) +
+           sizeof(gf_deflate_seen);
 }
 
 void gf_png_scratch_free(gf_png_scratch *scratch) {
@@ -61,20 +79,20 @@ void gf_png_scratch_free(gf_png_scratch *scratch) {
 }
 
 static bool allocate(const gf_png_bands *bands, gf_png_scratch *scratch) {
+    const gf_png_needs needs = find_needs(bands);
     for (int i = 0; i < WAYS; i++)
-        if (!(scratch->filtered[i] = malloc(filtered_bytes(bands))))
+        if (needs.filtered[i] && !(scratch->filtered[i] = malloc(needs.filtered[i])))
             return false;
     for (int i = 0; i < 2; i++)
         if (!(scratch->plan[i] = malloc(sizeof *scratch->plan[i])))
             return false;
     for (int f = 0; f < GF_PNG_FILTERS; f++)
-        if (!(scratch->row[f] = malloc(bands->row_bytes + 1)))
+        if (needs.row && !(scratch->row[f] = malloc(needs.row)))
             return false;
     scratch->seen = malloc(sizeof *scratch->seen);
-    scratch->other = malloc(gf_png_band_bound(bands));
-    if (!scratch->seen || !scratch->other)
+    if (!scratch->seen || (needs.other && !(scratch->other = malloc(needs.other))))
         return false;
-    if (bands->effort != GF_PNG_FAST) {
+    if (needs.zlib) {
         const int level = bands->effort <= GF_PNG_LEVEL_9 ? (int)bands->effort
                           : bands->effort == GF_PNG_SMALL ? 9
                                                           : 6;
@@ -254,8 +272,6 @@ static bool code_level(const gf_png_bands *bands, gf_png_scratch *scratch, gf_pn
 /* Whatever is shortest: that differs from picture to picture. zlib, which takes most of the time,
  * is left out where little is repeated, unless the smallest file is wanted. */
 static bool code_well(const gf_png_bands *bands, gf_png_scratch *scratch, gf_png_band *band) {
-    gf_png_samples samples;
-    gf_png_take_samples(bands, band, scratch->filtered[0], &samples);
     const size_t context = filter_chosen(bands, scratch, band);
     const unsigned char *filtered = scratch->filtered[0];
     const gf_png_way ways[] = {{.filtered = filtered + context},

@@ -11,12 +11,16 @@
 #include "clock.h"
 #include "engine/thread.h"
 #include "error.h"
+#include "io/limits.h"
 #include "io/png_idat_write.h"
 
 enum {
     FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first band zlib's header stands there */
     BEHIND = 4 + GF_PNG_IDAT_BEHIND /* in the last Adler-32 */
 };
+
+/* What one thread needs is not counted as memory, up to here: only wide rows need more. */
+#define FREE_BYTES (UINT64_C(16) << 20)
 
 typedef struct slot {
     unsigned char *memory; /* rows with their paddings */
@@ -184,7 +188,7 @@ static gf_status start_threads(gf_png_encoder *encoder, gf_error *error) {
     while (encoder->started < encoder->wanted) {
         const int failed = gf_thread_start(&encoder->threads[encoder->started], work, encoder);
         if (failed && encoder->started == 0)
-            return gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s",
+            return gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s; use --threads 1",
                            gf_output_name(encoder->output), strerror(failed));
         if (failed)
             break;
@@ -294,12 +298,20 @@ gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_
     gf_png_bands_init(format, effort, isa, &encoder->bands);
     const gf_png_bands *bands = &encoder->bands;
     const uint64_t count = (format->height - 1) / bands->rows + 1;
+    const uint64_t least = bytes_for(bands, 1);
+    const uint64_t counted = least > FREE_BYTES ? least - FREE_BYTES : 0;
     uint32_t used = threads < count ? threads : (uint32_t)count;
-    while (used > 1 && bytes_for(bands, used) - bytes_for(bands, 1) > max_memory)
+    while (used > 1 && bytes_for(bands, used) - least + counted > max_memory / 2)
         used--;
     encoder->wanted = used > 1 ? used : 0;
     encoder->slot_count = used > 1 ? used + 2 : 1;
-    encoder->memory = bytes_for(bands, used) - bytes_for(bands, 1);
+    encoder->memory = bytes_for(bands, used) - least + counted;
+    const gf_status status =
+        gf_check_memory(counted, max_memory, gf_output_name(output), "the encoder", error);
+    if (status) {
+        gf_png_encoder_close(encoder);
+        return status;
+    }
     if (!allocate(encoder)) {
         const uint64_t bytes = bytes_for(bands, used);
         gf_png_encoder_close(encoder);

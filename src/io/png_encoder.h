@@ -7,12 +7,13 @@
 
 typedef struct gf_png_encoder gf_png_encoder;
 
-/* Uses at most so many threads (at least 1: the caller's alone) and, beyond what one thread needs,
- * at most max_memory bytes. The output is borrowed until close. */
+/* Uses at most so many threads (at least 1: the caller's alone), as far as half of max_memory goes
+ * for what they need beside the first one's. What that one needs is not counted, but for wide rows:
+ * refused if it is over max_memory. The output is borrowed until close. */
 gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_isa isa,
                               uint32_t threads, uint64_t max_memory, gf_output *output,
                               gf_png_encoder **encoder, gf_error *error);
-/* Bytes that it takes beyond what one thread needs. */
+/* Bytes that it takes of max_memory. */
 uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder);
 /* Takes the next rows of native samples. After the last row of the image everything is written. */
 gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,

@@ -16,6 +16,9 @@ typedef struct png_sink {
     png_structp png;
     png_infop info;
     gf_png_encoder *encoder;
+    gf_format format;
+    gf_png_effort effort;
+    uint64_t max_memory;
     gf_error cause; /* the first failure; set before every longjmp */
 } png_sink;
 
@@ -141,11 +144,31 @@ gf_status gf_png_sink_check(const gf_format *format, const char *name, gf_error 
     return GF_OK;
 }
 
+static gf_status open_encoder(png_sink *sink, uint32_t threads, gf_error *error) {
+    const gf_status status =
+        gf_png_encoder_open(&sink->format, sink->effort, gf_isa_best(), threads, sink->max_memory,
+                            sink->output, &sink->encoder, error);
+
+    if (status != GF_OK)
+        return status;
+    sink->base.memory = gf_png_encoder_memory(sink->encoder);
+    sink->base.threads = gf_png_encoder_threads(sink->encoder);
+    return GF_OK;
+}
+
+static gf_status png_spare(gf_sink *base, gf_error *error) {
+    png_sink *sink = (png_sink *)base;
+
+    gf_png_encoder_close(sink->encoder);
+    sink->encoder = NULL;
+    base->spare = NULL;
+    return open_encoder(sink, 1, error);
+}
+
 static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error *error) {
     const char *name = gf_output_name(setup->output);
-    gf_png_effort effort;
 
-    if (!gf_png_effort_of(setup->compression, &effort))
+    if (!gf_png_effort_of(setup->compression, &sink->effort))
         return gf_fail(error, GF_USAGE,
                        "%s: there is no compression '%s'; take fast, balanced, "
                        "small or a level from 0 to 9",
@@ -155,17 +178,12 @@ static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error
         sink->info = png_create_info_struct(sink->png);
     if (sink->info == NULL)
         return gf_fail(error, GF_FAILED, "%s: out of memory", name);
-    gf_status status =
-        gf_png_encoder_open(setup->format, effort, gf_isa_best(), setup->threads,
-                            setup->max_memory / 2, setup->output, &sink->encoder, error);
-    if (status == GF_OK)
-        status = write_header(sink, setup->format, setup->metadata, error);
-    if (status == GF_OK) {
-        sink->base.cost = gf_png_encode_cost(setup->compression);
-        sink->base.memory = gf_png_encoder_memory(sink->encoder);
-        sink->base.threads = gf_png_encoder_threads(sink->encoder);
-    }
-    return status;
+    sink->format = *setup->format;
+    sink->max_memory = setup->max_memory;
+    sink->base.cost = gf_png_encode_cost(setup->compression);
+    sink->base.spare = png_spare;
+    gf_status status = open_encoder(sink, setup->threads, error);
+    return status == GF_OK ? write_header(sink, setup->format, setup->metadata, error) : status;
 }
 
 gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {

@@ -83,3 +83,7 @@ $ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 
 [3]
 $ ls -A | grep -E 'tmp|z.png'
 [1]
+# Threads that write a PNG take no memory that the bands need.
+$ { printf 'P6\n20000 300\n255\n'; head -c 18000000 /dev/zero; } >wide.ppm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.ppm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.ppm wide.png
+! gpufilter: wide.ppm: bands of 203 rows need more than 11534336 bytes; raise --max-memory
+[1]
