@@ -119,7 +119,8 @@ struct gf_sink {
     double cost;      /* estimated nanoseconds of one core that a sample takes to write */
     uint32_t threads; /* as a source's */
     double busy_seconds;
-    uint64_t memory; /* bytes it holds for the sake of speed: of --max-memory */
+    uint64_t memory;                /* bytes it holds for the sake of speed: of --max-memory */
+    const struct gf_output *output; /* where it writes; NULL: to memory */
 };
 
 /* As gf_source_busy. */
