@@ -295,6 +295,13 @@ typedef struct gf_report {
     double total_seconds; /* wall time of the whole job, start included */
 } gf_report;
 
+/* A file that is complete, and about to appear under its name. */
+typedef struct gf_ready {
+    uint64_t item;           /* of a batch: its index */
+    const char *file;        /* what its image is called until then; NULL: it has no such file */
+    const gf_result *result; /* NULL from a filter that makes an image */
+} gf_ready;
+
 /* How files are read and written. All zero is the default. */
 typedef struct gf_file_options {
     const char *format;        /* of the output: "png", "pam", ...; NULL: from the output's name */
@@ -307,9 +314,10 @@ typedef struct gf_file_options {
                                 * own; 0: GF_DEFAULT_MAX_MEMORY */
     uint64_t max_chunk;        /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
     /* Called when everything is computed and written, before any output appears under its name; a
-     * failure keeps them all from appearing. The result is NULL from a filter that makes an image,
-     * and belongs to the caller of gf_run_file in the end, not to this. NULL for none. */
-    gf_status (*ready)(void *context, const gf_result *result, gf_error *error);
+     * failure keeps them all from appearing. Of an image's file only the name will change, no byte
+     * and no time of its last change. The result belongs to the caller of gf_run_file in the end,
+     * not to this. NULL for none. */
+    gf_status (*ready)(void *context, const gf_ready *ready, gf_error *error);
     void *ready_context;
 } gf_file_options;
 
@@ -350,6 +358,7 @@ typedef struct gf_batch_options {
     gf_engine_options engine; /* threads: how many images are under way at once on the CPU */
     gf_file_options files;    /* ready is called from several threads at once */
     bool in_order;            /* tell of items in their order; otherwise as they end */
+    bool fail_fast;           /* begin no others once one has failed, even before it is told */
     /* Told of every item that was begun, when all about it is over; one call at a time, from any
      * thread. What it is given is gone when it returns. False: begin no others; what is under way
      * ends, and is told. NULL for none. */

@@ -15,11 +15,11 @@ typedef struct meeting {
 } meeting;
 
 /* Goes on when as many as are wanted have been here at once, or after ten seconds. */
-static gf_status meet(void *context, const gf_result *result, gf_error *error) {
+static gf_status meet(void *context, const gf_ready *ready, gf_error *error) {
     meeting *all = context;
     struct timespec end;
 
-    (void)result;
+    (void)ready;
     (void)error;
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 10;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- one by one, and together ---------------------------------------------------------------- */
 
@@ -179,6 +180,11 @@ static void *feed(void *argument) {
     return NULL;
 }
 
+static void *feed_late(void *argument) {
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return feed(argument);
+}
+
 /* What comes from a pipe is read once only. */
 static void reads_pipes(void **state) {
     (void)state;
@@ -209,9 +215,9 @@ static void reads_pipes(void **state) {
     }
 }
 
-static gf_status never(void *context, const gf_result *result, gf_error *error) {
+static gf_status never(void *context, const gf_ready *ready, gf_error *error) {
     (void)context;
-    (void)result;
+    (void)ready;
     snprintf(error->message, sizeof error->message, "not ready");
     return error->status = GF_FAILED;
 }
@@ -235,11 +241,90 @@ static void asks_whether_it_is_ready(void **state) {
     }
 }
 
+/* What each file looked like just before it got its name. */
+static struct stat looked[ITEMS];
+
+static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
+    (void)context;
+    (void)error;
+    assert_true(ready->item < ITEMS);
+    assert_non_null(ready->file);
+    assert_int_equal(looked[ready->item].st_ino, 0);
+    assert_int_equal(access(out_paths[ready->item], F_OK), -1);
+    assert_int_equal(stat(ready->file, &looked[ready->item]), 0);
+    return GF_OK;
+}
+
+/* It is shown whole: after that only its name changes. */
+static void shows_what_is_ready(void **state) {
+    (void)state;
+    for (uint32_t devices = 0; devices < 3; devices++) {
+        listener all = {0};
+        gf_batch_item items[ITEMS];
+        const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 3},
+                                          .files = {.ready = look},
+                                          .done = on_done,
+                                          .context = &all};
+        memset(looked, 0, sizeof looked);
+        make_items(items, true);
+        assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+        for (int i = 0; i < ITEMS; i++) {
+            struct stat now = {0};
+            assert_int_equal(stat(out_paths[i], &now), got[i].status ? -1 : 0);
+            assert_int_equal(now.st_ino, looked[i].st_ino);
+            assert_int_equal(now.st_size, looked[i].st_size);
+            assert_memory_equal(&now.st_mtim, &looked[i].st_mtim, sizeof now.st_mtim);
+        }
+    }
+}
+
+static bool count_calls(void *context, const gf_batch_done *done) {
+    (void)done;
+    ++*(int *)context;
+    return true;
+}
+
+/* Items that fail while an earlier one is not over cannot be told of, and stop the others. */
+static void stops_before_it_is_told(void **state) {
+    const gf_filter *filter = gf_filter_find("hist");
+    gf_settings *settings = test_settings(filter, "bins=4");
+    char path[2048];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("slow.png"));
+    for (int fast = 0; fast < 2; fast++) {
+        int calls = 0;
+        gf_batch_item items[ITEMS];
+        const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 2},
+                                          .in_order = true,
+                                          .fail_fast = fast,
+                                          .done = count_calls,
+                                          .context = &calls};
+        pthread_t feeder;
+        make_items(items, false);
+        unlink(path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        items[0].in = path;
+        for (int i = 1; i < ITEMS; i++)
+            items[i].in = "absent.png";
+        /* Nobody writes to the pipe before the others had all the time they want. */
+        assert_int_equal(pthread_create(&feeder, NULL, feed_late, path), 0);
+        assert_int_equal(gf_run_batch(filter, settings, items, ITEMS, &options, NULL), GF_OK);
+        pthread_join(feeder, NULL);
+        if (fast)
+            assert_int_equal(calls, 2);
+        else
+            assert_int_equal(calls, ITEMS);
+    }
+    gf_settings_free(settings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_one_by_one),        cmocka_unit_test(stops_when_told),
         cmocka_unit_test(keeps_what_is_there),      cmocka_unit_test(reads_pipes),
-        cmocka_unit_test(asks_whether_it_is_ready),
+        cmocka_unit_test(asks_whether_it_is_ready), cmocka_unit_test(shows_what_is_ready),
+        cmocka_unit_test(stops_before_it_is_told),
     };
 
     return cmocka_run_group_tests(tests, make_inputs, remove_folder);

@@ -61,13 +61,26 @@ static void refuses_all(void **state) {
 static void shares_the_threads(void **state) {
     static const struct {
         uint64_t count;
-        uint32_t threads, at_once, each;
-    } cases[] = {{1, 16, 1, 16}, {3, 16, 3, 6}, {16, 16, 16, 1},      {17, 16, 16, 1},
-                 {9, 1, 1, 1},   {5, 8, 5, 2},  {2000, 5000, 1024, 1}};
+        uint32_t threads;
+        uint64_t open_files;
+        uint32_t at_once, each;
+    } cases[] = {{1, 16, 1024, 1, 16},
+                 {3, 16, 1024, 3, 6},
+                 {16, 16, 1024, 16, 1},
+                 {17, 16, 1024, 16, 1},
+                 {9, 1, 1024, 1, 1},
+                 {5, 8, 1024, 5, 2},
+                 {2000, 5000, UINT64_MAX, 1024, 1},
+                 /* Each is two open files. */
+                 {2000, 64, 64, 16, 4},
+                 {2000, 1024, 1024, 496, 3},
+                 {10, 4, 40, 4, 1},
+                 {10, 4, 38, 3, 2},
+                 {10, 4, 3, 1, 4}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gf_files files = {.count = cases[i].count};
-        gf_files_share(&files, cases[i].threads);
+        gf_files_share(&files, cases[i].threads, cases[i].open_files);
         assert_int_equal(files.at_once, cases[i].at_once);
         assert_int_equal(files.each, cases[i].each);
     }
@@ -98,7 +111,7 @@ static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, doubl
     gf_files files = {.count = count};
     const gf_codec_costs codec = {.decode = 7, .encode = 10, .encode_threads = threads};
 
-    gf_files_share(&files, threads);
+    gf_files_share(&files, threads, UINT64_MAX);
     return gf_files_expect(&files, &plan, &codec);
 }
 

@@ -66,8 +66,9 @@ typedef struct seen {
 } seen;
 
 /* Everything is computed, and nothing has its name. */
-static gf_status on_ready(void *context, const gf_result *result, gf_error *error) {
+static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error) {
     seen *saw = context;
+    const gf_result *result = ready->result;
 
     saw->calls++;
     saw->has_result = result != NULL;

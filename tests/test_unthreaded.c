@@ -19,11 +19,11 @@ typedef struct seen_threads {
 } seen_threads;
 
 /* When all is computed and written, the threads of the pool and of the encoder are still there. */
-static gf_status look(void *context, const gf_result *result, gf_error *error) {
+static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
     seen_threads *seen = context;
     const int now = count_threads() - seen->before;
 
-    (void)result;
+    (void)ready;
     (void)error;
     seen->most = now > seen->most ? now : seen->most;
     return GF_OK;

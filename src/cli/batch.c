@@ -61,10 +61,9 @@ static gf_status check(const gf_cli_batch_run *run, gf_error *error) {
         status = check_standard_input(run, error);
     if (status)
         return status;
-    if (gf_settings_flag(common, "keep-going") && run->fail_fast)
-        return gf_cli_fail(error, GF_USAGE, "--fail-fast: not together with --keep-going");
-    if (gf_settings_flag(common, "null") && !gf_settings_given(common, "files-from"))
-        return gf_cli_fail(error, GF_USAGE, "--null: is for --files-from");
+    const char *folder = gf_settings_text(common, "out-dir");
+    if (folder && !folder[0])
+        return gf_cli_fail(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
     if (!run->line->operand_count && !gf_settings_given(common, "files-from"))
         return gf_cli_fail(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
                            run->info->name, run->info->name);
@@ -73,15 +72,14 @@ static gf_status check(const gf_cli_batch_run *run, gf_error *error) {
 }
 
 static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
-    const gf_settings *common = run->line->common;
-    const char *folder = gf_settings_text(common, "out-dir");
-    gf_status status = gf_cli_make_folder(folder, error);
+    const char *folder = gf_settings_text(run->line->common, "out-dir");
+    gf_status status = gf_cli_folders_make(&run->folders, folder, error);
     if (!status)
         status = gf_cli_batch_digest(run, error);
     if (!status)
-        status = gf_cli_journal_open(
-            folder, gf_settings_flag(common, "resume") || gf_settings_flag(common, "force"),
-            run->quiet, &run->journal, error);
+        status = gf_cli_journal_open(folder, &run->journal, error);
+    if (!status && gf_settings_flag(run->line->common, "resume"))
+        status = gf_cli_journal_read(run->journal, error);
     return status;
 }
 
@@ -90,11 +88,19 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
 static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     const gf_settings *common = run->line->common;
     gf_cli_progress *progress = &run->progress;
-    const gf_batch_options options = {.engine = gf_cli_engine_options(common),
-                                      .files = gf_cli_file_options(common),
-                                      .in_order = !run->info->makes_image,
-                                      .done = gf_cli_batch_done,
-                                      .context = run};
+    gf_batch_options options = {.engine = gf_cli_engine_options(common),
+                                .files = gf_cli_file_options(common),
+                                .in_order = !run->info->makes_image,
+                                .done = gf_cli_batch_done,
+                                .context = run};
+    if (run->outputs) {
+        /* What may be replaced is said of each. */
+        options.files.force = false;
+        options.files.ready = gf_cli_batch_ready;
+        options.files.ready_context = run;
+    } else {
+        options.fail_fast = run->fail_fast; /* an output may be another run's success */
+    }
     progress->total = run->inputs.count + run->inputs.failed;
     progress->ended = run->skipped + progress->failed;
     gf_cli_progress_begin(progress, !run->quiet && !gf_settings_flag(common, "no-progress"));
@@ -105,6 +111,7 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     gf_cli_progress_hide();
     if (status)
         return status;
+    run->begun = true;
     if (!run->out_cause && fflush(stdout) != 0)
         run->out_cause = errno;
     if (run->out_cause)
@@ -137,10 +144,12 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     if (!status)
         status = compute(&run, error);
     gf_cli_journal_close(run.journal);
+    if (!run.begun)
+        gf_cli_folders_remove(&run.folders);
+    gf_cli_folders_free(&run.folders);
     gf_cli_outputs_free(run.outputs, run.inputs.count);
     gf_cli_inputs_free(&run.inputs);
     free(run.items);
     free(run.which);
-    free(run.ended);
     return status;
 }

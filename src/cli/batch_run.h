@@ -2,6 +2,7 @@
 #ifndef GF_CLI_BATCH_RUN_H
 #define GF_CLI_BATCH_RUN_H
 
+#include "folders.h"
 #include "journal.h"
 #include "outputs.h"
 #include "progress.h"
@@ -11,11 +12,12 @@ typedef struct gf_cli_batch_run {
     const gf_filter_info *info;
     const gf_cli_line *line;
     bool json, csv, quiet, verbose, fail_fast;
+    bool begun; /* nothing stood against all of them */
     gf_cli_inputs inputs;
     gf_cli_output *outputs;  /* NULL for a filter that measures */
     gf_batch_item *items;    /* what is to be run, */
-    bool *ended;             /* told of */
     size_t *which, to_run;   /* and which inputs that is */
+    gf_cli_folders folders;  /* that were made */
     gf_cli_journal *journal; /* NULL for a filter that measures */
     uint64_t settings;       /* digest of all that decides what is made of an input */
     uint64_t done, skipped;  /* what failed is counted in the progress */
@@ -25,14 +27,24 @@ typedef struct gf_cli_batch_run {
     int out_cause; /* why standard output failed, an errno */
 } gf_cli_batch_run;
 
-/* ---- which inputs are run (batch_choose.c) --------------------------------------------------- */
+/* ---- which outputs are ours (batch_made.c) --------------------------------------------------- */
 
 /* Fills in run->settings. What does not change a result (backend, threads, bands) is left out. */
 gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error);
+/* What is there under the name of output i: did a run into this folder make it? */
+bool gf_cli_batch_is_ours(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look);
+/* And of this input, as it was when it was gathered, with these settings? */
+bool gf_cli_batch_is_finished(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look);
+/* --resume, when output i could not be made: has another run finished it since this one began? */
+bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i);
+/* gf_file_options.ready: notes the output in the record. GF_FAILED where what it would replace is
+ * no longer what was decided about. */
+gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error);
+
+/* ---- which inputs are run (batch_choose.c) --------------------------------------------------- */
+
 /* Fills in what is to be run. Tells what cannot be, and counts what need not. */
 gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error);
-/* Notes what became of the output of input i. */
-void gf_cli_batch_note(gf_cli_batch_run *run, size_t i, gf_cli_made_kind kind);
 
 /* ---- what is told (batch_tell.c) ------------------------------------------------------------- */
 

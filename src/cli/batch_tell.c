@@ -57,6 +57,15 @@ static gf_status tell(gf_cli_batch_run *run, size_t i, const gf_batch_done *done
     return status;
 }
 
+/* The record cannot be written: that keeps no output from being made. */
+static void tell_trouble(const gf_cli_batch_run *run) {
+    gf_error error;
+    if (!run->outputs || !gf_cli_journal_trouble(run->journal, &error) || run->quiet)
+        return;
+    gf_cli_progress_hide();
+    gf_command_complain(&error);
+}
+
 /* gf_batch_options.done */
 bool gf_cli_batch_done(void *context, const gf_batch_done *done) {
     gf_cli_batch_run *run = context;
@@ -67,14 +76,15 @@ bool gf_cli_batch_done(void *context, const gf_batch_done *done) {
     errno = 0;
     if (status)
         error = *done->error;
-    if (run->outputs)
-        gf_cli_batch_note(run, i, status ? GF_CLI_FAILED : GF_CLI_DONE);
-    run->ended[done->item] = true;
+    const bool elsewhere = status && run->outputs && gf_cli_batch_is_made_elsewhere(run, i);
     if (!status)
         status = tell(run, i, done, &error);
+    tell_trouble(run);
     progress->ended++;
     progress->bytes += run->inputs.list[i].bytes;
-    if (status) {
+    if (elsewhere) {
+        run->skipped++;
+    } else if (status) {
         gf_cli_progress_hide();
         gf_command_complain(&error);
         progress->failed++;

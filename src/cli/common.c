@@ -15,6 +15,7 @@ typedef enum gf_about {
     ABOUT_PLOT,     /* the drawing of it */
     ABOUT_PROGRESS, /* many inputs, or one: it does not matter */
     ABOUT_MANY,     /* many inputs */
+    ABOUT_LIST,     /* a list of their names */
     ABOUT_FOLDER,   /* the folder for their outputs */
     ABOUT_NAMES     /* what goes there */
 } gf_about;
@@ -46,7 +47,7 @@ static const struct gf_common {
       .type = GF_PARAM_TEXT,
       .metavar = "FILE",
       .help = "read more inputs' names from a file, or - for standard input, one a line"}},
-    {ABOUT_MANY,
+    {ABOUT_LIST,
      {.name = "null",
       .letter = '0',
       .type = GF_PARAM_FLAG,
@@ -223,6 +224,7 @@ static bool is_offered(const gf_filter_info *info, gf_about about) {
         return info->has_chart;
     case ABOUT_PROGRESS:
     case ABOUT_MANY:
+    case ABOUT_LIST:
         return info->inputs == 1 && !info->is_test;
     case ABOUT_FOLDER:
     case ABOUT_NAMES:
@@ -260,7 +262,7 @@ static const char *needed(const gf_filter_info *info, gf_about about) {
         return own(info, GF_PARAM_SAMPLES)->name;
     if (about == ABOUT_NAMES || (about == ABOUT_MANY && info->makes_image))
         return "out-dir";
-    return about == ABOUT_PLOT ? "plot" : NULL;
+    return about == ABOUT_LIST ? "files-from" : about == ABOUT_PLOT ? "plot" : NULL;
 }
 
 gf_engine_options gf_cli_engine_options(const gf_settings *common) {
@@ -298,5 +300,7 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
         return gf_cli_fail(error, GF_USAGE, "--csv: not together with --json");
     if (gf_settings_flag(line->common, "quiet") && gf_settings_flag(line->common, "verbose"))
         return gf_cli_fail(error, GF_USAGE, "--quiet: not together with --verbose");
+    if (gf_settings_flag(line->common, "keep-going") && gf_settings_flag(line->common, "fail-fast"))
+        return gf_cli_fail(error, GF_USAGE, "--fail-fast: not together with --keep-going");
     return GF_OK;
 }

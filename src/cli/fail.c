@@ -1,4 +1,5 @@
 /* What is told to people may hold names of files, and those may hold anything. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +14,17 @@ gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...
     va_list args;
     va_start(args, format);
     error->status = status;
-    vsnprintf(error->message, sizeof error->message, format, args);
+    /* A path may be longer than a message. What is wrong stands at the end: the middle gives way.
+     */
+    char text[3 * PATH_MAX];
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    const size_t length = strlen(text), room = sizeof error->message - 1, tail = room * 3 / 4;
+    if (length <= room)
+        memcpy(error->message, text, length + 1);
+    else
+        snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(room - tail - 3), text,
+                 text + length - tail);
     for (char *c = error->message; *c; c++)
         if (is_control(*c))
             *c = '?';

@@ -82,8 +82,8 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
 }
 
 /* gf_file_options.ready: the plot appears together with the other outputs. */
-static gf_status draw(void *plot, const gf_result *result, gf_error *error) {
-    return gf_cli_plot_draw(plot, result, error);
+static gf_status draw(void *plot, const gf_ready *ready, gf_error *error) {
+    return gf_cli_plot_draw(plot, ready->result, error);
 }
 
 static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,

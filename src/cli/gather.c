@@ -16,7 +16,12 @@ typedef struct gf_gather {
 } gf_gather;
 
 int64_t gf_cli_time(const struct stat *info) {
-    return (int64_t)info->st_mtim.tv_sec * INT64_C(1000000000) + info->st_mtim.tv_nsec;
+    const int64_t seconds = info->st_mtim.tv_sec;
+    int64_t time;
+    if (__builtin_mul_overflow(seconds, INT64_C(1000000000), &time) ||
+        __builtin_add_overflow(time, (int64_t)info->st_mtim.tv_nsec, &time))
+        return seconds < 0 ? INT64_MIN : INT64_MAX;
+    return time;
 }
 
 static gf_status out_of_memory(gf_error *error) {
@@ -139,15 +144,22 @@ static gf_status visit(gf_gather *gather, const char *folder, const char *name, 
         return out_of_memory(error);
     if (!below)
         below = strlen(path) - strlen(name);
-    const bool there = lstat(path, &info) == 0;
+    bool there = lstat(path, &info) == 0;
+    const int cause = there ? 0 : errno;
+    const bool picture = gf_cli_is_picture(name);
     gf_status status = GF_OK;
     if (there && S_ISDIR(info.st_mode)) {
         if (!is_out(gather, &info))
             status = walk(gather, path, below, error);
-    } else if (gf_cli_is_picture(name) &&
-               (!there || S_ISREG(info.st_mode) ||
-                (S_ISLNK(info.st_mode) && stat(path, &info) == 0 && S_ISREG(info.st_mode)))) {
-        return add(gather, path, below, there ? &info : NULL, error);
+    } else if (picture) {
+        /* What cannot be looked at cannot be read either, and that is told of it then. */
+        there = there && (!S_ISLNK(info.st_mode) || stat(path, &info) == 0);
+        if (!there || S_ISREG(info.st_mode))
+            return add(gather, path, below, there ? &info : NULL, error);
+    } else if (cause && cause != ENOENT) {
+        /* It may be a folder, with pictures in it. */
+        gf_cli_fail(error, GF_FAILED, "%s: cannot look at it: %s", path, strerror(cause));
+        status = complain(gather, error);
     }
     free(path);
     return status;

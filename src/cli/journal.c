@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,100 +11,42 @@
 
 #include "cli.h"
 #include "hash.h"
+#include "journal_line.h"
 
 #define TITLE "gpufilter-done "
-#define HEADER TITLE "1\n"
+#define HEADER TITLE "2\n"
+#define HEADER_LENGTH (sizeof HEADER - 1)
 
 struct gf_cli_journal {
     char *path;
-    int fd; /* -1: it cannot be written */
-    bool quiet;
-    char *waiting; /* whole lines, to be written together */
-    size_t waiting_size, waiting_room;
+    FILE *file; /* to read; NULL: it was not there when it was looked for */
+    bool begun; /* its first line has been read */
     struct gf_noted {
         gf_cli_made made;
         char *name; /* made.name */
     } * list;       /* with room for one more than count: what is looked for */
     size_t count, room;
-    gf_cli_index index; /* by name */
+    gf_cli_index index; /* by what an output looks like */
+
+    pthread_mutex_t lock; /* of what is below */
+    int fd;               /* to write; -1: it is not open */
+    int cause;            /* why it cannot be written, an errno */
+    bool told;
 };
-
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-/* Newlines in names would end a line. Returns what was written to text, which has room for twice
- * the name. */
-static size_t escape(const char *name, char *text) {
-    char *to = text;
-    for (; *name; name++) {
-        if (*name == '\n' || *name == '\\')
-            *to++ = '\\';
-        *to++ = *name == '\n' ? 'n' : *name;
-    }
-    *to = 0;
-    return (size_t)(to - text);
-}
-
-static void unescape(char *text) {
-    char *to = text;
-    for (const char *from = text; *from; from++) {
-        if (*from == '\\' && from[1])
-            from++;
-        else {
-            *to++ = *from;
-            continue;
-        }
-        *to++ = *from == 'n' ? '\n' : *from;
-    }
-    *to = 0;
-}
-
-static uint32_t check_of(const char *text, size_t length) {
-    const uint64_t hash = gf_cli_hash(GF_CLI_HASH_START, text, length);
-    return (uint32_t)(hash ^ hash >> 32);
-}
-
-#define CHECK_LENGTH 9 /* eight digits and a blank */
-
-/* The number that *at points to, and *at behind it and the blank that must follow. */
-static bool read_number(char **at, int base, uint64_t *number) {
-    char *end;
-    *number = strtoull(*at, &end, base);
-    if (end == *at || *end != ' ')
-        return false;
-    *at = end + 1;
-    return true;
-}
-
-/* A line without its newline; false if it is none. made->name is within it. */
-static bool parse(char *line, size_t length, gf_cli_made *made) {
-    uint64_t check, time;
-    char *at = line;
-    if (length < CHECK_LENGTH || strlen(line) != length || !read_number(&at, 16, &check) ||
-        at != line + CHECK_LENGTH || check != check_of(at, length - CHECK_LENGTH))
-        return false;
-    const char kind = *at;
-    if ((kind != GF_CLI_BEGUN && kind != GF_CLI_DONE && kind != GF_CLI_FAILED) || at[1] != ' ')
-        return false;
-    at += 2;
-    made->kind = (gf_cli_made_kind)kind;
-    if (!read_number(&at, 16, &made->settings) || !read_number(&at, 16, &made->input) ||
-        !read_number(&at, 10, &made->size) || !read_number(&at, 10, &time))
-        return false;
-    made->time = (int64_t)time;
-    unescape(at);
-    made->name = at;
-    return true;
-}
 
 /* ---- what was noted -------------------------------------------------------------------------- */
 
-static uint64_t hash_name(const void *things, size_t i) {
-    return gf_cli_hash_text(GF_CLI_HASH_START, ((const struct gf_noted *)things)[i].made.name);
+static uint64_t hash_look(const void *things, size_t i) {
+    const gf_cli_made *made = &((const struct gf_noted *)things)[i].made;
+    uint64_t hash = gf_cli_hash_text(GF_CLI_HASH_START, made->name);
+    hash = gf_cli_hash(hash, &made->size, sizeof made->size);
+    return gf_cli_hash(hash, &made->time, sizeof made->time);
 }
 
-static bool same_name(const void *things, size_t i, size_t j) {
+static bool same_look(const void *things, size_t i, size_t j) {
     const struct gf_noted *list = things;
-    return strcmp(list[i].made.name, list[j].made.name) == 0;
+    const gf_cli_made *a = &list[i].made, *b = &list[j].made;
+    return a->size == b->size && a->time == b->time && strcmp(a->name, b->name) == 0;
 }
 
 static bool grow(gf_cli_journal *journal) {
@@ -119,7 +61,7 @@ static bool grow(gf_cli_journal *journal) {
     return true;
 }
 
-/* The last one of a name takes the place of those before. */
+/* The last one of a look takes the place of those before. */
 static bool keep(gf_cli_journal *journal, const gf_cli_made *made) {
     size_t other;
     if (!grow(journal))
@@ -140,150 +82,179 @@ static bool keep(gf_cli_journal *journal, const gf_cli_made *made) {
     return last->name != NULL;
 }
 
-const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name) {
+const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name, uint64_t size,
+                                       int64_t time) {
     if (!journal->count)
         return NULL;
-    journal->list[journal->count].made.name = name;
+    journal->list[journal->count].made = (gf_cli_made){.size = size, .time = time, .name = name};
     const size_t found = gf_cli_index_find(&journal->index, journal->list, journal->count);
     return found == GF_CLI_NONE ? NULL : &journal->list[found].made;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-static gf_status refuse(const gf_cli_journal *journal, gf_error *error) {
+static gf_status fail_read(const gf_cli_journal *journal, int cause, gf_error *error) {
+    return gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", journal->path, strerror(cause));
+}
+
+/* Opens the file. *cause: an errno if it could not be. A pipe of that name is not waited for. */
+static gf_status open_to_read(gf_cli_journal *journal, int *cause, gf_error *error) {
+    const int fd = open(journal->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat info;
+    *cause = fd < 0 ? errno : 0;
+    if (fd < 0)
+        return GF_OK;
+    const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    if (regular)
+        journal->file = fdopen(fd, "r");
+    if (journal->file)
+        return GF_OK;
+    close(fd);
+    if (regular)
+        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", journal->path);
     return gf_cli_fail(error, GF_FAILED,
-                       "%s: is no record of finished outputs that this version knows; move it "
-                       "away, or name another --out-dir",
+                       "%s: is no regular file; move it away, or name another --out-dir",
                        journal->path);
 }
 
-/* Reads the first line, and the others if they are wanted. *torn: the last one has no end. */
-static gf_status read_lines(gf_cli_journal *journal, FILE *file, bool all, bool *torn,
-                            gf_error *error) {
+/* The first line. It may be torn, but is then the only one. */
+static gf_status check_title(const gf_cli_journal *journal, const char *line, size_t length,
+                             gf_error *error) {
+    if (strncmp(HEADER, line, length) == 0)
+        return GF_OK;
+    if (strncmp(TITLE, line, strlen(TITLE)) == 0)
+        return gf_cli_fail(error, GF_FAILED,
+                           "%s: is the record of another version of gpufilter; use that one, name "
+                           "another --out-dir, or move the record away, and --force makes the "
+                           "outputs again",
+                           journal->path);
+    return gf_cli_fail(error, GF_FAILED,
+                       "%s: is no record of finished outputs; move it away, or name another "
+                       "--out-dir",
+                       journal->path);
+}
+
+/* Reads on: the first line, and the others if they are wanted. */
+static gf_status read_lines(gf_cli_journal *journal, bool all, gf_error *error) {
     char *line = NULL;
     size_t room = 0;
     gf_status status = GF_OK;
-    bool first = true;
-    for (ssize_t length; !status && (length = getline(&line, &room, file)) != -1; first = false) {
-        *torn = line[length - 1] != '\n';
-        /* The first may be torn, too, but is then the only one. */
-        if (first && strcmp(line, HEADER) != 0 && strncmp(HEADER, line, (size_t)length) != 0)
-            status = refuse(journal, error);
-        else if (first && !all)
-            break;
+    clearerr(journal->file);
+    while (!status && (all || !journal->begun)) {
         gf_cli_made made;
-        if (status || first || *torn)
-            continue;
+        const off_t start = ftello(journal->file);
+        const ssize_t length = getline(&line, &room, journal->file);
+        if (length <= 0)
+            break;
+        if (!journal->begun)
+            status = check_title(journal, line, (size_t)length, error);
+        /* What has no end is no line yet, and is looked at again the next time. */
+        if (line[length - 1] != '\n') {
+            (void)fseeko(journal->file, start, SEEK_SET);
+            break;
+        }
         line[length - 1] = 0;
-        if (parse(line, (size_t)length - 1, &made) && !keep(journal, &made))
+        if (journal->begun && gf_cli_line_read(line, (size_t)length - 1, &made) &&
+            !keep(journal, &made))
             status = gf_cli_fail(error, GF_FAILED, "%s: out of memory", journal->path);
+        journal->begun = true;
     }
+    if (!status && ferror(journal->file))
+        status = fail_read(journal, errno, error);
     free(line);
     return status;
 }
 
-/* Puts the end to a torn last line, and the first line where there is none. */
-static void begin_lines(gf_cli_journal *journal, bool empty) {
-    struct stat info;
-    char last = '\n';
-    if (!empty && fstat(journal->fd, &info) == 0 && info.st_size > 0)
-        (void)!pread(journal->fd, &last, 1, info.st_size - 1);
-    if (last != '\n')
-        (void)!write(journal->fd, "\n", 1);
-    if (empty)
-        (void)!write(journal->fd, HEADER, strlen(HEADER));
-}
-
-static void say_unwritable(gf_cli_journal *journal, int cause) {
-    if (journal->fd >= 0)
-        close(journal->fd);
-    journal->fd = -1;
-    if (!journal->quiet)
-        fprintf(stderr, "gpufilter: %s: cannot write: %s; --resume will do these files again\n",
-                journal->path, strerror(cause));
-    journal->quiet = true;
-}
-
-gf_status gf_cli_journal_open(const char *folder, bool read, bool quiet, gf_cli_journal **out,
-                              gf_error *error) {
+gf_status gf_cli_journal_open(const char *folder, gf_cli_journal **out, gf_error *error) {
     const size_t size = strlen(folder) + sizeof GF_CLI_JOURNAL + 1;
     gf_cli_journal *journal = calloc(1, sizeof *journal);
+    int cause;
     *out = NULL;
     if (!journal || !(journal->path = malloc(size))) {
         free(journal);
         return gf_cli_fail(error, GF_FAILED, "%s: out of memory", folder);
     }
     snprintf(journal->path, size, "%s/%s", folder, GF_CLI_JOURNAL);
+    pthread_mutex_init(&journal->lock, NULL);
     journal->fd = -1;
-    journal->quiet = quiet;
-    journal->index = (gf_cli_index){.hash = hash_name, .same = same_name};
-    FILE *file = fopen(journal->path, "re");
-    bool torn = false;
-    gf_status status = GF_OK;
-    struct stat info = {0};
-    if (file) {
-        status = read_lines(journal, file, read, &torn, error);
-        (void)fstat(fileno(file), &info);
-        fclose(file);
-    } else if (errno != ENOENT && read) {
-        status =
-            gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", journal->path, strerror(errno));
-    }
-    if (status) {
+    journal->index = (gf_cli_index){.hash = hash_look, .same = same_look};
+    /* What cannot be opened now cannot be written either, and that is told when it is tried. */
+    gf_status status = open_to_read(journal, &cause, error);
+    if (!status && journal->file)
+        status = read_lines(journal, false, error);
+    if (status)
         gf_cli_journal_close(journal);
-        return status;
-    }
-    journal->fd = open(journal->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (journal->fd < 0)
-        say_unwritable(journal, errno);
     else
-        /* A first line that is torn is all there is: it is put anew, below what is left of it. */
-        begin_lines(journal, info.st_size < (off_t)strlen(HEADER));
-    *out = journal;
-    return GF_OK;
+        *out = journal;
+    return status;
 }
 
-void gf_cli_journal_flush(gf_cli_journal *journal) {
-    ssize_t put = 0;
-    if (journal->fd < 0 || !journal->waiting_size)
-        return;
+gf_status gf_cli_journal_read(gf_cli_journal *journal, gf_error *error) {
+    int cause = 0;
+    gf_status status = journal->file ? GF_OK : open_to_read(journal, &cause, error);
+    if (!status && cause && cause != ENOENT)
+        status = fail_read(journal, cause, error);
+    return status || !journal->file ? status : read_lines(journal, true, error);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Returns 0 or an errno. */
+static int put(int fd, const char *text, size_t size) {
+    ssize_t done;
     do
-        put = write(journal->fd, journal->waiting, journal->waiting_size);
-    while (put < 0 && errno == EINTR);
-    if (put != (ssize_t)journal->waiting_size)
-        say_unwritable(journal, put < 0 ? errno : ENOSPC);
-    journal->waiting_size = 0;
+        done = write(fd, text, size);
+    while (done < 0 && errno == EINTR);
+    return done == (ssize_t)size ? 0 : done < 0 ? errno : ENOSPC;
 }
 
-#define TOGETHER ((size_t)32 << 10)
+/* Puts what is missing of the first line, and the end to a torn last one. If two runs do that at
+ * once, it leaves a line that is none. */
+static int begin_lines(int fd) {
+    struct stat info;
+    char title[HEADER_LENGTH], last = '\n';
+    const ssize_t length = pread(fd, title, sizeof title, 0);
+    if (length < 0 || fstat(fd, &info) != 0)
+        return errno;
+    /* Something else has taken its place since it was looked at. */
+    if (memcmp(title, HEADER, (size_t)length) != 0)
+        return EEXIST;
+    if (length < (ssize_t)HEADER_LENGTH)
+        return put(fd, &HEADER[length], HEADER_LENGTH - (size_t)length);
+    if (pread(fd, &last, 1, info.st_size - 1) < 0)
+        return errno;
+    return last == '\n' ? 0 : put(fd, "\n", 1);
+}
+
+static int open_to_write(gf_cli_journal *journal) {
+    const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    journal->fd = open(journal->path, flags, 0666);
+    return journal->fd < 0 ? errno : begin_lines(journal->fd);
+}
 
 void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made) {
-    const size_t most = 2 * strlen(made->name) + 128;
-    if (journal->fd < 0)
-        return;
-    if (journal->waiting_size + most > journal->waiting_room) {
-        const size_t room = journal->waiting_size + most + TOGETHER;
-        char *waiting = realloc(journal->waiting, room);
-        if (!waiting) {
-            say_unwritable(journal, ENOMEM);
-            return;
-        }
-        journal->waiting = waiting;
-        journal->waiting_room = room;
-    }
-    char *line = journal->waiting + journal->waiting_size, check[CHECK_LENGTH + 1];
-    size_t used = CHECK_LENGTH;
-    used += (size_t)snprintf(line + used, most - used,
-                             "%c %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %" PRIu64 " ",
-                             (char)made->kind, made->settings, made->input, made->size, made->time);
-    used += escape(made->name, line + used);
-    snprintf(check, sizeof check, "%08" PRIx32 " ",
-             check_of(line + CHECK_LENGTH, used - CHECK_LENGTH));
-    memcpy(line, check, CHECK_LENGTH);
-    line[used++] = '\n';
-    journal->waiting_size += used;
-    if (made->kind != GF_CLI_BEGUN || journal->waiting_size >= TOGETHER)
-        gf_cli_journal_flush(journal);
+    char *line = malloc(2 * strlen(made->name) + GF_CLI_LINE_ROOM);
+    const size_t size = line ? gf_cli_line_write(made, line) : 0;
+    pthread_mutex_lock(&journal->lock);
+    if (!journal->cause && journal->fd < 0)
+        journal->cause = open_to_write(journal);
+    if (!journal->cause)
+        journal->cause = line ? put(journal->fd, line, size) : ENOMEM;
+    pthread_mutex_unlock(&journal->lock);
+    free(line);
+}
+
+bool gf_cli_journal_trouble(gf_cli_journal *journal, gf_error *error) {
+    pthread_mutex_lock(&journal->lock);
+    const int cause = journal->told ? 0 : journal->cause;
+    journal->told = journal->cause != 0;
+    pthread_mutex_unlock(&journal->lock);
+    if (cause)
+        gf_cli_fail(error, GF_FAILED,
+                    "%s: cannot write: %s; --resume will not know what this run makes, and will "
+                    "need --force to replace it",
+                    journal->path, strerror(cause));
+    return cause != 0;
 }
 
 void gf_cli_journal_close(gf_cli_journal *journal) {
@@ -291,11 +262,13 @@ void gf_cli_journal_close(gf_cli_journal *journal) {
         return;
     if (journal->fd >= 0)
         close(journal->fd);
+    if (journal->file)
+        fclose(journal->file);
+    pthread_mutex_destroy(&journal->lock);
     for (size_t i = 0; i < journal->count; i++)
         free(journal->list[i].name);
     free(journal->list);
     gf_cli_index_free(&journal->index);
-    free(journal->waiting);
     free(journal->path);
     free(journal);
 }

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hash.h"
+#include "journal.h"
 #include "name.h"
 
 static gf_status out_of_memory(gf_error *error) {
@@ -12,6 +14,36 @@ static gf_status out_of_memory(gf_error *error) {
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
+
+/* The last folder of the path that is there. before: another output, likely in the same one. */
+static gf_status find_place(gf_cli_output *output, const gf_cli_output *before, gf_error *error) {
+    const size_t length = output->folder;
+    if (before && before->folder == length && memcmp(before->path, output->path, length) == 0) {
+        output->folder_device = before->folder_device;
+        output->folder_inode = before->folder_inode;
+        output->below_folder = before->below_folder;
+        return GF_OK;
+    }
+    char *folder = strndup(output->path, length);
+    struct stat info;
+    if (!folder)
+        return out_of_memory(error);
+    bool there = false;
+    for (char *end = folder + length; end > folder && !there;) {
+        there = stat(folder, &info) == 0;
+        while (!there && end > folder && *--end != '/')
+            continue;
+        *end = 0;
+    }
+    const char *start = output->path[0] == '/' ? "/" : ".";
+    output->below_folder = strlen(folder);
+    if (there || stat(start, &info) == 0) {
+        output->folder_device = info.st_dev;
+        output->folder_inode = info.st_ino;
+    }
+    free(folder);
+    return GF_OK;
+}
 
 /* FOLDER/DIRECTORY OF THE INPUT BELOW WHAT WAS NAMED/NAME */
 static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, uint64_t index,
@@ -31,6 +63,14 @@ static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, ui
         free(name);
         return GF_USAGE;
     }
+    /* Also where names in capitals are the same. */
+    if (strcasecmp(name, GF_CLI_JOURNAL) == 0) {
+        free(name);
+        return gf_cli_fail(error, GF_USAGE,
+                           "--name: '%s' is what the record of finished outputs is called; name "
+                           "outputs otherwise",
+                           GF_CLI_JOURNAL);
+    }
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         length--;
@@ -42,17 +82,35 @@ static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, ui
                  (int)(base - kept), kept, name);
     output->below = length + (root ? 0 : 1);
     free(name);
-    return output->path ? GF_OK : out_of_memory(error);
+    if (!output->path)
+        return out_of_memory(error);
+    output->folder = (size_t)(strrchr(output->path, '/') - output->path);
+    return find_place(output, index > 1 ? output - 1 : NULL, error);
 }
 
-static uint64_t hash_path(const void *things, size_t i) {
+/* ---- places ---------------------------------------------------------------------------------- */
+
+static const char *below_folder(const gf_cli_output *output) {
+    const char *rest = output->path + output->below_folder;
+    return rest + (*rest == '/');
+}
+
+static uint64_t hash_file(dev_t device, ino_t inode) {
+    return gf_cli_hash(gf_cli_hash(GF_CLI_HASH_START, &device, sizeof device), &inode,
+                       sizeof inode);
+}
+
+static uint64_t hash_place(const void *things, size_t i) {
     const gf_cli_output *output = (const gf_cli_output *)things + i;
-    return gf_cli_hash_text(GF_CLI_HASH_START, output->path + output->below);
+    return gf_cli_hash_text(hash_file(output->folder_device, output->folder_inode),
+                            below_folder(output));
 }
 
-static bool same_path(const void *things, size_t i, size_t j) {
-    const gf_cli_output *list = things;
-    return strcmp(list[i].path + list[i].below, list[j].path + list[j].below) == 0;
+static bool same_place(const void *things, size_t i, size_t j) {
+    const gf_cli_output *a = (const gf_cli_output *)things + i,
+                        *b = (const gf_cli_output *)things + j;
+    return a->folder_device == b->folder_device && a->folder_inode == b->folder_inode &&
+           strcmp(below_folder(a), below_folder(b)) == 0;
 }
 
 static gf_status refuse_two(const gf_cli_inputs *inputs, size_t first, size_t second,
@@ -63,9 +121,9 @@ static gf_status refuse_two(const gf_cli_inputs *inputs, size_t first, size_t se
                        output, inputs->list[first].path, inputs->list[second].path);
 }
 
-static gf_status check_paths(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                             gf_error *error) {
-    gf_cli_index index = {.hash = hash_path, .same = same_path};
+static gf_status check_places(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
+                              gf_error *error) {
+    gf_cli_index index = {.hash = hash_place, .same = same_place};
     gf_status status = GF_OK;
     for (size_t i = 0, other; i < inputs->count && !status; i++)
         if (!gf_cli_index_add(&index, outputs, i, &other))
@@ -78,46 +136,49 @@ static gf_status check_paths(const gf_cli_inputs *inputs, const gf_cli_output *o
 
 /* ---- files that are there -------------------------------------------------------------------- */
 
-static void look(gf_cli_output *output) {
+gf_cli_look gf_cli_look_at(const char *path) {
     struct stat info;
-    if (lstat(output->path, &info) != 0)
-        return;
-    output->link = S_ISLNK(info.st_mode);
-    if ((output->link && stat(output->path, &info) != 0) || !S_ISREG(info.st_mode))
-        return;
-    output->there = true;
-    output->device = info.st_dev;
-    output->inode = info.st_ino;
-    output->size = (uint64_t)info.st_size;
-    output->time = gf_cli_time(&info);
-}
-
-static uint64_t hash_file(dev_t device, ino_t inode) {
-    return gf_cli_hash(gf_cli_hash(GF_CLI_HASH_START, &device, sizeof device), &inode,
-                       sizeof inode);
+    gf_cli_look look = {0};
+    if (lstat(path, &info) != 0)
+        return look;
+    look.taken = true;
+    look.link = S_ISLNK(info.st_mode);
+    if ((look.link && stat(path, &info) != 0) || !S_ISREG(info.st_mode))
+        return look;
+    look.there = true;
+    look.alone = info.st_nlink == 1;
+    look.device = info.st_dev;
+    look.inode = info.st_ino;
+    look.size = (uint64_t)info.st_size;
+    look.time = gf_cli_time(&info);
+    return look;
 }
 
 static uint64_t hash_output(const void *things, size_t i) {
-    const gf_cli_output *output = (const gf_cli_output *)things + i;
-    return hash_file(output->device, output->inode);
+    const gf_cli_look *look = &((const gf_cli_output *)things)[i].look;
+    return hash_file(look->device, look->inode);
 }
 
 static bool same_output(const void *things, size_t i, size_t j) {
     const gf_cli_output *list = things;
-    return list[i].device == list[j].device && list[i].inode == list[j].inode;
+    const gf_cli_look *a = &list[i].look, *b = &list[j].look;
+    return a->device == b->device && a->inode == b->inode;
 }
 
-/* Two outputs may be two names of one file, each replaced by itself; but not links to one. */
+/* Two outputs may be two names of one file, each replaced by itself; but not links to one, nor two
+ * spellings of its only name. */
 static gf_status check_links(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
                              gf_cli_index *index, gf_error *error) {
     gf_status status = GF_OK;
-    for (size_t i = 0, other; i < inputs->count && !status; i++)
-        if (!outputs[i].there)
+    for (size_t i = 0, other; i < inputs->count && !status; i++) {
+        const gf_cli_look *look = &outputs[i].look;
+        if (!look->there)
             continue;
-        else if (!gf_cli_index_add(index, outputs, i, &other))
+        if (!gf_cli_index_add(index, outputs, i, &other))
             status = out_of_memory(error);
-        else if (other != GF_CLI_NONE && (outputs[i].link || outputs[other].link))
+        else if (other != GF_CLI_NONE && (look->alone || look->link || outputs[other].look.link))
             status = refuse_two(inputs, other, i, outputs[i].path, error);
+    }
     return status;
 }
 
@@ -129,7 +190,7 @@ static gf_status check_inputs(const gf_cli_inputs *inputs, gf_cli_output *output
         if (!input->there)
             continue;
         /* The place behind the last is for what is looked for. */
-        gf_cli_output *probe = &outputs[inputs->count];
+        gf_cli_look *probe = &outputs[inputs->count].look;
         probe->device = input->device;
         probe->inode = input->inode;
         const size_t found = gf_cli_index_find(index, outputs, inputs->count);
@@ -149,7 +210,7 @@ static gf_status check_inputs(const gf_cli_inputs *inputs, gf_cli_output *output
 static gf_status check_files(const gf_cli_line *line, const gf_cli_inputs *inputs,
                              gf_cli_output *outputs, gf_error *error) {
     for (size_t i = 0; i < inputs->count; i++)
-        look(&outputs[i]);
+        outputs[i].look = gf_cli_look_at(outputs[i].path);
     /* Otherwise nothing that is there is replaced. */
     if (!gf_settings_flag(line->common, "force") && !gf_settings_flag(line->common, "resume"))
         return GF_OK;
@@ -175,7 +236,7 @@ gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inpu
     for (size_t i = 0; i < inputs->count && !status; i++)
         status = name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
     if (!status)
-        status = check_paths(inputs, outputs, error);
+        status = check_places(inputs, outputs, error);
     if (!status)
         status = check_files(line, inputs, outputs, error);
     if (status)
@@ -189,31 +250,4 @@ void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
     for (size_t i = 0; outputs && i < count; i++)
         free(outputs[i].path);
     free(outputs);
-}
-
-gf_status gf_cli_make_folder(const char *path, gf_error *error) {
-    char *part = strdup(path);
-    if (!part)
-        return out_of_memory(error);
-    int cause = 0;
-    for (char *at = part + 1; *part && !cause; at++) {
-        if (*at && *at != '/')
-            continue;
-        const char end = *at;
-        *at = 0;
-        struct stat info;
-        if (mkdir(part, 0777) != 0) {
-            cause = errno;
-            /* Who may not make it may have it already: EROFS and EACCES come before EEXIST. */
-            if (stat(part, &info) == 0)
-                cause = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-        }
-        *at = end;
-        if (!end)
-            break;
-    }
-    free(part);
-    return cause ? gf_cli_fail(error, GF_FAILED, "%s: cannot create the folder: %s", path,
-                               strerror(cause))
-                 : GF_OK;
 }

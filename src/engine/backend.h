@@ -15,7 +15,7 @@ typedef struct gf_slot {
     /* Allocated by the backend, rows a stride apart: gf_ring_rows rows that all slots share, and
      * the slot's own for what comes out. */
     unsigned char *ring, *out_buffer;
-    unsigned char *payload_buffer;         /* pieces in image order, a stride apart */
+    unsigned char *payload_buffer; /* pieces in image order, a stride apart */
     size_t payload_stride;
     uint32_t payload_pieces; /* 0: this filter has no payload */
 } gf_slot;
@@ -64,8 +64,8 @@ typedef struct gf_backend {
     void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
     /* After the last wait: the states of this image, merged into an empty one. */
     gf_status (*collect)(void *run, void *state, gf_error *error);
-    /* Waits for whatever was submitted, then frees the run and the slots' buffers, or keeps these for
-     * the next image. */
+    /* Waits for whatever was submitted, then frees the run and the slots' buffers, or keeps these
+     * for the next image. */
     void (*end)(void *run, gf_slot *slots);
     /* Times passes over rows in the backend's own memory (trial.h). NULL where that is the host's:
      * submit and wait take rows wherever they lie. */

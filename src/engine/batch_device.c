@@ -4,6 +4,7 @@
 #include "engine/batch_device.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,7 +166,8 @@ static void *drive_device(void *argument) {
     gf_status status = gf_engine_open(&options, &engine, &error);
     if (status && any_backend(all)) {
         pthread_mutex_lock(&files->telling); /* reports quote the reason */
-        memcpy(files->reason, error.message, sizeof files->reason - 1);
+        snprintf(files->reason, sizeof files->reason, "%.*s", (int)sizeof files->reason - 1,
+                 error.message);
         pthread_mutex_unlock(&files->telling);
         options.backend = "cpu";
         options.devices = NULL;
@@ -296,8 +298,7 @@ void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
         queues[i]->last = &queues[i]->first;
     if (all.most_bytes == 0 || all.most_bytes > HELD_BYTES)
         all.most_bytes = HELD_BYTES;
-    const uint32_t coders =
-        (files->count < files->threads ? (uint32_t)files->count : files->threads) - 1;
+    const uint32_t coders = files->at_once - 1;
     const uint32_t engines = devices->count * gf_files_engines(files, devices->count);
     const uint32_t at_once = files->count < engines ? (uint32_t)files->count : engines;
     const uint32_t further = at_once > devices->count ? at_once - devices->count : 0;

@@ -63,6 +63,12 @@ void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error) 
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
+static void stop(gf_files *files) {
+    pthread_mutex_lock(&files->lock);
+    files->stop = true;
+    pthread_mutex_unlock(&files->lock);
+}
+
 static void call(gf_files *files, uint64_t item, gf_status status, const gf_error *error,
                  const gf_report *report, gf_result *result) {
     const gf_batch_done done = {.item = item,
@@ -71,11 +77,8 @@ static void call(gf_files *files, uint64_t item, gf_status status, const gf_erro
                                 .report = report,
                                 .result = status ? NULL : result};
     const gf_batch_options *options = &files->options;
-    if (options->done && !options->done(options->context, &done)) {
-        pthread_mutex_lock(&files->lock);
-        files->stop = true;
-        pthread_mutex_unlock(&files->lock);
-    }
+    if (options->done && !options->done(options->context, &done))
+        stop(files);
     gf_result_free(result);
 }
 
@@ -95,6 +98,8 @@ static void tell_in_order(gf_files *files) {
 
 void gf_files_tell(gf_files *files, uint64_t item, gf_status status, const gf_error *error,
                    gf_report *report, gf_result *result) {
+    if (status && files->options.fail_fast)
+        stop(files);
     pthread_mutex_lock(&files->telling);
     if (!report->reason[0])
         snprintf(report->reason, sizeof report->reason, "%s", files->reason);
@@ -120,9 +125,27 @@ gf_file_options gf_files_options(const gf_files *files, uint64_t item) {
     return options;
 }
 
+typedef struct gf_files_item {
+    const gf_file_options *options; /* of the batch */
+    uint64_t item;
+} gf_files_item;
+
+/* gf_file_options.ready, of a file that does not know that it is one of many. */
+static gf_status on_ready(void *context, const gf_ready *one, gf_error *error) {
+    const gf_files_item *item = context;
+    gf_ready ready = *one;
+    ready.item = item->item;
+    return item->options->ready(item->options->ready_context, &ready, error);
+}
+
 bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool may_leave) {
     const gf_batch_item *what = &files->items[item];
-    const gf_file_options options = gf_files_options(files, item);
+    gf_file_options options = gf_files_options(files, item);
+    gf_files_item asked = {&files->options.files, item};
+    if (options.ready) {
+        options.ready = on_ready;
+        options.ready_context = &asked;
+    }
     gf_error error = {0};
     gf_report report = {0};
     gf_result *result = NULL;

@@ -9,6 +9,7 @@
 #include "engine/backend.h"
 #include "engine/batch_plan.h"
 #include "error.h"
+#include "io/files.h"
 #include "io/metadata.h"
 
 #define HELD_IMAGES UINT64_C(4096) /* at once, however small they are */
@@ -198,8 +199,10 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
     if (!status)
         status = sink->ops->finish(sink, &held->metadata, error);
     held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
-    if (!status && options->ready)
-        status = options->ready(options->ready_context, NULL, error);
+    if (!status && options->ready) {
+        const gf_ready ready = {.item = held->item, .file = gf_output_temporary(sink->output)};
+        status = options->ready(options->ready_context, &ready, error);
+    }
     if (!status)
         status = sink->ops->place(sink, error);
     sink->ops->close(sink);
@@ -213,7 +216,8 @@ static void encode(gf_device_files *all, gf_held *held) {
     if (held->out_format.width)
         status = write_image(all->files, held, &options, &error);
     else if (options.ready)
-        status = options.ready(options.ready_context, held->result, &error);
+        status = options.ready(options.ready_context,
+                               &(gf_ready){.item = held->item, .result = held->result}, &error);
     tell(all, held, status, &error);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "engine/engine.h"
 #include "engine/pool.h"
@@ -13,7 +14,8 @@
 #include "plan.h"
 
 #define MAX_THREADS 1024u
-#define MAX_ENGINES 4u /* of a device: reading, computing and writing are three */
+#define OTHER_FILES 32u /* that a process has open beside those of a batch */
+#define MAX_ENGINES 4u  /* of a device: reading, computing and writing are three */
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -70,9 +72,12 @@ static gf_status check_items(const gf_files *files, gf_error *error) {
     return GF_OK;
 }
 
-void gf_files_share(gf_files *files, uint32_t threads) {
+void gf_files_share(gf_files *files, uint32_t threads, uint64_t open_files) {
+    const uint64_t most =
+        open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : UINT64_C(1);
     files->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
     files->at_once = files->count < files->threads ? (uint32_t)files->count : files->threads;
+    files->at_once = files->at_once < most ? files->at_once : (uint32_t)most;
     files->each = files->at_once ? (files->threads + files->at_once - 1) / files->at_once : 1;
 }
 
@@ -83,6 +88,11 @@ uint64_t gf_files_bytes(const gf_format *in, const gf_format *out) {
 uint32_t gf_files_engines(const gf_files *files, uint32_t devices) {
     const uint32_t most = files->threads / devices;
     return most < 1 ? 1 : most > MAX_ENGINES ? MAX_ENGINES : most;
+}
+
+static uint64_t most_open_files(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint64_t)limit.rlim_cur : UINT64_MAX;
 }
 
 gf_status gf_files_check(gf_files *files, gf_error *error) {
@@ -98,9 +108,10 @@ gf_status gf_files_check(gf_files *files, gf_error *error) {
     if (!status)
         status = check_settings(files, error);
     const gf_engine_options *engine = &files->options.engine;
-    gf_files_share(files, engine->unthreaded ? 1
-                          : engine->threads  ? engine->threads
-                                             : gf_cpu_count());
+    const uint32_t threads = engine->unthreaded ? 1
+                             : engine->threads  ? engine->threads
+                                                : gf_cpu_count();
+    gf_files_share(files, threads, most_open_files());
     return status;
 }
 
@@ -198,7 +209,7 @@ static bool wants_cuda(gf_files *files) {
         if (!status) {
             const gf_codec_costs codec = codec_of(files, &task, item);
             forecast = gf_files_expect(files, task.plan, &codec);
-            memcpy(files->reason, forecast.reason, sizeof files->reason);
+            snprintf(files->reason, sizeof files->reason, "%s", forecast.reason);
         }
         gf_task_end(&task);
         if (!status)

@@ -16,8 +16,9 @@ typedef struct gf_files_devices {
 /* Refuses what no item could make good: a filter of two images, settings that contradict each other
  * whatever the image. Shares the threads out. */
 gf_status gf_files_check(gf_files *files, gf_error *error);
-/* Fills in files->threads, at_once and each. */
-void gf_files_share(gf_files *files, uint32_t threads);
+/* Fills in files->threads, at_once and each. Each file under way is two of those that the process
+ * may have open. */
+void gf_files_share(gf_files *files, uint32_t threads, uint64_t open_files);
 /* Bytes of an image, in and out together; out may be of no width. */
 uint64_t gf_files_bytes(const gf_format *in, const gf_format *out);
 /* Images of more of them go through a device each by itself. */

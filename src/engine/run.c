@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "engine/task.h"
 #include "error.h"
+#include "io/files.h"
 #include "plan.h"
 #include "result.h"
 
@@ -38,8 +39,11 @@ static gf_status complete(gf_task *task, const gf_file_options *options, gf_resu
                           gf_error *error) {
     gf_result *made = NULL;
     gf_status status = compute(task, &made, error);
-    if (!status && options && options->ready)
-        status = options->ready(options->ready_context, made, error);
+    if (!status && options && options->ready) {
+        const gf_ready ready = {.file = task->sink ? gf_output_temporary(task->sink->output) : NULL,
+                                .result = made};
+        status = options->ready(options->ready_context, &ready, error);
+    }
     if (!status && task->sink)
         status = task->sink->ops->place(task->sink, error);
     if (!status && task->samples)

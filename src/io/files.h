@@ -50,6 +50,8 @@ typedef struct gf_output gf_output;
 gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error);
 /* The path, or "standard output". */
 const char *gf_output_name(const gf_output *output);
+/* The name of the temporary file; NULL for what is written directly, and for NULL. */
+const char *gf_output_temporary(const gf_output *output);
 /* Can gf_output_write_at be used? */
 bool gf_output_seekable(const gf_output *output);
 gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error);

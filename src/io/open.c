@@ -212,5 +212,7 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
     status = kind->open(&setup, sink, error);
     if (status != GF_OK)
         gf_output_close(output);
+    else
+        (*sink)->output = output;
     return status;
 }

@@ -26,6 +26,10 @@ const char *gf_output_name(const gf_output *output) {
     return output->name;
 }
 
+const char *gf_output_temporary(const gf_output *output) {
+    return output != NULL ? output->temporary : NULL;
+}
+
 bool gf_output_seekable(const gf_output *output) {
     return output->temporary != NULL;
 }

@@ -35,6 +35,13 @@ $ gpufilter smooth in/cutout.png in/page.png -O d --name '{index}{ext}' -q; gpuf
 > 2 done, 0 failed, 0 skipped in #
 $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -O c -q; gpufilter smooth f.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 0 skipped in #
+# Nor is a file of another folder the same, if all else is.
+$ cp samples/page.png in/same.png; mkdir in/other; cp samples/page.png in/other/same.png; touch -d 2020-01-01 in/same.png in/other/same.png; gpufilter smooth in/same.png -O same -q; gpufilter smooth in/other/same.png -O same --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/../in/other/same.png -O same --resume 2>&1 | sed 's/in .*/in #/'; rm -r in/same.png in/other
+> 1 done, 0 failed, 0 skipped in #
+> 0 done, 0 failed, 1 skipped in #
+# Times that are too far away to be told apart are newer than now.
+$ touch -d 2300-01-01 f.png; gpufilter smooth f.png -O same -q; gpufilter smooth f.png -O same --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 0 skipped in #
 # An output that somebody has changed is kept.
 $ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; cat c/page.png
 > gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
@@ -115,6 +122,24 @@ $ mkdir m; cp ok.png m/1.png; cp in/cutout.png m/2.png; gpufilter smooth m/2.png
 ! gpufilter: m/2.png: is an input, and the output of m/1.png would replace it; name another --out-dir or --name
 $ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png m/1.png; rm m/3.png; ln m/1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force -q; cmp m/1.png m/3.png; gpufilter smooth ok.png - | cmp - m/1.png
 ! gpufilter: m/3.png: would be written from m/1.png and from m/3.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+# So are two that a link to a folder makes one, which may not be there yet.
+$ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln -s a w/out/b; gpufilter smooth -R w/a w/b/x.png -O w/out -q --name '{index}{ext}'; gpufilter smooth -R w -O w/out --force; ls -A w/out w/out/a
+> w/out:
+> .gpufilter-done
+> 1.png
+> 2.png
+> a
+> b
+> 
+> w/out/a:
+! gpufilter: w/out/b/x.png: would be written from w/a/x.png and from w/b/x.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+$ mkdir w/a/deep w/b/deep; mv w/a/x.png w/a/deep; mv w/b/x.png w/b/deep; gpufilter smooth -R w -O w/out; ls w/out/a; rm w/out/b; gpufilter smooth -R w -O w/out -q; ls w/out/a w/out/b
+> w/out/a:
+> deep
+> 
+> w/out/b:
+> deep
+! gpufilter: w/out/b/deep/x.png: would be written from w/a/deep/x.png and from w/b/deep/x.png; give them names apart with --name, such as '{index}-{stem}{ext}'
 # Folders: only if asked for, with the tree kept; hidden ones, links to folders and the outputs left out.
 $ mkdir -p t/a/deep t/.hidden t/b; cp ok.png t/1.png; cp ok.png t/a/2.PGM; cp ok.png t/a/deep/3.jpeg; cp ok.png t/.hidden/4.png; cp ok.png t/.5.png; echo no >t/notes.txt; ln -s .. t/b/loop; ln -s ../1.png t/b/6.png; mkfifo t/7.png
 $ gpufilter smooth t ok.png -O tree -q; ls tree
@@ -161,9 +186,11 @@ $ gpufilter smooth -R t -O t; gpufilter smooth -R t t/a -O both -q; (cd both; fi
 ! gpufilter: t: is --out-dir itself, whose files would be the inputs of the next run; name another --out-dir, or the files
 ! gpufilter: x/1.png: would be written from t/1.png and from t/1.png; give them names apart with --name, such as '{index}-{stem}{ext}'
 [2]
+$ ln -s absent.png t/b/8.png; ln -s absent t/b/notes; gpufilter smooth -R t/b -O broken -q; ls broken; rm t/b/8.png
+> 6.png
+! gpufilter: t/b/8.png: cannot open: No such file or directory
 $ mkdir none; gpufilter smooth -R none -O both2 2>&1 | sed 's/in .*/in #/'; ls -A both2
 > 0 done, 0 failed, 0 skipped in #
-> .gpufilter-done
 # Lists of names.
 $ printf 'ok.png\n\nin/page.png' | gpufilter smooth --files-from - -O l -q; ls l
 > ok.png
@@ -173,7 +200,7 @@ $ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.
 >    u   f   i   l   t   e   r   -   d   o   n   e  \n   a       b
 >    .   p   n   g  \n   n   e   w  \n   l   i   n   e   .   p   n
 >    g  \n 377   .   p   n   g  \n
-> 2
+> 1
 > 0 done, 0 failed, 5 skipped in #
 $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absent -O odd; gpufilter smooth --files-from /dev/null -O odd2 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 0 skipped in #
@@ -214,10 +241,28 @@ $ gpufilter hist ok.png in/page.png --extract 0 --out v.csv; gpufilter hist ok.p
 ! gpufilter: hist: standard input can be read only once; name one of the files
 [2]
 $ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpufilter smooth ok.png -O x --backend cpu --device 0; ls -A x
-> .gpufilter-done
 ! gpufilter: ok.png/x: cannot create the folder: Not a directory
 ! gpufilter: /dev/null: cannot create the folder: Not a directory
 ! gpufilter: --device: the cpu backend has none; use --backend cuda
+! ls: cannot access 'x': No such file or directory
+[2]
+$ gpufilter smooth ok.png -O ''; gpufilter smooth ok.png -O x --name .gpufilter-done --format pgm --force; gpufilter smooth ok.png -O x --name .GPUfilter-done --format pgm; gpufilter hist ok.png --null; gpufilter hist ok.png --keep-going --fail-fast
+! gpufilter: --out-dir '': must be a folder; . is this one
+! gpufilter: --name: '.gpufilter-done' is what the record of finished outputs is called; name outputs otherwise
+! gpufilter: --name: '.gpufilter-done' is what the record of finished outputs is called; name outputs otherwise
+! gpufilter: --null: is for --files-from
+! gpufilter: --fail-fast: not together with --keep-going
+[2]
+# What cannot begin leaves no folders behind, but those that were there.
+$ mkdir -p y/z; gpufilter smooth -R t -O y/z/x/w --backend cpu --device 0; gpufilter smooth ok.png -O y/u/v --backend cpu --device 0; gpufilter smooth none ok.png -O y/v --fail-fast; find y | sort
+> y
+> y/z
+! gpufilter: --device: the cpu backend has none; use --backend cuda
+! gpufilter: --device: the cpu backend has none; use --backend cuda
+! gpufilter: none: is a folder; add --recursive to take the images in it
+# A message is one line that says what is wrong, however long the path.
+$ deep=$(printf 'deep%.0s/' {1..300}); gpufilter smooth ok.png -O $deep -q; gpufilter smooth ok.png -O $deep 2>&1 | head -n 1 | sed 's/deep.*deep/DEEP/'
+> gpufilter: DEEP/ok.png: exists already; use --force to replace it, or --resume to skip what is finished
 # Measuring many: one after the other, in order.
 $ gpufilter hist samples/gradient16.png samples/page.png -n 2 --no-progress 2>/dev/null | grep by
 > samples/gradient16.png: 640x480 grey u16, by cpu
@@ -245,13 +290,25 @@ $ gpufilter hist -n 2 ok.png ok.png >/dev/full
 ! gpufilter: standard output: No space left on device
 [1]
 # What is no record is not written to.
-$ mkdir j; echo mine >j/.gpufilter-done; gpufilter smooth ok.png -O j; cat j/.gpufilter-done; echo 'gpufilter-done 2' >j/.gpufilter-done; gpufilter smooth ok.png -O j --resume; ls j
+$ mkdir j; echo mine >j/.gpufilter-done; gpufilter smooth ok.png -O j; cat j/.gpufilter-done; for version in 1 3; do echo "gpufilter-done $version" >j/.gpufilter-done; gpufilter smooth ok.png -O j --resume; done; ls j
 > mine
-! gpufilter: j/.gpufilter-done: is no record of finished outputs that this version knows; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done: is no record of finished outputs that this version knows; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done: is no record of finished outputs; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done: is the record of another version of gpufilter; use that one, name another --out-dir, or move the record away, and --force makes the outputs again
+! gpufilter: j/.gpufilter-done: is the record of another version of gpufilter; use that one, name another --out-dir, or move the record away, and --force makes the outputs again
+$ rm j/.gpufilter-done; mkfifo j/.gpufilter-done; timeout 20 gpufilter smooth ok.png -O j --resume; timeout 20 gpufilter smooth ok.png -O j; rm j/.gpufilter-done; ln -s /proc/self/mem j/.gpufilter-done; gpufilter smooth ok.png -O j --resume; ls j
+! gpufilter: j/.gpufilter-done: is no regular file; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done: is no regular file; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done: cannot read: Input/output error
 # Lines that are none are passed over, and a torn end is ended.
 $ gpufilter smooth ok.png in/page.png -O k -q; printf 'x\n%s' 'torn line' >>k/.gpufilter-done; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/cutout.png -O k --resume -q; gpufilter smooth ok.png in/page.png in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 2 skipped in #
 > 0 done, 0 failed, 3 skipped in #
-$ tail -n 1 k/.gpufilter-done | sed 's/ d / f /' >>k/.gpufilter-done; gpufilter smooth in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
+$ tail -n 1 k/.gpufilter-done | tr 0-9a-f 1-9a-f0 >>k/.gpufilter-done; gpufilter smooth in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 1 skipped in #
+$ for text in '' gpuf 'gpufilter-done 2'; do rm -r k; mkdir k; printf "$text" >k/.gpufilter-done; gpufilter smooth ok.png -O k -q; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; grep -c done k/.gpufilter-done; done
+> 1 done, 0 failed, 1 skipped in #
+> 1
+> 1 done, 0 failed, 1 skipped in #
+> 1
+> 1 done, 0 failed, 1 skipped in #
+> 1

@@ -1,0 +1,111 @@
+/* Which outputs of a batch are ours, and finished: what must be in the record of them. */
+#define _XOPEN_SOURCE 700 /* realpath */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch_run.h"
+#include "hash.h"
+#include "report.h"
+
+/* ---- digests --------------------------------------------------------------------------------- */
+
+gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
+    static const char *const names[] = {"format", "compression"};
+    const gf_settings *common = run->line->common;
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    if (!file)
+        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
+    fprintf(file, "%s ", run->info->name);
+    gf_cli_report_settings(file, run->info, run->line->filter);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = gf_settings_text(common, names[i]);
+        fprintf(file, " %s=%s", names[i], value ? value : "");
+    }
+    fprintf(file, " strip=%d", gf_settings_flag(common, "strip"));
+    if (fclose(file) != 0) {
+        free(text);
+        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
+    }
+    run->settings = gf_cli_hash_text(GF_CLI_HASH_START, text);
+    free(text);
+    return GF_OK;
+}
+
+/* By where it is, its size and time: another file may get the same output in the next run. Not by
+ * its inode: some file systems make up new ones. */
+static uint64_t digest_input(const gf_cli_input *input) {
+    char *path = realpath(input->path, NULL);
+    uint64_t hash = gf_cli_hash_text(GF_CLI_HASH_START, path ? path : input->path);
+    free(path);
+    hash = gf_cli_hash(hash, &input->bytes, sizeof input->bytes);
+    return gf_cli_hash(hash, &input->time, sizeof input->time);
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static const char *name_of(const gf_cli_output *output) {
+    return output->path + output->below;
+}
+
+bool gf_cli_batch_is_ours(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look) {
+    return gf_cli_journal_find(run->journal, name_of(&run->outputs[i]), look->size, look->time);
+}
+
+bool gf_cli_batch_is_finished(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look) {
+    const gf_cli_input *input = &run->inputs.list[i];
+    const gf_cli_made *made =
+        gf_cli_journal_find(run->journal, name_of(&run->outputs[i]), look->size, look->time);
+    if (!made || made->settings != run->settings)
+        return false;
+    /* An image that replaced itself has no input any more. */
+    if (input->there && input->device == look->device && input->inode == look->inode)
+        return true;
+    return made->input == digest_input(input) && look->time >= input->time;
+}
+
+static bool is_changed(const gf_cli_look *now, const gf_cli_look *before) {
+    return now->taken &&
+           (!before->there || !now->there || now->device != before->device ||
+            now->inode != before->inode || now->size != before->size || now->time != before->time);
+}
+
+bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i) {
+    const gf_cli_output *output = &run->outputs[i];
+    gf_error unread;
+    if (!gf_settings_flag(run->line->common, "resume"))
+        return false;
+    const gf_cli_look now = gf_cli_look_at(output->path);
+    return now.there && is_changed(&now, &output->look) &&
+           gf_cli_journal_read(run->journal, &unread) == GF_OK &&
+           gf_cli_batch_is_finished(run, i, &now);
+}
+
+/* ---- what is made ---------------------------------------------------------------------------- */
+
+gf_status gf_cli_batch_ready(void *context, const gf_ready *ready, gf_error *error) {
+    const gf_cli_batch_run *run = context;
+    const size_t i = run->which[ready->item];
+    const gf_cli_output *output = &run->outputs[i];
+    struct stat info;
+    if (!ready->file || stat(ready->file, &info) != 0)
+        return GF_OK;
+    /* It was ours when the run began, which may be long ago. */
+    if (run->items[ready->item].replace && !gf_settings_flag(run->line->common, "force")) {
+        const gf_cli_look now = gf_cli_look_at(output->path);
+        if (is_changed(&now, &output->look))
+            return gf_cli_fail(error, GF_FAILED,
+                               "%s: was changed while this run was under way; use --force to "
+                               "replace it",
+                               output->path);
+    }
+    const gf_cli_made made = {.settings = run->settings,
+                              .input = digest_input(&run->inputs.list[i]),
+                              .size = (uint64_t)info.st_size,
+                              .time = gf_cli_time(&info),
+                              .name = name_of(output)};
+    gf_cli_journal_add(run->journal, &made);
+    return GF_OK;
+}

@@ -1,0 +1,70 @@
+#include "folders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static bool has_room(gf_cli_folders *made) {
+    if (made->count < made->room)
+        return true;
+    const size_t room = made->room ? 2 * made->room : 16;
+    char **list = realloc(made->list, room * sizeof *list);
+    if (!list)
+        return false;
+    made->list = list;
+    made->room = room;
+    return true;
+}
+
+/* Returns 0 or an errno. */
+static int make_one(gf_cli_folders *made, const char *path) {
+    struct stat info;
+    char *copy = has_room(made) ? strdup(path) : NULL;
+    if (!copy)
+        return ENOMEM;
+    if (mkdir(path, 0777) == 0) {
+        made->list[made->count++] = copy;
+        return 0;
+    }
+    const int cause = errno;
+    free(copy);
+    /* Who may not make it may have it already: EROFS and EACCES come before EEXIST. */
+    if (stat(path, &info) == 0)
+        return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+    return cause;
+}
+
+gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error) {
+    char *part = strdup(path);
+    int cause = part ? 0 : ENOMEM;
+    for (char *at = part + 1; part && *part && !cause; at++) {
+        if (*at && *at != '/')
+            continue;
+        const char end = *at;
+        *at = 0;
+        cause = make_one(made, part);
+        *at = end;
+        if (!end)
+            break;
+    }
+    free(part);
+    return cause ? gf_cli_fail(error, GF_FAILED, "%s: cannot create the folder: %s", path,
+                               strerror(cause))
+                 : GF_OK;
+}
+
+void gf_cli_folders_remove(const gf_cli_folders *made) {
+    for (size_t i = made->count; i > 0; i--)
+        (void)rmdir(made->list[i - 1]);
+}
+
+void gf_cli_folders_free(gf_cli_folders *made) {
+    for (size_t i = 0; i < made->count; i++)
+        free(made->list[i]);
+    free(made->list);
+    *made = (gf_cli_folders){0};
+}

@@ -1,0 +1,19 @@
+/* Folders that are made for outputs, and taken away again if nothing came of it. */
+#ifndef GF_CLI_FOLDERS_H
+#define GF_CLI_FOLDERS_H
+
+#include "gpufilter.h"
+
+/* Those that were made, outer ones first. All zero is none. */
+typedef struct gf_cli_folders {
+    char **list;
+    size_t count, room;
+} gf_cli_folders;
+
+/* Makes a folder, and those it is in. */
+gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error);
+/* Removes those that were made and are empty. */
+void gf_cli_folders_remove(const gf_cli_folders *made);
+void gf_cli_folders_free(gf_cli_folders *made);
+
+#endif
