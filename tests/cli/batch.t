@@ -49,6 +49,10 @@ $ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/i
 > mine
 $ gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - c/page.png
 > 1 done, 0 failed, 1 skipped in #
+$ touch c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'
+> gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
+> 0 done, 1 failed, 1 skipped in #
+> 1 done, 0 failed, 1 skipped in #
 # So is what was there before the first run, and the output of an input that can no longer be read.
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png
 > mine
