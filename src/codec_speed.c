@@ -128,6 +128,8 @@ gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
     run->rows = row < PIECE_BYTES ? PIECE_BYTES / row : 1;
     run->piece = malloc((size_t)run->rows * row);
     const int slot = gf_temporary_add(run->path);
+    if (slot >= 0)
+        gf_temporary_made(slot);
     if (!run->piece)
         status = gf_fail_memory(error, "memory", run->rows * row, "some rows");
     else if (slot < 0)

@@ -537,7 +537,8 @@ GF_API void gf_output_file_close(gf_output_file *file);
 
 /* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal
  * handlers that are about to end the process. Other threads create none from then on: they wait for
- * that end. */
+ * that end, and so does whichever other thread calls this. Waits itself for those that are in the
+ * middle of creating one, about ten seconds at most. */
 GF_API void gf_remove_temporaries(void);
 
 #ifdef __cplusplus

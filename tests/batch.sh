@@ -116,6 +116,33 @@ end_often() {
 }
 check "ended again and again" end_often
 
+# Nor if more signals come while the first is being dealt with, some a few microseconds after it: the process ends by
+# one of them, when all is removed. A single thread is the one that is hit.
+end_by_many() {
+    local ended=0
+    for i in $(seq 80); do
+        rm -rf ended
+        env --default-signal gpufilter smooth in/[0-4]/*[124-9].pgm -O ended --threads $((i % 4 ? 1 : 8)) -q 2>errors &
+        program=$!
+        # Sooner, it might be the shell that is hit, on its way to the program.
+        until compgen -G 'ended/.*.tmp' >/dev/null || ! kill -0 $program 2>/dev/null; do :; done
+        for signal in {TERM,INT,TERM,HUP}-{1..9}; do
+            kill -s ${signal%-*} $program $program
+        done 2>/dev/null
+        wait $program 2>/dev/null
+        code=$?
+        case $code in 129 | 130 | 143) ended=$((ended + 1)) ;; esac
+        [ $code -ne 1 ] && [ "$(litter ended)" = 0 ] && [ ! -s errors ] || {
+            echo "try $i: exit $code"
+            cat errors
+            ls -A ended
+            return 1
+        }
+    done
+    [ $ended -ge 40 ]
+}
+check "ended by many signals" end_by_many
+
 # A line that is torn, as by a disk that was full, and one that was never written: these outputs are nobody's, and
 # stay until they are gone or --force is given.
 unknown() { # once without its line

@@ -14,13 +14,21 @@
 #include "commands.h"
 #include "progress.h"
 
+/* All signals are blocked here: none ends the process or comes in between before all is removed. Of
+ * several threads that get one, only the first comes back from gf_remove_temporaries. */
 static void on_signal(int signal_number) {
+    sigset_t only;
     gf_remove_temporaries();
     gf_cli_progress_hide();
-    /* The default action is put back only now: the same signal twice, as timeout(1) sends it, must
-     * not end the process while files are being removed. */
+    /* Not by SA_RESETHAND: that puts the default action back before the signal is blocked, and the
+     * next one, a moment after, as timeout(1) sends it, would end the process at once. */
     signal(signal_number, SIG_DFL);
     raise(signal_number);
+    sigemptyset(&only);
+    sigaddset(&only, signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+    /* Still there: the first process of a container is spared the default action. */
+    _exit(128 + signal_number);
 }
 
 static void catch_signals(void) {
@@ -28,10 +36,9 @@ static void catch_signals(void) {
     static const int fatal[] = {SIGHUP,  SIGINT,  SIGTERM,   SIGPIPE, SIGQUIT, SIGALRM,
                                 SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU, SIGABRT,
                                 SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGTRAP, SIGSYS};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
+    struct sigaction action = {.sa_handler = on_signal};
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
-        sigdelset(&action.sa_mask, fatal[i]);
         struct sigaction before;
         /* What the caller had ignored (nohup) stays ignored. */
         if (sigaction(fatal[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,24 +14,26 @@
 /* A signal handler may not lock or allocate: the table is fixed, and a path is read only while it
  * is complete. There is room for an output of each of the most threads that can be asked for. */
 enum { SLOTS = 1024 + 64 };
-enum { FREE, FILLING, CREATING, LIVE };
+/* Not for ever: a file server may be gone. Of about a millisecond each, for all slots together. */
+enum { MOST_RESTS = 10000 };
+enum { FILLING, CREATING, LIVE };
 
 static struct slot {
-    atomic_int state;
-    atomic_uintptr_t owner; /* the thread that fills or creates */
+    atomic_uintptr_t owner; /* the thread that took it; 0: nobody, and then it is FILLING */
+    atomic_int stage;
     char path[PATH_MAX];
 } slots[SLOTS];
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2,
                "signal handlers need lock-free atomics");
 
-/* The thread whose handler is about to end the process; no other creates files any more. */
+/* The thread whose handler is about to end the process; no other creates files any more. It never
+ * changes again. */
 static atomic_uintptr_t ending;
 
+/* Not the address of a thread's variable: the first use of that may allocate. */
 static uintptr_t this_thread(void) {
-    static _Thread_local char mark; /* its address is one a thread */
-
-    return (uintptr_t)&mark;
+    return (uintptr_t)pthread_self();
 }
 
 static void rest(void) {
@@ -53,17 +57,16 @@ int gf_temporary_add(const char *path) {
     if (size > PATH_MAX)
         return -1;
     for (int i = 0; i < SLOTS; i++) {
-        int expected = FREE;
-        if (atomic_load(&slots[i].state) == FREE &&
-            atomic_compare_exchange_strong(&slots[i].state, &expected, FILLING)) {
-            atomic_store(&slots[i].owner, this_thread());
-            /* What is created now would stay behind. */
+        uintptr_t nobody = 0;
+        if (atomic_load(&slots[i].owner) == 0 &&
+            atomic_compare_exchange_strong(&slots[i].owner, &nobody, this_thread())) {
+            /* Asked once the slot is taken: the handler that is not seen here sees the slot. */
             if (is_ending()) {
-                atomic_store(&slots[i].state, FREE);
+                atomic_store(&slots[i].owner, 0);
                 gf_temporary_give_way();
             }
             memcpy(slots[i].path, path, size);
-            atomic_store(&slots[i].state, CREATING);
+            atomic_store(&slots[i].stage, CREATING);
             return i;
         }
     }
@@ -71,38 +74,51 @@ int gf_temporary_add(const char *path) {
 }
 
 void gf_temporary_made(int slot) {
-    atomic_store(&slots[slot].state, LIVE);
+    atomic_store(&slots[slot].stage, LIVE);
 }
 
 void gf_temporary_drop(int slot) {
-    if (slot >= 0)
-        atomic_store(&slots[slot].state, FREE);
+    if (slot >= 0) {
+        atomic_store(&slots[slot].stage, FILLING);
+        atomic_store(&slots[slot].owner, 0);
+    }
 }
 
-/* Waits for another thread that is about to create this file, though not for ever: a file server
- * may be gone. */
-static int settled(struct slot *slot) {
-    int state = atomic_load(&slot->state);
-
-    for (int i = 0; i < 10000 && (state == FILLING || state == CREATING) &&
-                    atomic_load(&slot->owner) != this_thread();
-         i++) {
-        rest();
-        state = atomic_load(&slot->state);
+/* What this thread was about to create when the signal came, it does not go on with: nobody is to
+ * wait for that. The file may be there already. */
+static void let_go(void) {
+    for (int i = 0; i < SLOTS; i++) {
+        int creating = CREATING;
+        if (atomic_load(&slots[i].owner) == this_thread() &&
+            !atomic_compare_exchange_strong(&slots[i].stage, &creating, LIVE) &&
+            creating == FILLING)
+            atomic_store(&slots[i].owner, 0);
     }
-    return state;
+}
+
+static void remove_all(int *rests) {
+    for (int i = 0; i < SLOTS; i++) {
+        while (atomic_load(&slots[i].owner) != 0 && atomic_load(&slots[i].stage) != LIVE &&
+               *rests < MOST_RESTS) {
+            rest();
+            ++*rests;
+        }
+        /* Nobody fills a slot any more, so that the path stays. Nobody could be told of a failure.
+         */
+        if (atomic_load(&slots[i].stage) != FILLING)
+            (void)unlink(slots[i].path);
+    }
 }
 
 void gf_remove_temporaries(void) {
-    int saved = errno;
+    int saved = errno, rests = 0;
+    uintptr_t nobody = 0;
 
-    atomic_store(&ending, this_thread());
-    for (int i = 0; i < SLOTS; i++) {
-        int state = settled(&slots[i]);
-        if (state == CREATING || state == LIVE) {
-            /* Nobody could be told of a failure here. */
-            (void)unlink(slots[i].path);
-        }
-    }
+    atomic_compare_exchange_strong(&ending, &nobody, this_thread());
+    let_go();
+    gf_temporary_give_way();
+    remove_all(&rests);
+    /* One may have been renamed to another that had been looked at already. */
+    remove_all(&rests);
     errno = saved;
 }

@@ -6,7 +6,7 @@
  * path too long. Between this and gf_temporary_made another thread's handler waits for the caller:
  * nothing but the creation may happen there. */
 int gf_temporary_add(const char *path);
-/* The file has been created, or could not be. */
+/* The file has been created, or could not be, or will be by renaming another temporary. */
 void gf_temporary_made(int slot);
 /* The file is gone or has its final name. slot may be -1. */
 void gf_temporary_drop(int slot);
