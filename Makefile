@@ -3,12 +3,14 @@
 ## Variables
 ##   CUDA=auto|0|1        auto builds the CUDA backend where nvcc is (on PATH or in CUDA_HOME)
 ##   CAIRO=auto|0|1       auto builds --plot where cairo's header is; cairo itself is loaded when it runs
+##   MPI=0|1              1 builds the program for many machines at once, with mpicc (package libopenmpi-dev)
 ##   SAN=LIST             build with sanitizers, apart from the ordinary build: address,undefined or thread
 ##   BUILD=DIR            where everything is built (build/)
 ##   V=1                  show the commands
 ##   PREFIX, DESTDIR      where `make install` puts things (/usr/local)
 CUDA ?= auto
 CAIRO ?= auto
+MPI ?= 0
 SAN ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -81,11 +83,22 @@ ifeq ($(CAIRO)$(CAIRO_DIR),1)
   $(error CAIRO=1 but no cairo.h: install the package libcairo2-dev)
 endif
 
+# Only one file of the program knows MPI. `make test` links a program with it wherever mpicc is.
+MPICC := $(shell command -v mpicc 2>/dev/null)
+ifeq ($(MPI)$(MPICC)$(filter demo test,$(MAKECMDGOALS)),1)
+  $(error MPI=1 but no mpicc: install the package libopenmpi-dev)
+endif
+ifneq ($(MPICC),)
+  MPI_INCLUDES := $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICC) -show)))
+  MPI_LIBS := $(filter -L% -l% -Wl%,$(shell $(MPICC) -show))
+endif
+
 # ---- files ----------------------------------------------------------------------------------------
 
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
-CLI_C := $(filter-out $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),$(sort $(wildcard src/cli/*.c)))
+CLI_C := $(filter-out %/ranks_none.c %/ranks_mpi.c $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),\
+  $(sort $(wildcard src/cli/*.c)))
 # The program sees the public header and its own folder, nothing else of the library.
 CLI_INCLUDES = -I$(BUILD)/include $(addprefix -isystem ,$(CAIRO_DIR))
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
@@ -96,6 +109,8 @@ OBJ := $(BUILD)/obj
 
 LIB_O := $(LIB_C:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD_C:%.c=$(OBJ)/%.$(isa).o)) $(CU:%.cu=$(OBJ)/%.cu.o)
 CLI_O := $(CLI_C:%.c=$(OBJ)/%.o)
+ALONE_O := $(OBJ)/src/cli/ranks_none.o
+RANKS_O := $(OBJ)/src/cli/ranks_mpi.o
 TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
 TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
@@ -103,7 +118,7 @@ SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
 all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Build the program and the library
 	@$(if $(filter build,$(BUILD)),ln -sf build/gpufilter gpufilter)
-	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))"
+	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))$(if $(filter 1,$(MPI)),$(comma) with MPI)"
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' $(firstword $(MAKEFILE_LIST))
@@ -111,7 +126,7 @@ help: ## List what can be made
 # ---- objects --------------------------------------------------------------------------------------
 
 # Rewritten only when the flags change, so that everything is rebuilt exactly then.
-CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR)
+CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
 $(BUILD)/config: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
@@ -138,8 +153,9 @@ ifneq ($(NVCC),)
 $(OBJ)/tests/band_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
-$(CLI_O): INCLUDES = $(CLI_INCLUDES)
-$(CLI_O): $(BUILD)/include/gpufilter.h
+$(CLI_O) $(ALONE_O) $(RANKS_O): INCLUDES = $(CLI_INCLUDES)
+$(RANKS_O): INCLUDES += $(MPI_INCLUDES)
+$(CLI_O) $(ALONE_O) $(RANKS_O): $(BUILD)/include/gpufilter.h
 $(BUILD)/include/gpufilter.h: src/gpufilter.h
 	@mkdir -p $(@D)
 	@cp $< $@
@@ -158,14 +174,18 @@ $(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
-$(BUILD)/gpufilter: $(CLI_O) $(BUILD)/libgpufilter.a
+$(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(RANKS_O),$(ALONE_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
+
+$(BUILD)/gpufilter-mpi: $(CLI_O) $(RANKS_O) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
 
 # The same program on the shared library: links only if it uses nothing but what is exported.
-$(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
+$(BUILD)/gpufilter-shared: $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.so
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) $(ALONE_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
 
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
@@ -226,7 +246,7 @@ test: ## Install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(BUILD)
 
-tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw
+tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
@@ -275,7 +295,7 @@ format: ## Lay out all code with clang-format
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
-	@clang-tidy --quiet $(CLI_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES)
+	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(if $(MPICC),src/cli/ranks_mpi.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 

@@ -79,8 +79,7 @@ gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *er
     Cuda *cuda = static_cast<Cuda *>(calloc(1, sizeof *cuda));
     if (!cuda)
         return gf_fail_memory(error, "cuda", sizeof *cuda, "the backend");
-    gf_status status =
-        gf_cuda_start(options->devices ? options->devices : "0", &cuda->devices, error);
+    gf_status status = gf_cuda_start(options, &cuda->devices, error);
     if (status) {
         free(cuda);
         return status;

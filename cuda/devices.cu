@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern "C" {
+#include "engine/backend.h"
+}
+
 #define MIN_COMPUTE_CAPABILITY 75
 
 namespace {
@@ -44,6 +48,14 @@ gf_status parse(gf_cuda_devices *devices, const char *list, int present, gf_erro
     }
 }
 
+void keep_own(gf_cuda_devices *devices, const gf_engine_options *options) {
+    const uint32_t count = static_cast<uint32_t>(devices->count);
+    devices->count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (gf_turn_has(options, i, count))
+            devices->list[devices->count++] = devices->list[i];
+}
+
 gf_status start_one(gf_cuda_devices *devices, int device, gf_error *error) {
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, device);
@@ -78,11 +90,17 @@ gf_status count_devices(int *present, gf_error *error) {
 
 } // namespace
 
-gf_status gf_cuda_start(const char *list, gf_cuda_devices *devices, gf_error *error) {
+gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
+                        gf_error *error) {
     int present = 0;
     gf_status status = count_devices(&present, error);
-    if (!status)
-        status = parse(devices, list, present, error);
+    if (!status && options->devices)
+        status = parse(devices, options->devices, present, error);
+    else if (!status)
+        devices->list[devices->count++] =
+            static_cast<int>(options->turn % static_cast<uint32_t>(present));
+    if (!status && options->devices)
+        keep_own(devices, options);
     for (int i = 0; i < devices->count && !status; i++)
         status = start_one(devices, devices->list[i], error);
     return status;

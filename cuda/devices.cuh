@@ -12,8 +12,10 @@ struct gf_cuda_devices {
     char names[160]; // "device 0: NVIDIA H200 (sm_90)"
 };
 
-// Starts the devices of a list such as "0", "0,2" or "all"; devices is all zero before. GF_USAGE
-// for a list that is none, GF_NO_BACKEND with the reason where a device cannot be had.
-gf_status gf_cuda_start(const char *list, gf_cuda_devices *devices, gf_error *error);
+// Starts the devices that options name, or the first one; of several processes, this one's share of
+// them. devices is all zero before. GF_USAGE for a list that is none, GF_NO_BACKEND with the reason
+// where a device cannot be had.
+gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
+                        gf_error *error);
 
 #endif

@@ -235,6 +235,9 @@ typedef struct gf_engine_options {
     uint32_t threads;    /* CPU worker threads; 0: one a core */
     bool unthreaded;     /* start no threads: read, compute on the cpu and write in the calling one.
                           * For those who run many engines side by side; `threads` is then 1 */
+    /* Of `turns` processes on one machine this is number `turn`: they share out the CUDA devices,
+     * those that are named, or all, with one for each process. turns 0: it is alone. */
+    uint32_t turn, turns;
     uint64_t band_rows;  /* rows a band; 0: chosen from the row size */
     /* Bytes that one image may take: the result, an image that is read twice and cannot be (from a
      * pipe), samples that are held until the end, and the bands in flight, all together. Held
@@ -260,6 +263,33 @@ GF_API bool gf_has_cuda(void);
 GF_API gf_status gf_engine_open(const gf_engine_options *options, gf_engine **engine,
                                 gf_error *error);
 GF_API void gf_engine_close(gf_engine *engine);
+
+/* ---- ranks -----------------------------------------------------------------------------------
+ *
+ * Processes that do one job together, each with an engine of its own. How they reach each other is
+ * for whoever starts them to say: the gpufilter program does it by MPI. */
+
+/* Adds to data what another rank has. context is the caller's. */
+typedef void gf_merge(const void *context, void *data, const void *other);
+
+/* One of them, and its ways to the others. All of them make the same calls in the same order; each
+ * returns when the data are there and those given may be changed. None fails: where one rank cannot
+ * be reached, the job is over for all. */
+typedef struct gf_ranks {
+    uint32_t rank, count;
+    void *context; /* for the calls */
+    /* Rank 0's data to all. */
+    void (*broadcast)(void *context, void *data, size_t size);
+    /* Merges everybody's data, in whatever order, into rank 0's; what the others then hold is
+     * undefined. */
+    void (*reduce)(void *context, void *data, size_t size, gf_merge *merge, const void *merging);
+    /* Of each of `count` values: the sums over the ranks before this one, and over all. */
+    void (*scan)(void *context, const uint64_t *values, uint64_t *before, uint64_t *all,
+                 size_t count);
+    /* Bytes to rank 0, which takes them in the order and the sizes in which they were sent. */
+    void (*send)(void *context, const void *data, size_t size);
+    void (*receive)(void *context, uint32_t from, void *data, size_t size);
+} gf_ranks;
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -313,6 +343,7 @@ typedef struct gf_file_options {
     uint64_t max_memory;       /* for each file whose format must be held whole, beside the engine's
                                 * own; 0: GF_DEFAULT_MAX_MEMORY */
     uint64_t max_chunk;        /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
+    const gf_ranks *ranks;     /* who does this one image together; NULL: this process alone */
     /* Called when everything is computed and written, before any output appears under its name; a
      * failure keeps them all from appearing. Of an image's file only the name will change, no byte
      * and no time of its last change. The result belongs to the caller of gf_run_file in the end,

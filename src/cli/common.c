@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "ranks.h"
 
 /* What an option is about. It is offered to filters that have that, and refused where that was not
  * asked for. */
@@ -266,10 +267,14 @@ static const char *needed(const gf_filter_info *info, gf_about about) {
 }
 
 gf_engine_options gf_cli_engine_options(const gf_settings *common) {
+    const gf_cli_rank *rank = gf_cli_this_rank();
+    const uint32_t threads = (uint32_t)gf_settings_int(common, "threads");
     return (gf_engine_options){.backend = gf_settings_text(common, "backend"),
                                .devices = gf_settings_text(common, "device"),
                                .simd = gf_settings_text(common, "simd"),
-                               .threads = (uint32_t)gf_settings_int(common, "threads"),
+                               .threads = threads ? threads : rank->threads,
+                               .turn = rank->local,
+                               .turns = rank->locals,
                                .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
                                .max_memory = gf_settings_size(common, "max-memory")};
 }

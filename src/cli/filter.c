@@ -6,6 +6,7 @@
 
 #include "batch.h"
 #include "plot.h"
+#include "ranks.h"
 #include "report.h"
 
 /* What is printed beside data that may go to standard output. */
@@ -136,11 +137,11 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     bool passed = true;
     if (status)
         goto done;
-    if (gf_settings_flag(line.common, "help"))
-        gf_cli_help_filter(info);
-    else if (gf_settings_flag(line.common, "version"))
-        gf_cli_version();
-    else if (gf_cli_is_batch(info, &line))
+    const bool help = gf_settings_flag(line.common, "help");
+    if (help || gf_settings_flag(line.common, "version")) {
+        if (gf_cli_ranks_first())
+            help ? gf_cli_help_filter(info) : gf_cli_version();
+    } else if (gf_cli_is_batch(info, &line))
         status = gf_cli_batch(filter, &line, error);
     else
         status = run(filter, &line, &passed, error);

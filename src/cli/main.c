@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "progress.h"
+#include "ranks.h"
 
 /* All signals are blocked here: none ends the process or comes in between before all is removed. Of
  * several threads that get one, only the first comes back from gf_remove_temporaries. */
@@ -85,6 +86,9 @@ static void print_help(void) {
 
 static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const char *command = argc > 1 ? argv[1] : "help";
+    /* What is no filter is done once. */
+    if (!gf_cli_ranks_first() && !gf_filter_find(command))
+        return GF_OK;
     if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0 ||
         strcmp(command, "version") == 0) {
         gf_cli_version();
@@ -127,12 +131,14 @@ static void keep_memory(void) {
 int main(int argc, char **argv) {
     keep_memory();
     guard_descriptors();
-    catch_signals();
+    gf_cli_ranks_start();
+    catch_signals(); /* after MPI, which has handlers of its own */
     gf_error error = {0};
     gf_status status = dispatch(argc, argv, &error);
     if (fflush(stdout) != 0 && !status)
         status = gf_cli_fail(&error, GF_FAILED, "standard output: %s", strerror(errno));
-    if (status && error.message[0]) /* otherwise it has been told, or there is nothing to tell */
+    /* Without a message it has been told, or there is nothing to tell. */
+    if (status && error.message[0] && gf_cli_ranks_first())
         fprintf(stderr, "gpufilter: %s\n", error.message);
-    return (int)status;
+    return gf_cli_ranks_end((int)status);
 }

@@ -79,6 +79,13 @@ extern const gf_backend gf_backend_golden;
 extern const gf_backend gf_backend_cpu;
 extern const gf_backend gf_backend_cuda;
 
+/* Of several processes on one machine: is device i of `count` this one's? Each has every turns-th;
+ * where there are fewer devices than processes, several have one. */
+static inline bool gf_turn_has(const gf_engine_options *options, uint32_t i, uint32_t count) {
+    const uint32_t turns = options->turns ? options->turns : 1;
+    return count >= turns ? i % turns == options->turn : i == options->turn % count;
+}
+
 /* Bytes up to the next multiple of GF_ROW_ALIGN. */
 static inline size_t gf_align(size_t bytes) {
     return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);

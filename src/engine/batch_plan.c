@@ -160,6 +160,14 @@ static gf_status split_devices(const char *list, gf_files_devices *devices, gf_e
     return status;
 }
 
+static void keep_own(const gf_engine_options *engine, gf_files_devices *devices) {
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < devices->count; i++)
+        if (gf_turn_has(engine, i, devices->count))
+            memmove(devices->names[own++], devices->names[i], sizeof devices->names[i]);
+    devices->count = own;
+}
+
 /* ---- auto ------------------------------------------------------------------------------------ */
 
 #define TRIES 16u /* at finding an image to judge the batch by */
@@ -229,5 +237,8 @@ gf_status gf_files_choose(gf_files *files, gf_files_devices *devices, gf_error *
     if (engine->backend && strcmp(engine->backend, "auto") != 0 &&
         strcmp(engine->backend, "cuda") != 0)
         return GF_OK;
-    return split_devices(engine->devices, devices, error);
+    const gf_status status = split_devices(engine->devices, devices, error);
+    if (!status)
+        keep_own(engine, devices);
+    return status;
 }

@@ -1,0 +1,32 @@
+/* The processes that an MPI launcher (mpirun, srun) started to do one job together. Only the main
+ * thread calls these. */
+#ifndef GF_CLI_RANKS_H
+#define GF_CLI_RANKS_H
+
+#include "gpufilter.h"
+
+typedef struct gf_cli_rank {
+    gf_ranks job;           /* count is 1 where nobody else was started */
+    uint32_t local, locals; /* which one it is on its machine, and of how many */
+    uint32_t threads;       /* its share of the cores; 0: all that it may use */
+} gf_cli_rank;
+
+/* Joins the others, if a launcher started this process. */
+void gf_cli_ranks_start(void);
+const gf_cli_rank *gf_cli_this_rank(void);
+/* Is this the one that talks? */
+bool gf_cli_ranks_first(void);
+/* Waits for all. Returns the largest of their exit codes. */
+int gf_cli_ranks_end(int code);
+
+/* ---- messages, apart from the calls of gf_ranks ---------------------------------------------- */
+
+/* Returns when the data may be changed. */
+void gf_cli_ranks_post(uint32_t to, const void *data, size_t size);
+/* A message to this rank, from whom, and its size; NULL if there is none now. For the caller to
+ * free. */
+void *gf_cli_ranks_poll(uint32_t *from, size_t *size);
+/* Sleeps: the longer, the more often that has been in vain. *vain begins at 0. */
+void gf_cli_ranks_rest(unsigned *vain);
+
+#endif

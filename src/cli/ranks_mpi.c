@@ -1,0 +1,254 @@
+/* Ranks by MPI.
+ *
+ * Whoever waits sleeps in between: MPI's own waiting keeps a core busy, which other ranks of the
+ * machine, or this one's threads, have a use for. */
+#define _GNU_SOURCE /* sched_getaffinity */
+
+#include <errno.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ranks.h"
+
+enum { TAG_STREAM, TAG_MESSAGE };
+
+#define MOST_AT_ONCE ((size_t)1 << 30) /* MPI counts in int */
+
+static gf_cli_rank this_rank = {.job = {.count = 1}, .locals = 1};
+static bool started;
+static MPI_Comm world; /* a copy, so that nothing else speaks there */
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void gf_cli_ranks_rest(unsigned *vain) {
+    enum { YIELDS = 32, SHORTEST = 20000, LONGEST = 1000000 }; /* nanoseconds */
+    if (++*vain <= YIELDS) {
+        sched_yield();
+        return;
+    }
+    const unsigned more = *vain - YIELDS;
+    const long pause = more < 6 ? SHORTEST << more : LONGEST;
+    const struct timespec time = {0, pause < LONGEST ? pause : LONGEST};
+    nanosleep(&time, NULL);
+}
+
+static void finish(MPI_Request *request) {
+    int done = 0;
+    for (unsigned vain = 0; !done;) {
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done)
+            gf_cli_ranks_rest(&vain);
+    }
+}
+
+static size_t piece(size_t size) {
+    return size < MOST_AT_ONCE ? size : MOST_AT_ONCE;
+}
+
+/* ---- gf_ranks -------------------------------------------------------------------------------- */
+
+static void broadcast(void *context, void *data, size_t size) {
+    (void)context;
+    char *at = data;
+    for (size_t n; size; at += n, size -= n) {
+        MPI_Request request;
+        n = piece(size);
+        MPI_Ibcast(at, (int)n, MPI_BYTE, 0, world, &request);
+        finish(&request);
+    }
+}
+
+/* MPI hands nothing to an operation but the data: one reduction runs at a time. */
+static struct {
+    gf_merge *merge;
+    const void *context;
+    size_t size;
+} merging;
+
+static void merge(void *from, void *to, int *count, MPI_Datatype *type) {
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        merging.merge(merging.context, (char *)to + (size_t)i * merging.size,
+                      (const char *)from + (size_t)i * merging.size);
+}
+
+/* One element of so many bytes: MPI never cuts one in two. */
+static MPI_Datatype make_type(size_t size) {
+    enum { BLOCK = 1 << 20 };
+    MPI_Datatype block, type;
+    MPI_Type_contiguous(BLOCK, MPI_BYTE, &block);
+    const int lengths[2] = {(int)(size / BLOCK), (int)(size % BLOCK)};
+    const MPI_Aint places[2] = {0, (MPI_Aint)(size - size % BLOCK)};
+    const MPI_Datatype types[2] = {block, MPI_BYTE};
+    MPI_Type_create_struct(2, lengths, places, types, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&block);
+    return type;
+}
+
+static void reduce(void *context, void *data, size_t size, gf_merge *how, const void *with) {
+    (void)context;
+    if (!size)
+        return;
+    const bool first = this_rank.job.rank == 0;
+    MPI_Datatype type = make_type(size);
+    MPI_Request request;
+    MPI_Op operation;
+    merging.merge = how;
+    merging.context = with;
+    merging.size = size;
+    MPI_Op_create(merge, 1, &operation);
+    MPI_Ireduce(first ? MPI_IN_PLACE : data, first ? data : NULL, 1, type, operation, 0, world,
+                &request);
+    finish(&request);
+    MPI_Op_free(&operation);
+    MPI_Type_free(&type);
+}
+
+static void scan(void *context, const uint64_t *values, uint64_t *before, uint64_t *all,
+                 size_t count) {
+    (void)context;
+    const size_t most = MOST_AT_ONCE / sizeof *values;
+    memset(before, 0, count * sizeof *before); /* MPI leaves rank 0's as they are */
+    for (size_t at = 0, n; at < count; at += n) {
+        MPI_Request requests[2];
+        n = count - at < most ? count - at : most;
+        MPI_Iexscan(values + at, before + at, (int)n, MPI_UINT64_T, MPI_SUM, world, &requests[0]);
+        MPI_Iallreduce(values + at, all + at, (int)n, MPI_UINT64_T, MPI_SUM, world, &requests[1]);
+        finish(&requests[0]);
+        finish(&requests[1]);
+    }
+}
+
+static void send(void *context, const void *data, size_t size) {
+    (void)context;
+    const char *at = data;
+    for (size_t n; size; at += n, size -= n) {
+        MPI_Request request;
+        n = piece(size);
+        MPI_Isend(at, (int)n, MPI_BYTE, 0, TAG_STREAM, world, &request);
+        finish(&request);
+    }
+}
+
+static void receive(void *context, uint32_t from, void *data, size_t size) {
+    (void)context;
+    char *at = data;
+    for (size_t n; size; at += n, size -= n) {
+        MPI_Request request;
+        n = piece(size);
+        MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, TAG_STREAM, world, &request);
+        finish(&request);
+    }
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+void gf_cli_ranks_post(uint32_t to, const void *data, size_t size) {
+    MPI_Request request;
+    if (size > MOST_AT_ONCE) {
+        fprintf(stderr, "gpufilter: a message of %zu bytes between ranks is too long\n", size);
+        MPI_Abort(world, GF_FAILED);
+    }
+    MPI_Isend(data, (int)size, MPI_BYTE, (int)to, TAG_MESSAGE, world, &request);
+    finish(&request);
+}
+
+void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
+    MPI_Status status;
+    int there, bytes;
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG_MESSAGE, world, &there, &status);
+    if (!there)
+        return NULL;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    void *data = malloc((size_t)bytes + 1);
+    if (!data) {
+        fprintf(stderr, "gpufilter: out of memory for a message of %d bytes between ranks\n",
+                bytes);
+        MPI_Abort(world, GF_FAILED);
+        return NULL;
+    }
+    MPI_Recv(data, bytes, MPI_BYTE, status.MPI_SOURCE, TAG_MESSAGE, world, MPI_STATUS_IGNORE);
+    *from = (uint32_t)status.MPI_SOURCE;
+    *size = (size_t)bytes;
+    return data;
+}
+
+/* ---- starting and ending --------------------------------------------------------------------- */
+
+/* Joining costs a tenth of a second and more: not for those who were started by hand. */
+static bool is_launched(void) {
+    static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
+                                        NULL};
+    const char *const *sign = signs;
+    while (*sign && !getenv(*sign))
+        sign++;
+    return *sign != NULL;
+}
+
+/* Launchers bind each rank to cores of its own, or leave all cores to all: then they are shared. */
+static uint32_t share_cores(MPI_Comm host) {
+    cpu_set_t own;
+    uint32_t same = 0;
+    CPU_ZERO(&own);
+    if (sched_getaffinity(0, sizeof own, &own) != 0)
+        return 0;
+    cpu_set_t *all = calloc(this_rank.locals, sizeof *all);
+    if (!all)
+        return 0;
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, host);
+    for (uint32_t i = 0; i < this_rank.locals; i++)
+        same += CPU_EQUAL(&own, &all[i]) != 0;
+    free(all);
+    const uint32_t cores = gf_cores();
+    return cores > same ? cores / same : 1;
+}
+
+void gf_cli_ranks_start(void) {
+    int provided, rank, count, local, locals;
+    MPI_Comm host;
+    if (!is_launched())
+        return;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    started = true;
+    MPI_Comm_dup(MPI_COMM_WORLD, &world);
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &count);
+    MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &local);
+    MPI_Comm_size(host, &locals);
+    this_rank = (gf_cli_rank){.job = {.rank = (uint32_t)rank,
+                                      .count = (uint32_t)count,
+                                      .broadcast = broadcast,
+                                      .reduce = reduce,
+                                      .scan = scan,
+                                      .send = send,
+                                      .receive = receive},
+                              .local = (uint32_t)local,
+                              .locals = (uint32_t)locals};
+    this_rank.threads = share_cores(host);
+    MPI_Comm_free(&host);
+}
+
+const gf_cli_rank *gf_cli_this_rank(void) {
+    return &this_rank;
+}
+
+bool gf_cli_ranks_first(void) {
+    return this_rank.job.rank == 0;
+}
+
+int gf_cli_ranks_end(int code) {
+    MPI_Request request;
+    int worst = code;
+    if (!started)
+        return code;
+    MPI_Iallreduce(&code, &worst, 1, MPI_INT, MPI_MAX, world, &request);
+    finish(&request);
+    MPI_Finalize();
+    return worst;
+}

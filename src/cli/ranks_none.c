@@ -1,0 +1,32 @@
+/* What stands for MPI where gpufilter is built without it: this process is alone. */
+#include <stdlib.h>
+
+#include "ranks.h"
+
+void gf_cli_ranks_start(void) {}
+
+const gf_cli_rank *gf_cli_this_rank(void) {
+    static const gf_cli_rank alone = {.job = {.count = 1}, .locals = 1};
+    return &alone;
+}
+
+bool gf_cli_ranks_first(void) {
+    return true;
+}
+
+int gf_cli_ranks_end(int code) {
+    return code;
+}
+
+void gf_cli_ranks_post(uint32_t to, const void *data, size_t size) {
+    (void)to, (void)data, (void)size;
+}
+
+void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
+    (void)from, (void)size;
+    return NULL;
+}
+
+void gf_cli_ranks_rest(unsigned *vain) {
+    (void)vain;
+}
