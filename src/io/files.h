@@ -48,6 +48,12 @@ typedef struct gf_output gf_output;
 
 /* GF_USAGE for what another output of this process is writing. */
 gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error);
+/* The same by ranks that all write to it, each its own bytes: to be called by all. Rank 0's is the
+ * file, and is the one to be put in place after all have prepared theirs; ranks may be NULL. */
+gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ranks,
+                                gf_output **output, gf_error *error);
+/* Can ranks share it? Not standard output, nor what exists and is no regular file. */
+bool gf_output_sharable(const char *path);
 /* The path, or "standard output". */
 const char *gf_output_name(const gf_output *output);
 /* The name of the temporary file; NULL for what is written directly, and for NULL. */

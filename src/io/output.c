@@ -188,13 +188,14 @@ gf_status gf_output_prepare(gf_output *output, gf_error *error) {
         if (failed != 0 && errno != EINTR)
             return gf_output_fail_write(output, errno, error);
     }
-    if (output->temporary != NULL && !output->force && lstat(output->target, &info) == 0)
+    if (output->temporary != NULL && !output->joined && !output->force &&
+        lstat(output->target, &info) == 0)
         return gf_output_fail_exists(output->name, error);
     return GF_OK;
 }
 
 gf_status gf_output_place(gf_output *output, gf_error *error) {
-    if (output->temporary != NULL) {
+    if (output->temporary != NULL && !output->joined) {
         gf_status status = output->force ? rename_over(output, error) : rename_new(output, error);
         if (status != GF_OK)
             return status;
@@ -212,7 +213,7 @@ void gf_output_close(gf_output *output) {
         return;
     if (output->owned)
         (void)close(output->fd);
-    if (output->temporary != NULL) {
+    if (output->temporary != NULL && !output->joined) {
         (void)unlink(output->temporary);
         gf_temporary_give_way();
     }

@@ -15,11 +15,14 @@ struct gf_output {
     int fd;
     int slot; /* of the temporary, for gf_remove_temporaries */
     bool force;
-    bool owned; /* close fd in the end (not for standard output) */
+    bool owned;  /* close fd in the end (not for standard output) */
+    bool joined; /* the temporary is another rank's, to be put in place or removed */
     size_t used;
     unsigned char buffer[GF_OUTPUT_BUFFER];
 };
 
+/* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
+gf_output *gf_output_new(const char *name, bool force, gf_error *error);
 gf_status gf_output_fail_exists(const char *name, gf_error *error);
 
 #endif

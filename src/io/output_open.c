@@ -220,22 +220,34 @@ static gf_status open_path(gf_output *output, const char *path, gf_error *error)
     return status;
 }
 
-gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error) {
-    bool standard = strcmp(path, "-") == 0;
-    const char *name = standard ? "standard output" : path;
+gf_output *gf_output_new(const char *name, bool force, gf_error *error) {
     gf_output *new = malloc(sizeof *new);
 
-    *output = NULL;
-    if (new == NULL)
-        return gf_fail_memory(error, name, sizeof *new, "output");
+    if (new == NULL) {
+        gf_fail_memory(error, name, sizeof *new, "output");
+        return NULL;
+    }
     memset(new, 0, offsetof(gf_output, buffer));
     new->fd = -1;
     new->slot = -1;
     new->force = force;
     new->name = strdup(name);
-    gf_status status = new->name == NULL ? gf_fail_memory(error, name, strlen(name) + 1, "its name")
-                       : standard        ? open_standard(new, error)
-                                         : open_path(new, path, error);
+    if (new->name == NULL) {
+        gf_fail_memory(error, name, strlen(name) + 1, "its name");
+        gf_output_close(new);
+        return NULL;
+    }
+    return new;
+}
+
+gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error) {
+    bool standard = strcmp(path, "-") == 0;
+    gf_output *new = gf_output_new(standard ? "standard output" : path, force, error);
+
+    *output = NULL;
+    if (new == NULL)
+        return GF_FAILED;
+    gf_status status = standard ? open_standard(new, error) : open_path(new, path, error);
     if (status != GF_OK) {
         gf_output_close(new);
         return status;
