@@ -26,7 +26,7 @@ gf_status gf_follow_first(const gf_ranks *ranks, gf_status status, gf_error *err
     return outcome.status;
 }
 
-gf_status gf_agree(const gf_ranks *ranks, gf_status status, gf_error *error) {
+gf_status gf_ranks_agree(const gf_ranks *ranks, gf_status status, gf_error *error) {
     gf_outcome outcome = {.status = status};
     if (gf_alone(ranks))
         return status;

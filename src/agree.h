@@ -13,9 +13,6 @@ static inline bool gf_is_first(const gf_ranks *ranks) {
     return !ranks || ranks->rank == 0;
 }
 
-/* To be called by all: returns to all the failure of the lowest rank that has one. Alone: status.
- */
-gf_status gf_agree(const gf_ranks *ranks, gf_status status, gf_error *error);
 /* To be called by all: rank 0's status and error. */
 gf_status gf_follow_first(const gf_ranks *ranks, gf_status status, gf_error *error);
 

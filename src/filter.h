@@ -33,7 +33,9 @@ typedef struct gf_plan {
     bool
         disjoint; /* parts of a band write different places of the state: on a CPU one serves all */
     bool ordered; /* the one state passes through the bands in image order; otherwise there
-                   * may be several, which are merged in the end */
+                   * may be several, which are merged in the end. Such a state has a share for
+                   * each column of pixels, side by side, and strips of columns may be measured
+                   * as images of their own */
     bool has_payload;
     uint64_t
         halo; /* rows above and below an output row that the filter reads, clipped to the image */
@@ -124,6 +126,10 @@ typedef struct gf_measure {
      * none. */
     gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
     gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
+    /* Of several ranks, each has taken the payloads of its own rows. To be called by all after the
+     * last one, before finish: rank 0 then has what a single process would have, but for samples in
+     * files, which go their own way. NULL where there are no payloads. */
+    gf_status (*join)(const gf_plan *plan, void *data, const gf_ranks *ranks, gf_error *error);
     /* After the last band: all states merged into one (NULL without states). */
     gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);
     /* Fills in the tables, whose cells are asked for later, while plan and data live. */
@@ -143,6 +149,7 @@ struct gf_filter {
     /* A filter that measures the whole image first, with its default settings, and what is learned
      * from it; NULL for none. */
     const gf_filter *before;
+    /* What it changes in the plan are plain bytes: no pointers. */
     void (*learn)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
     /* The definition: scalar, one thread. Image filters get the whole image at once. */
     gf_status (*golden)(const gf_plan *plan, const gf_band *band, gf_error *error);

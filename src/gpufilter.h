@@ -238,7 +238,7 @@ typedef struct gf_engine_options {
     /* Of `turns` processes on one machine this is number `turn`: they share out the CUDA devices,
      * those that are named, or all, with one for each process. turns 0: it is alone. */
     uint32_t turn, turns;
-    uint64_t band_rows;  /* rows a band; 0: chosen from the row size */
+    uint64_t band_rows; /* rows a band; 0: chosen from the row size */
     /* Bytes that one image may take: the result, an image that is read twice and cannot be (from a
      * pipe), samples that are held until the end, and the bands in flight, all together. Held
      * samples get half of what result and image leave, the bands the rest. 0:
@@ -291,6 +291,10 @@ typedef struct gf_ranks {
     void (*receive)(void *context, uint32_t from, void *data, size_t size);
 } gf_ranks;
 
+/* To be called by all: returns to all the failure of the lowest rank that has one, with its error.
+ * With ranks NULL, or one of them, it returns status. */
+GF_API gf_status gf_ranks_agree(const gf_ranks *ranks, gf_status status, gf_error *error);
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* The parts of the pipeline, which work at the same time. */
@@ -321,6 +325,7 @@ typedef struct gf_report {
     gf_format in, out;
     uint64_t band_rows, bands;
     gf_busy busy[GF_STAGE_COUNT];
+    uint32_t ranks;       /* that did it together; 0 if it was one process alone */
     double start_seconds; /* starting the backend; 0 if it ran already */
     double total_seconds; /* wall time of the whole job, start included */
 } gf_report;
@@ -363,7 +368,12 @@ GF_API const char *const *gf_output_formats(void);
  * that measures. Files that parameters name (IMAGE, SAMPLES) are written, too. No two outputs may
  * be one file. They appear under their names when all are complete, together: after that only a
  * renaming can fail. On failure what was there before is still there. *result is for the caller to
- * free; NULL from a filter that makes an image. */
+ * free; NULL from a filter that makes an image.
+ *
+ * With options->ranks all of them make this call, with the same arguments but for the engine, and
+ * get the same status. Where all inputs are plain files of rows (PGM, PPM, PAM, PFM), and so is the
+ * image written, and no output is a pipe, each does a share of the rows; otherwise rank 0 does it
+ * all, and the others wait. Result and report are rank 0's. */
 GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
                              const gf_settings *settings, const char *const *in_paths,
                              const char *out_path, const gf_file_options *options,

@@ -90,12 +90,15 @@ static gf_status draw(void *plot, const gf_ready *ready, gf_error *error) {
 static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,
                          gf_cli_plot *plot, gf_result **result, gf_report *report,
                          gf_error *error) {
+    const gf_ranks *ranks = &gf_cli_this_rank()->job;
     const gf_engine_options engine_options = gf_cli_engine_options(line->common);
     gf_file_options file_options = gf_cli_file_options(line->common);
     file_options.ready = plot ? draw : NULL;
     file_options.ready_context = plot;
+    file_options.ranks = ranks;
     gf_engine *engine = NULL;
-    gf_status status = gf_engine_open(&engine_options, &engine, error);
+    gf_status status =
+        gf_ranks_agree(ranks, gf_engine_open(&engine_options, &engine, error), error);
     if (!status)
         status = gf_run_file(engine, filter, line->filter, line->operands, out, &file_options,
                              result, report, error);
@@ -115,12 +118,13 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *pas
     gf_status status = check(info, line, &tell, error);
     if (!status && info->makes_image)
         done.output = line->operands[info->inputs];
-    if (!status && gf_settings_text(line->common, "plot"))
+    if (!status && gf_cli_ranks_first() && gf_settings_text(line->common, "plot"))
         status = gf_cli_plot_open(line->common, &plot, error);
+    status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
     if (!status)
         status = compute(filter, line, done.output, plot, &result, &report, error);
     done.result = result;
-    if (!status)
+    if (!status && gf_cli_ranks_first())
         status = tell_run(&done, &tell, error);
     *passed = status || !result || gf_result_passed(result);
     gf_cli_plot_close(plot);

@@ -40,7 +40,8 @@ static void say(gf_forecast *forecast, const char *of_what) {
 
 void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
                     gf_forecast *forecast) {
-    const double samples = (double)gf_row_samples(&plan->in) * (double)plan->in.height;
+    const double rows = (double)(on->rows ? on->rows : plan->in.height);
+    const double samples = (double)gf_row_samples(&plan->in) * rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;

@@ -24,6 +24,7 @@ typedef struct gf_slot {
 typedef struct gf_job {
     const gf_filter *filter;
     const gf_plan *plan;
+    uint64_t first, end;          /* rows of the image to compute; end 0: all */
     uint64_t in_rows, out_rows;   /* at most, of one band */
     size_t in_stride, out_stride; /* bytes; image rows are multiples of GF_ROW_ALIGN apart */
     uint32_t slots;
@@ -97,10 +98,27 @@ static inline size_t gf_out_stride(const gf_plan *plan) {
     return plan->out.width ? gf_align(gf_out_bytes(plan)) : plan->record;
 }
 
+/* Where the rows to compute end. */
+static inline uint64_t gf_job_end(const gf_job *job) {
+    return job->end ? job->end : job->plan->in.height;
+}
+
+/* Rows that are read for those from `first` to before `end`: theirs, and their halo in the image.
+ * Returns where they begin. */
+static inline uint64_t gf_held_rows(const gf_plan *plan, uint64_t first, uint64_t end,
+                                    uint64_t *rows) {
+    const uint64_t height = plan->in.height, halo = plan->halo;
+    const uint64_t from = first < halo ? 0 : first - halo;
+    *rows = (height - end < halo ? height : end + halo) - from;
+    return from;
+}
+
 /* Rows of the ring. Bands share the rows of their halos, and lie in it as they do in the image. */
 static inline uint64_t gf_ring_rows(const gf_job *job) {
+    uint64_t held;
     const uint64_t rows = job->slots * job->out_rows + 2 * job->plan->halo;
-    return rows < job->plan->in.height ? rows : job->plan->in.height;
+    gf_held_rows(job->plan, job->first, gf_job_end(job), &held);
+    return rows < held ? rows : held;
 }
 
 /* Memory for n times so many bytes, aligned, also where that is none; NULL if there is not so much.

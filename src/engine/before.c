@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "engine/task.h"
 #include "error.h"
 #include "io/limits.h"
@@ -25,10 +26,14 @@ static gf_status measure_first(gf_task *task, gf_error *error) {
     gf_status status =
         settings ? gf_plan_new(before, settings, &task->plan->in, &first.plan, error)
                  : gf_fail_memory(error, before->info.name, before->info.param_count, "settings");
+    status = gf_ranks_agree(task->ranks, status, error);
     if (!status)
-        status = gf_task_stream(&first, error);
-    if (!status)
+        status = task->ranks ? gf_task_stream_shared(&first, settings, error)
+                             : gf_task_stream(&first, error);
+    if (!status && gf_is_first(task->ranks))
         task->filter->learn(task->plan, first.plan, first.data);
+    if (!status && task->ranks)
+        task->ranks->broadcast(task->ranks->context, task->plan, task->filter->plan_bytes);
     if (first.data)
         before->measure->close(first.data);
     free(first.plan);
@@ -89,7 +94,7 @@ static bool same_file(const struct stat *a, const struct stat *b) {
 gf_status gf_measure_file(gf_task *task, const char *path, const gf_seen *seen,
                           const gf_limits *limits, gf_error *error) {
     gf_status status;
-    if (!seen->regular) {
+    if (!seen->regular && !task->ranks) {
         status = hold(task, error);
         return status ? status : gf_measure_memory(task, error);
     }
@@ -97,7 +102,7 @@ gf_status gf_measure_file(gf_task *task, const char *path, const gf_seen *seen,
     gf_source *again;
     if (!status)
         status = gf_source_open(path, limits, &again, error);
-    if (status)
+    if (status) /* with ranks it may be this one's own: the caller agrees on it */
         return status;
     exchange(task, again);
     const gf_seen now = gf_see(path);

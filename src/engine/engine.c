@@ -112,6 +112,7 @@ gf_auto_machine gf_engine_machine(const gf_engine *engine) {
     return (gf_auto_machine){.threads = gf_engine_threads(engine),
                              .devices = count_devices(engine->options.devices),
                              .images = engine->images,
+                             .rows = engine->rows,
                              .cuda_started = engine->started[CUDA]};
 }
 

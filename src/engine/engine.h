@@ -14,6 +14,7 @@ struct gf_engine {
     bool started[GF_BACKEND_COUNT];
     double start_seconds; /* spent on starting since the last job's report took note */
     uint64_t images;      /* like this one that are to come, itself among them; 0 counts as one */
+    uint64_t rows;        /* of an image that this engine does, others doing the rest; 0: all */
 };
 
 /* Threads that decode, compute and encode. */
@@ -35,6 +36,7 @@ typedef struct gf_auto_machine {
     uint32_t threads; /* at least 1 */
     uint32_t devices; /* that would share an image; 0 counts as one */
     uint64_t images;  /* that share the start-up; 0 counts as one */
+    uint64_t rows;    /* of the image that are done here; 0: all */
     bool cuda_started;
     /* Of files, how many are decoded and encoded at a time, each by the threads of its codec; 0
      * counts as one. */

@@ -26,43 +26,46 @@ static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t bu
            !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
 }
 
-static void set_rows(gf_job *job, uint64_t rows, uint64_t height) {
-    job->out_rows = min(rows, height);
-    job->in_rows = min(job->out_rows + 2 * job->plan->halo, height);
+static void set_rows(gf_job *job, uint64_t rows) {
+    uint64_t held;
+    gf_held_rows(job->plan, job->first, gf_job_end(job), &held);
+    job->out_rows = min(rows, gf_job_end(job) - job->first);
+    job->in_rows = min(job->out_rows + 2 * job->plan->halo, held);
 }
 
 uint64_t gf_count_bands(const gf_job *job) {
     assert(job->out_rows > 0);
-    return (job->plan->in.height - 1) / job->out_rows + 1;
+    return (gf_job_end(job) - job->first - 1) / job->out_rows + 1;
 }
 
 /* The halo of a band is read, and computed in part, by two bands: high bands do less of that. */
 static void allow_for_halo(gf_job *job, const gf_band_wish *wish) {
-    const uint64_t rows = job->out_rows, halo = job->plan->halo, height = job->plan->in.height;
+    const uint64_t rows = job->out_rows, halo = job->plan->halo;
     for (uint64_t times = wish->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
-        set_rows(job, times * halo, height);
+        set_rows(job, times * halo);
         if (times == 1 || fits(job, wish->pieces, 0, wish->most))
             return;
-        set_rows(job, rows, height);
+        set_rows(job, rows);
     }
 }
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error) {
     const gf_plan *plan = job->plan;
-    const uint64_t height = plan->in.height;
     gf_band_wish wish = job->backend->wish(job->state, plan);
     *out = (gf_job){.filter = job->filter,
                     .plan = plan,
+                    .first = job->first,
+                    .end = job->end,
                     .in_stride = plan->inputs * gf_align(gf_row_bytes(&plan->in)),
                     .out_stride = gf_out_stride(plan),
                     .slots = wish.slots};
-    uint64_t rows = height;
+    uint64_t rows = plan->in.height;
     if (!wish.whole_image) {
         rows = job->band_rows ? job->band_rows : wish.bytes / out->in_stride;
         if (rows < 1)
             rows = 1;
     }
-    set_rows(out, rows, height);
+    set_rows(out, rows);
     if (!wish.whole_image && !job->band_rows)
         allow_for_halo(out, &wish);
     for (uint32_t slots = wish.slots;;) {
@@ -72,7 +75,7 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
         if (out->slots > 2)
             slots = out->slots - 1;
         else if (!wish.whole_image && !job->band_rows && out->out_rows > 1)
-            set_rows(out, out->out_rows / 2, height);
+            set_rows(out, out->out_rows / 2);
         else if (out->slots > 1)
             slots = 1;
         else
@@ -84,22 +87,33 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
 }
 
 void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot) {
-    const uint64_t height = job->plan->in.height, halo = job->plan->halo;
-    const uint64_t begin = k * job->out_rows, end = min(begin + job->out_rows, height);
-    const uint64_t first = begin < halo ? 0 : begin - halo;
+    const uint64_t begin = job->first + k * job->out_rows;
+    const uint64_t end = min(begin + job->out_rows, gf_job_end(job));
     slot->out = (gf_rows){NULL, job->out_stride, begin, end - begin};
-    slot->in = (gf_rows){NULL, job->in_stride, first, min(end + halo, height) - first};
+    slot->in = (gf_rows){.stride = job->in_stride};
+    slot->in.y0 = gf_held_rows(job->plan, begin, end, &slot->in.rows);
+}
+
+/* The first of all rows that are read. */
+static uint64_t first_held(const gf_job *job, uint64_t *rows) {
+    return gf_held_rows(job->plan, job->first, gf_job_end(job), rows);
 }
 
 static bool holds_all(const gf_job *job) {
-    return gf_ring_rows(job) == job->plan->in.height;
+    uint64_t held;
+    first_held(job, &held);
+    return gf_ring_rows(job) == held;
 }
 
 /* A slot is a place in the ring: one band's height further than the slot before, with a halo above
  * it. */
 static uint64_t place_of(const gf_job *job, uint64_t k, uint64_t y) {
-    const uint64_t above = y + job->plan->halo - k * job->out_rows; /* of the slot's rows */
-    return holds_all(job) ? y : k % job->slots * job->out_rows + above;
+    uint64_t held;
+    if (holds_all(job))
+        return y - first_held(job, &held);
+    /* of the slot's rows */
+    const uint64_t above = y + job->plan->halo - (job->first + k * job->out_rows);
+    return k % job->slots * job->out_rows + above;
 }
 
 void gf_place_band(const gf_job *job, uint64_t k, gf_slot *slot) {

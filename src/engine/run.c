@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "clock.h"
 #include "engine/task.h"
 #include "error.h"
@@ -19,31 +20,38 @@ static gf_status finish_sink(gf_task *task, gf_error *error) {
     return status;
 }
 
-/* Computes the image and the result, and writes all outputs but for their names. */
-static gf_status compute(gf_task *task, gf_result **result, gf_error *error) {
-    gf_status status = gf_task_stream(task, error);
+/* Computes the image and the result, and writes all outputs but for their names. Where ranks must
+ * stop together, they agree. */
+static gf_status compute(gf_task *task, const gf_settings *settings, gf_result **result,
+                         gf_error *error) {
+    gf_status status =
+        task->ranks ? gf_task_stream_shared(task, settings, error) : gf_task_stream(task, error);
     if (!status && task->sink)
         status = gf_task_check_metadata(task, error);
     if (!status && task->sink)
         status = finish_sink(task, error);
+    status = gf_ranks_agree(task->ranks, status, error);
     if (!status && task->samples)
         status = gf_sample_sink_finish(task->samples, error);
-    if (!status)
+    if (!status && gf_is_first(task->ranks))
         status = gf_task_make_result(task, result, error);
     task->report->total_seconds = gf_now() - task->began;
-    return status;
+    return gf_ranks_agree(task->ranks, status, error);
 }
 
 /* Nothing appears before everything is there. */
-static gf_status complete(gf_task *task, const gf_file_options *options, gf_result **result,
-                          gf_error *error) {
+static gf_status complete(gf_task *task, const gf_settings *settings,
+                          const gf_file_options *options, gf_result **result, gf_error *error) {
     gf_result *made = NULL;
-    gf_status status = compute(task, &made, error);
-    if (!status && options && options->ready) {
+    gf_status status = compute(task, settings, &made, error);
+    if (!status && task->ranks)
+        gf_task_share_report(task);
+    if (!status && options && options->ready && gf_is_first(task->ranks)) {
         const gf_ready ready = {.file = task->sink ? gf_output_temporary(task->sink->output) : NULL,
                                 .result = made};
         status = options->ready(options->ready_context, &ready, error);
     }
+    status = gf_follow_first(task->ranks, status, error);
     if (!status && task->sink)
         status = task->sink->ops->place(task->sink, error);
     if (!status && task->samples)
@@ -76,17 +84,32 @@ static gf_status check_paths(const gf_filter *filter, const char *const *in_path
     return GF_OK;
 }
 
+/* From its inputs, which are open, to its outputs: by one process, or by all of task->ranks. */
+static gf_status run_opened(gf_task *task, const gf_settings *settings, const gf_seen *seen,
+                            const char *const *in_paths, const char *out_path,
+                            const gf_file_options *options, gf_result **result, gf_error *error) {
+    const gf_limits limits = gf_file_limits(options, task->threads);
+    gf_file_options own = *options;
+    own.ranks = task->ranks;
+    gf_status status = gf_task_open_outputs(task, settings, out_path, &own, error);
+    status = gf_ranks_agree(task->ranks, status, error);
+    if (!status && task->filter->before)
+        status = gf_measure_file(task, in_paths[0], seen, &limits, error);
+    status = gf_ranks_agree(task->ranks, status, error);
+    return status ? status : complete(task, settings, &own, result, error);
+}
+
 static gf_status run_file(gf_task *task, const gf_settings *settings, const char *const *in_paths,
                           const char *out_path, const gf_file_options *options, gf_result **result,
                           gf_error *error) {
-    const gf_limits limits = gf_file_limits(options, task->threads);
     const gf_seen seen = gf_see(in_paths[0]);
-    gf_status status = gf_task_open_inputs(task, settings, in_paths, options, error);
-    if (!status)
-        status = gf_task_open_outputs(task, settings, out_path, options, error);
-    if (!status && task->filter->before)
-        status = gf_measure_file(task, in_paths[0], &seen, &limits, error);
-    return status ? status : complete(task, options, result, error);
+    const bool alone = gf_alone(options->ranks);
+    gf_status status =
+        alone ? gf_task_open_inputs(task, settings, in_paths, options, error)
+              : gf_task_open_shared(task, settings, in_paths, out_path, options, error);
+    if (!status && (task->ranks || gf_is_first(options->ranks)))
+        status = run_opened(task, settings, &seen, in_paths, out_path, options, result, error);
+    return alone ? status : gf_follow_first(options->ranks, status, error);
 }
 
 gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
@@ -126,7 +149,7 @@ static gf_status run_memory(gf_task *task, const gf_settings *settings, const gf
                                filter->info.name);
     if (!status && filter->before)
         status = gf_measure_memory(task, error);
-    return status ? status : complete(task, NULL, result, error);
+    return status ? status : complete(task, settings, NULL, result, error);
 }
 
 gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,

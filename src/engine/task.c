@@ -99,6 +99,7 @@ gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const
                               &task->sink, error);
     if (!status && task->sink)
         take_sinks_memory(task);
+    status = gf_ranks_agree(task->ranks, status, error);
     if (!status && samples_path) {
         gf_sample_layout layout = {0};
         filter->measure->layout(task->plan, &layout);
@@ -163,6 +164,8 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
     gf_stream_job job = {.name = task->name,
                          .filter = task->filter,
                          .plan = task->plan,
+                         .first = task->first,
+                         .end = task->end,
                          .band_rows = engine->options.band_rows,
                          .max_memory = task->memory,
                          .unthreaded = engine->options.unthreaded,

@@ -10,7 +10,9 @@
 
 typedef struct gf_task {
     gf_engine *engine;
-    uint32_t threads; /* that may read it, and that may write it */
+    uint32_t threads;      /* that may read it, and that may write it */
+    const gf_ranks *ranks; /* who does it together; NULL: it is done alone */
+    uint64_t first, end;   /* rows that are done here, as gf_stream_job has them */
     const gf_filter *filter;
     const char *name; /* of the image, for messages */
     gf_source *source;
@@ -57,6 +59,18 @@ gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error
 /* Chooses a backend and streams the image through it, into sink and measure. */
 gf_status gf_task_stream(gf_task *task, gf_error *error);
 void gf_task_end(gf_task *task);
+
+/* ---- by several ranks (shared.c) ------------------------------------------------------------- */
+
+/* Called by all: opens the inputs, and settles in task->ranks whether the image is shared. Where it
+ * is not, only rank 0's are open. */
+gf_status gf_task_open_shared(gf_task *task, const gf_settings *settings,
+                              const char *const *in_paths, const char *out_path,
+                              const gf_file_options *options, gf_error *error);
+/* gf_task_stream by all of task->ranks; rank 0's measure has then everything. */
+gf_status gf_task_stream_shared(gf_task *task, const gf_settings *settings, gf_error *error);
+/* Rank 0's report gets what the others had to do with it. */
+void gf_task_share_report(gf_task *task);
 
 /* ---- a filter that measures first (before.c) ------------------------------------------------- */
 

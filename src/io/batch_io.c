@@ -70,7 +70,7 @@ static void source_close(gf_source *base) {
 
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
                           size_t step, gf_source **out, gf_error *error) {
-    static const gf_source_ops ops = {source_read, source_finish, source_close};
+    static const gf_source_ops ops = {source_read, source_finish, source_close, NULL};
     gf_status status = GF_OK;
     *out = NULL;
     for (uint64_t i = 0; i < count && !status; i++)

@@ -16,7 +16,7 @@
 #define GF_PNG_DECODE_THREADS 1u
 #define GF_PNG_ENCODE_THREADS UINT32_MAX
 #define GF_PLAIN_DECODE_THREADS 16u /* as many as saturate a bus to a GPU */
-#define GF_PLAIN_ENCODE_THREADS 1u /* but in memory */
+#define GF_PLAIN_ENCODE_THREADS 1u  /* but in memory */
 
 /* What a PNG takes with a compression of gf_file_options. */
 double gf_png_encode_cost(const char *compression);

@@ -64,6 +64,8 @@ gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_e
 /* Writes rows that lie a stride apart, one behind the other. */
 gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t stride, size_t row_bytes,
                                uint64_t count, gf_error *error);
+/* What is written next goes there. */
+gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error);
 gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
                              gf_error *error);
 /* Fails with what writing to it met, an errno. */

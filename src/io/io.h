@@ -39,12 +39,20 @@ void gf_metadata_clear(gf_metadata *metadata);
 
 typedef struct gf_source gf_source;
 
+/* A piece of an image: rows from y on, and of each the pixels from x to before x + width. */
+typedef struct gf_window {
+    uint64_t y, x, width;
+} gf_window;
+
 typedef struct gf_source_ops {
     /* Reads the next `rows` rows to dst, `stride` bytes apart. Never called past the last row. */
     gf_status (*read)(gf_source *source, void *dst, size_t stride, uint64_t rows, gf_error *error);
     /* After the last row: reads what follows the pixels (checksums, late metadata). */
     gf_status (*finish)(gf_source *source, gf_error *error);
     void (*close)(gf_source *source);
+    /* From now on gives this piece. Sources of files whose rows can be read in any order have it;
+     * NULL elsewhere. */
+    void (*seek)(gf_source *source, const gf_window *window);
 } gf_source_ops;
 
 /* The common head of every source; the kinds extend it. */
@@ -133,10 +141,17 @@ static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
  * that cannot hold the image without loss, an existing file without force, a folder that cannot be
  * written. metadata (NULL for none) holds what the source knows before its pixels. threads: that
- * may write it; 0 counts as one. The bytes of the file do not depend on it. */
+ * may write it; 0 counts as one. The bytes of the file do not depend on it.
+ *
+ * Of several ranks (options->ranks), which all make this call, each writes its gf_share of the
+ * rows, and only rank 0 puts the file in place, after all have finished; for formats and names that
+ * gf_sink_sharable accepts. */
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error);
+
+/* Can ranks write it together? A file of rows that have their place. */
+bool gf_sink_sharable(const char *path, const gf_file_options *options);
 
 /* A sink into rows in memory (borrowed until close). */
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,

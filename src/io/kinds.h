@@ -21,6 +21,8 @@ typedef struct gf_sink_setup {
     const char *compression;     /* of gf_file_options */
     uint64_t max_memory;
     uint32_t threads; /* that may encode; at least 1 */
+    uint64_t first;   /* of the rows that this rank writes */
+    bool header;      /* and does it write what comes before them? */
 } gf_sink_setup;
 
 /* Can this kind of file hold the image as it is? The message says which kind can. */

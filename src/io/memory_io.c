@@ -63,7 +63,7 @@ static gf_status check_rows(const gf_format *format, size_t stride, gf_error *er
 
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
                            gf_source **source, gf_error *error) {
-    static const gf_source_ops ops = {source_read, source_finish, source_close};
+    static const gf_source_ops ops = {source_read, source_finish, source_close, NULL};
     gf_status status = check_rows(format, stride, error);
 
     *source = NULL;

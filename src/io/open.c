@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "agree.h"
 #include "error.h"
 #include "io/kinds.h"
 #include "io/limits.h"
@@ -123,17 +124,18 @@ static const struct sink_kind {
     const char *endings[3]; /* NULL-terminated; the first is the name */
     gf_check_sink *check;
     gf_open_sink *open;
+    bool by_rows; /* each row has its place in the file */
 } sink_kinds[] = {
-    {"png", {"png"}, gf_png_sink_check, gf_png_sink_open},
-    {"pgm", {"pgm"}, gf_pgm_sink_check, gf_pnm_sink_open},
-    {"ppm", {"ppm"}, gf_ppm_sink_check, gf_pnm_sink_open},
-    {"pnm", {"pnm"}, gf_pnm_sink_check, gf_pnm_sink_open},
-    {"pam", {"pam"}, gf_pam_sink_check, gf_pam_sink_open},
-    {"pfm", {"pfm"}, gf_pfm_sink_check, gf_pfm_sink_open},
-    {"jpg", {"jpg", "jpeg"}, gf_jpg_sink_check, gf_jpg_sink_open},
-    {"bmp", {"bmp"}, gf_bmp_sink_check, gf_bmp_sink_open},
-    {"tga", {"tga"}, gf_tga_sink_check, gf_tga_sink_open},
-    {"hdr", {"hdr"}, gf_hdr_sink_check, gf_hdr_sink_open},
+    {"png", {"png"}, gf_png_sink_check, gf_png_sink_open, false},
+    {"pgm", {"pgm"}, gf_pgm_sink_check, gf_pnm_sink_open, true},
+    {"ppm", {"ppm"}, gf_ppm_sink_check, gf_pnm_sink_open, true},
+    {"pnm", {"pnm"}, gf_pnm_sink_check, gf_pnm_sink_open, true},
+    {"pam", {"pam"}, gf_pam_sink_check, gf_pam_sink_open, true},
+    {"pfm", {"pfm"}, gf_pfm_sink_check, gf_pfm_sink_open, true},
+    {"jpg", {"jpg", "jpeg"}, gf_jpg_sink_check, gf_jpg_sink_open, false},
+    {"bmp", {"bmp"}, gf_bmp_sink_check, gf_bmp_sink_open, false},
+    {"tga", {"tga"}, gf_tga_sink_check, gf_tga_sink_open, false},
+    {"hdr", {"hdr"}, gf_hdr_sink_check, gf_hdr_sink_open, false},
 };
 
 const char *const *gf_output_formats(void) {
@@ -180,6 +182,13 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
     return GF_OK;
 }
 
+bool gf_sink_sharable(const char *path, const gf_file_options *options) {
+    const struct sink_kind *kind;
+
+    return gf_output_sharable(path) && choose_kind(path, options->format, &kind, NULL) == GF_OK &&
+           kind->by_rows;
+}
+
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error) {
@@ -196,7 +205,8 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
     if ((status = choose_kind(path, options->format, &kind, error)) != GF_OK ||
         (status = gf_format_check(format, name, error)) != GF_OK ||
         (status = kind->check(format, name, error)) != GF_OK ||
-        (status = gf_output_open(path, options->force, &output, error)) != GF_OK) {
+        (status = gf_output_open_shared(path, options->force, options->ranks, &output, error)) !=
+            GF_OK) {
         return status;
     }
     gf_metadata_init(&none);
@@ -208,6 +218,10 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
         .compression = options->compression,
         .max_memory = limits.max_memory,
         .threads = threads != 0 ? threads : 1,
+        .first = gf_alone(options->ranks)
+                     ? 0
+                     : gf_share(format->height, options->ranks->rank, options->ranks->count),
+        .header = gf_is_first(options->ranks),
     };
     status = kind->open(&setup, sink, error);
     if (status != GF_OK)

@@ -130,6 +130,14 @@ gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t strid
     return status;
 }
 
+gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error) {
+    gf_status status = flush(output, error);
+
+    if (status == GF_OK && (offset > INT64_MAX || lseek(output->fd, (off_t)offset, SEEK_SET) < 0))
+        status = gf_output_fail_write(output, offset > INT64_MAX ? EFBIG : errno, error);
+    return status;
+}
+
 gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
                              gf_error *error) {
     if (offset > INT64_MAX)

@@ -47,10 +47,8 @@ bool gf_output_map_start(gf_output *output, uint64_t size) {
         ftruncate(output->fd, (off_t)size) != 0)
         return false;
     /* Older systems do not know the call. */
-    if (gf_output_map_open(output, 0, 1, &first) != 0) {
-        (void)!ftruncate(output->fd, 0);
+    if (gf_output_map_open(output, 0, 1, &first) != 0)
         return false;
-    }
     gf_output_map_close(&first);
     return true;
 }

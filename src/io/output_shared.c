@@ -82,7 +82,7 @@ static char *tell_name(const gf_ranks *ranks, const char *name) {
 
     ranks->broadcast(ranks->context, &size, sizeof size);
     char *told = malloc((size_t)size);
-    if (gf_agree(ranks, told == NULL ? GF_FAILED : GF_OK, NULL) != GF_OK) {
+    if (gf_ranks_agree(ranks, told == NULL ? GF_FAILED : GF_OK, NULL) != GF_OK) {
         free(told);
         return NULL;
     }
@@ -111,7 +111,7 @@ gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ra
         else if (ranks->rank != 0)
             status = join(path, force, temporary, ranks->rank, output, error);
         free(temporary);
-        status = gf_agree(ranks, status, error);
+        status = gf_ranks_agree(ranks, status, error);
     }
     if (status != GF_OK) {
         gf_output_close(*output);

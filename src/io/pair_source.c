@@ -49,6 +49,13 @@ static void pair_close(gf_source *base) {
     free(pair);
 }
 
+static void pair_seek(gf_source *base, const gf_window *window) {
+    pair_source *pair = (pair_source *)base;
+
+    for (size_t i = 0; i < 2; i++)
+        pair->halves[i]->ops->seek(pair->halves[i], window);
+}
+
 static void describe(const gf_format *format, char *text, size_t size) {
     static const char *const names[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
 
@@ -58,7 +65,8 @@ static void describe(const gf_format *format, char *text, size_t size) {
 
 gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
                          gf_source **source, gf_error *error) {
-    static const gf_source_ops ops = {pair_read, pair_finish, pair_close};
+    static const gf_source_ops in_order = {pair_read, pair_finish, pair_close, NULL};
+    static const gf_source_ops in_any_order = {pair_read, pair_finish, pair_close, pair_seek};
 
     *source = NULL;
     if (!gf_format_equal(&a->format, &b->format)) {
@@ -71,7 +79,7 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
     pair_source *pair = calloc(1, sizeof *pair);
     if (pair == NULL)
         return gf_fail_memory(error, a_name, sizeof *pair, "a source");
-    pair->base.ops = &ops;
+    pair->base.ops = a->ops->seek != NULL && b->ops->seek != NULL ? &in_any_order : &in_order;
     pair->base.format = a->format;
     pair->base.cost = a->cost + b->cost;
     pair->base.threads = a->threads < b->threads ? a->threads : b->threads;

@@ -120,8 +120,7 @@ static gf_status start(pfm_sink *sink, const gf_sink_setup *setup, gf_error *err
     sink->order = (gf_row_order){
         .format = *setup->format, .start = strlen(header), .upwards = true, .little = true};
     if (gf_output_seekable(sink->output))
-        return gf_row_writer_open(sink->output, &sink->order, header, setup->threads,
-                                  setup->max_memory, &sink->writer, error);
+        return gf_row_writer_open(setup, &sink->order, header, &sink->writer, error);
     gf_status status = gf_check_memory(bytes, setup->max_memory, name, "a PFM to a pipe", error);
     if (status != GF_OK)
         return status;

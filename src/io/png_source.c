@@ -260,7 +260,7 @@ static gf_status open_image(png_source *source, const gf_input *input, const gf_
 
 static gf_status open_source(const gf_input *input, const gf_limits *limits, bool inflate,
                              gf_source **opened, gf_error *error) {
-    static const gf_source_ops ops = {png_read, png_finish, png_close};
+    static const gf_source_ops ops = {png_read, png_finish, png_close, NULL};
     png_source *source = calloc(1, sizeof *source);
 
     if (source == NULL)

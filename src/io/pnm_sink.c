@@ -104,8 +104,7 @@ static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_si
     sink->base.ops = &ops;
     sink->base.cost = GF_PLAIN_COST;
     sink->output = setup->output;
-    gf_status status = gf_row_writer_open(sink->output, &order, header, setup->threads,
-                                          setup->max_memory, &sink->writer, error);
+    gf_status status = gf_row_writer_open(setup, &order, header, &sink->writer, error);
     if (status != GF_OK) {
         free(sink);
         return status;

@@ -240,14 +240,22 @@ static gf_status open_image(pnm_source *source, const gf_limits *limits, gf_erro
     return status == GF_OK ? open_reader(source, limits->threads, error) : status;
 }
 
+static void pnm_seek(gf_source *base, const gf_window *window) {
+    pnm_source *source = (pnm_source *)base;
+
+    source->y = window->y;
+    gf_row_reader_narrow(source->reader, window->x, window->width);
+}
+
 gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
-    static const gf_source_ops ops = {pnm_read, pnm_finish, pnm_close};
+    static const gf_source_ops in_order = {pnm_read, pnm_finish, pnm_close, NULL};
+    static const gf_source_ops in_any_order = {pnm_read, pnm_finish, pnm_close, pnm_seek};
     pnm_source *source = calloc(1, sizeof *source);
 
     if (source == NULL)
         return gf_fail_memory(error, input->name, sizeof *source, "a source");
-    source->base.ops = &ops;
+    source->base.ops = &in_order;
     source->base.cost = GF_PLAIN_COST;
     gf_metadata_init(&source->base.metadata);
     source->input = *input;
@@ -257,6 +265,8 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
         free(source);
         return status;
     }
+    if (source->reader != NULL)
+        source->base.ops = &in_any_order;
     *opened = &source->base;
     return GF_OK;
 }

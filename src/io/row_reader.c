@@ -27,6 +27,7 @@ enum {
 struct gf_row_reader {
     const gf_input *input;
     gf_row_order order;
+    size_t left, row_bytes; /* of a row: bytes that are skipped, and those that are read */
     gf_pool *pool;
     uint32_t threads;
     uint32_t widest; /* threads that have read at a time */
@@ -80,7 +81,7 @@ static size_t read_vectors(int fd, struct iovec *vectors, int count, uint64_t of
 /* Vectors for rows that lie together in the file, in its order: one where they do so in memory. */
 static int make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
                         struct iovec vectors[VECTORS]) {
-    const size_t row_bytes = gf_row_bytes(&job->reader->order.format);
+    const size_t row_bytes = job->reader->row_bytes;
     const bool upwards = job->reader->order.upwards;
 
     if (!upwards && job->stride == row_bytes) {
@@ -96,7 +97,7 @@ static int make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
 
 static void put_in_order(const read_job *job, unsigned char *dst, uint64_t rows) {
     const gf_row_order *order = &job->reader->order;
-    const uint64_t samples = gf_row_samples(&order->format);
+    const uint64_t samples = job->reader->row_bytes / gf_type_bytes(order->format.type);
 
     if (gf_row_order_plain(order))
         return;
@@ -112,7 +113,7 @@ static size_t read_wide(const read_job *job, unsigned char *dst, uint64_t rows, 
     const size_t got =
         read_vectors(fileno(job->reader->input->file), vectors, count, offset, cause);
 
-    if (got == rows * gf_row_bytes(&job->reader->order.format))
+    if (got == rows * job->reader->row_bytes)
         put_in_order(job, dst, rows);
     return got;
 }
@@ -136,23 +137,26 @@ static size_t read_narrow(const read_job *job, unsigned char *dst, uint64_t rows
 
 static void read_part(void *context, uint32_t task, uint32_t thread) {
     read_job *job = context;
-    const gf_row_order *order = &job->reader->order;
-    const size_t row_bytes = gf_row_bytes(&order->format);
-    const bool narrow = row_bytes < NARROW_BYTES && row_bytes != job->stride;
-    const uint64_t most =
-        narrow ? BUFFER_BYTES / row_bytes : least(VECTORS, PIECE_BYTES / row_bytes + 1);
+    const gf_row_reader *reader = job->reader;
+    const gf_row_order *order = &reader->order;
+    const size_t row_bytes = reader->row_bytes;
+    const bool whole = row_bytes == gf_row_bytes(&order->format);
+    const bool narrow = whole && row_bytes < NARROW_BYTES && row_bytes != job->stride;
+    const uint64_t most = !whole   ? 1
+                          : narrow ? BUFFER_BYTES / row_bytes
+                                   : least(VECTORS, PIECE_BYTES / row_bytes + 1);
     const uint64_t end = gf_share(job->rows, task + 1, job->parts);
     struct read_part *result = &job->results[task];
 
     (void)thread;
     for (uint64_t i = gf_share(job->rows, task, job->parts), rows; i < end; i += rows) {
         rows = end - i < most ? end - i : most;
-        const uint64_t offset = gf_row_order_offset(order, job->y + i, rows);
+        const uint64_t offset = gf_row_order_offset(order, job->y + i, rows) + reader->left;
         const size_t got = (narrow ? read_narrow : read_wide)(job, job->dst + i * job->stride, rows,
                                                               offset, &result->cause);
         if (got < rows * row_bytes) {
             result->ended = result->cause == 0;
-            result->row = (offset + got - order->start) / row_bytes;
+            result->row = (offset + got - order->start) / gf_row_bytes(&order->format);
             return;
         }
     }
@@ -177,7 +181,7 @@ static gf_status tell(const read_job *job, gf_error *error) {
 }
 
 static uint32_t count_parts(const gf_row_reader *reader, uint64_t rows, uint32_t most) {
-    const uint64_t parts = rows * gf_row_bytes(&reader->order.format) / PART_BYTES;
+    const uint64_t parts = rows * reader->row_bytes / PART_BYTES;
 
     return parts < 1 ? 1 : parts < most ? (uint32_t)parts : most;
 }
@@ -190,6 +194,7 @@ gf_status gf_row_reader_open(const gf_input *input, const gf_row_order *order, u
         return gf_fail_memory(error, input->name, sizeof *reader, "reading rows");
     reader->input = input;
     reader->order = *order;
+    reader->row_bytes = gf_row_bytes(&order->format);
     reader->threads =
         count_parts(reader, order->format.height, threads < MAX_THREADS ? threads : MAX_THREADS);
     const gf_status status = gf_pool_open(reader->threads, &reader->pool, error);
@@ -199,6 +204,14 @@ gf_status gf_row_reader_open(const gf_input *input, const gf_row_order *order, u
     }
     *opened = reader;
     return GF_OK;
+}
+
+void gf_row_reader_narrow(gf_row_reader *reader, uint64_t x, uint64_t width) {
+    const gf_format *format = &reader->order.format;
+    const size_t pixel = format->channels * gf_type_bytes(format->type);
+
+    reader->left = (size_t)x * pixel;
+    reader->row_bytes = (size_t)width * pixel;
 }
 
 uint32_t gf_row_reader_threads(const gf_row_reader *reader) {

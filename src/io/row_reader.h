@@ -10,6 +10,8 @@ typedef struct gf_row_reader gf_row_reader;
 /* A reader of input (borrowed until close), a regular file, by up to so many threads. */
 gf_status gf_row_reader_open(const gf_input *input, const gf_row_order *order, uint32_t threads,
                              gf_row_reader **reader, gf_error *error);
+/* From now on reads only these pixels of a row: columns x to before x + width. */
+void gf_row_reader_narrow(gf_row_reader *reader, uint64_t x, uint64_t width);
 /* Threads that will read at a time, at most; 1 for an image too small to be worth more. */
 uint32_t gf_row_reader_threads(const gf_row_reader *reader);
 /* Reads rows y to y + rows - 1 of the image to dst, a stride apart; nothing between them changes.

@@ -167,22 +167,30 @@ static gf_status open_pool(gf_row_writer *writer, uint32_t threads, gf_error *er
     return gf_pool_open(threads, &writer->pool, error);
 }
 
-gf_status gf_row_writer_open(gf_output *output, const gf_row_order *order, const char *header,
-                             uint32_t threads, uint64_t max_memory, gf_row_writer **opened,
-                             gf_error *error) {
+/* What is written in the file's order goes on behind that. */
+static gf_status write_header(const gf_row_writer *writer, const char *header, gf_error *error) {
+    const size_t size = (size_t)writer->order.start;
+
+    return writer->pool != NULL ? gf_output_write_at(writer->output, header, size, 0, error)
+                                : gf_output_write(writer->output, header, size, error);
+}
+
+gf_status gf_row_writer_open(const gf_sink_setup *setup, const gf_row_order *order,
+                             const char *header, gf_row_writer **opened, gf_error *error) {
     gf_row_writer *writer = calloc(1, sizeof *writer);
 
     if (writer == NULL)
-        return gf_fail_memory(error, gf_output_name(output), sizeof *writer, "writing rows");
-    writer->output = output;
+        return gf_fail_memory(error, gf_output_name(setup->output), sizeof *writer, "writing rows");
+    writer->output = setup->output;
     writer->order = *order;
-    gf_status status = open_pool(writer, threads, error);
+    writer->y = setup->first;
+    gf_status status = open_pool(writer, setup->threads, error);
     if (status == GF_OK && writer->pool == NULL)
-        status = open_buffer(writer, max_memory, error);
-    if (status == GF_OK)
-        status = writer->pool != NULL
-                     ? gf_output_write_at(output, header, (size_t)order->start, 0, error)
-                     : gf_output_write(output, header, (size_t)order->start, error);
+        status = open_buffer(writer, setup->max_memory, error);
+    if (status == GF_OK && setup->header)
+        status = write_header(writer, header, error);
+    else if (status == GF_OK && !order->upwards)
+        status = gf_output_seek(writer->output, gf_row_order_offset(order, setup->first, 0), error);
     if (status != GF_OK) {
         gf_row_writer_close(writer);
         return status;
