@@ -90,7 +90,7 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
                          gf_cli_plot *plot, gf_result **result, gf_report *report,
                          gf_error *error) {
     const gf_engine_options engine_options = gf_cli_engine_options(line->common);
-    gf_file_options file_options = gf_cli_file_options(line->common);
+    gf_file_options file_options = gf_cli_file_options(line);
     file_options.ready = plot ? draw : NULL;
     file_options.ready_context = plot;
     gf_engine *engine = NULL;

@@ -10,13 +10,13 @@
 #define GF_PNG_ENCODE_COST_SLOW 50.0 /* zlib's levels and what asks zlib, about */
 #define GF_STB_DECODE_COST 10.0      /* a JPEG, about */
 #define GF_STB_ENCODE_COST 15.0
-#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM: copying and swapping bytes, either way */
+#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copying and swapping bytes, either way */
 
 /* Threads that share the work, of those there are. */
 #define GF_PNG_DECODE_THREADS 1u
 #define GF_PNG_ENCODE_THREADS UINT32_MAX
 #define GF_PLAIN_DECODE_THREADS 16u /* as many as saturate a bus to a GPU */
-#define GF_PLAIN_ENCODE_THREADS 1u /* but in memory */
+#define GF_PLAIN_ENCODE_THREADS 1u  /* but in memory */
 
 /* What a PNG takes with a compression of gf_file_options. */
 double gf_png_encode_cost(const char *compression);
