@@ -56,7 +56,8 @@ static const struct gf_common {
      {.name = "recursive",
       .letter = 'R',
       .type = GF_PARAM_FLAG,
-      .help = "take the images in folders that are named, and in those below them"}},
+      .help = "take the images in folders that are named, and in those below them; with --raw the "
+              ".raw files there"}},
     {ABOUT_NAMES,
      {.name = "resume",
       .type = GF_PARAM_FLAG,
@@ -152,8 +153,7 @@ static const struct gf_common {
       .type = GF_PARAM_TEXT,
       .metavar = "SHAPE",
       .help = "inputs are rows without a header, of the shape WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]"
-              "; TYPE is u8, u16le, u16be, f32le or f32be, OFFSET the bytes before the rows; "
-              "of folders, .raw files are then taken"}},
+              "; TYPE is u8, u16le, u16be, f32le or f32be, OFFSET the bytes before the rows"}},
     {ABOUT_ANY,
      {.name = "max-memory",
       .type = GF_PARAM_SIZE,

@@ -24,7 +24,7 @@ typedef struct pnm_source {
     unsigned char *held;   /* a PFM that cannot be read backwards, once read */
     bool returned;         /* from a pipe: the header ends in CR, */
     bool fed;              /* and the first byte behind it is LF */
-    bool raw;
+    bool raw;              /* no header: rows are all that there may be */
 } pnm_source;
 
 static gf_status fail_short(const pnm_source *source, uint64_t y, gf_error *error) {
@@ -307,7 +307,6 @@ static void describe_raw(const gf_raw *raw, gf_source *base) {
 static gf_status open_rows(pnm_source *source, const gf_limits *limits, gf_error *error) {
     const gf_raw *raw = limits->raw;
     const char *name = source->input.name;
-    uint64_t end;
 
     source->raw = true;
     gf_status status = gf_check_pixels(raw->format.width, raw->format.height, limits, name, error);
@@ -318,7 +317,7 @@ static gf_status open_rows(pnm_source *source, const gf_limits *limits, gf_error
     source->base.format = raw->format;
     source->order =
         (gf_row_order){.format = raw->format, .start = raw->offset, .little = !raw->big};
-    if (__builtin_add_overflow(raw->offset, end_of(source) - raw->offset, &end) || end > INT64_MAX)
+    if (raw->offset > INT64_MAX || end_of(source) > INT64_MAX)
         return gf_fail(error, GF_FAILED,
                        "%s: no file is as long as --raw says; give its real shape", name);
     describe_raw(raw, &source->base);
