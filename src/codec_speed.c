@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,7 +67,9 @@ static gf_status decode(gf_codec_run *run, gf_error *error) {
     double spent = -gf_now();
     bool same = true;
     gf_source *source;
-    gf_status status = gf_source_open(run->path, &(gf_limits){.max_pixels = 0}, &source, error);
+    const gf_raw raw = {.format = *run->format};
+    const gf_limits limits = {.raw = strcasecmp(run->options.format, "raw") == 0 ? &raw : NULL};
+    gf_status status = gf_source_open(run->path, &limits, &source, error);
     if (status)
         return status;
     if (!gf_format_equal(&source->format, run->format))

@@ -337,6 +337,18 @@ typedef struct gf_ready {
     const gf_result *result; /* NULL from a filter that makes an image */
 } gf_ready;
 
+/* What a file holds that is rows of samples without a header. */
+typedef struct gf_raw {
+    gf_format format;
+    uint64_t offset; /* bytes before the first sample */
+    bool big;        /* samples are big-endian */
+} gf_raw;
+
+/* Reads "WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]": TYPE is u8, u16, u16le, u16be, f32, f32le or f32be
+ * (no suffix: little-endian), CHANNELS 1 to 4, 1 if left out, OFFSET in bytes. GF_USAGE for
+ * anything else; *raw is then unchanged. */
+GF_API gf_status gf_raw_parse(const char *text, gf_raw *raw, gf_error *error);
+
 /* How files are read and written. All zero is the default. */
 typedef struct gf_file_options {
     const char *format;        /* of the output: "png", "pam", ...; NULL: from the output's name */
@@ -349,6 +361,8 @@ typedef struct gf_file_options {
                                 * own; 0: GF_DEFAULT_MAX_MEMORY */
     uint64_t max_chunk;        /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
     const gf_ranks *ranks;     /* who does this one image together; NULL: this process alone */
+    const gf_raw *raw;         /* inputs are rows of samples without a header: what they hold; NULL:
+                                * files say it themselves */
     /* Called when everything is computed and written, before any output appears under its name; a
      * failure keeps them all from appearing. Of an image's file only the name will change, no byte
      * and no time of its last change. The result belongs to the caller of gf_run_file in the end,
@@ -526,17 +540,17 @@ GF_API gf_status gf_expect(const gf_engine *engine, const gf_filter *filter,
 /* What a file holds, from its beginning alone. */
 typedef struct gf_file_info {
     gf_format format;   /* as filters get it */
-    char kind[8];       /* "png", "pgm", "jpg", ... */
+    char kind[8];       /* "png", "pgm", "jpg", "raw", ... */
     char stored[96];    /* how the file holds it: "8-bit palette, interlaced" */
     char metadata[256]; /* names of the metadata chunks before the pixels, a space between them */
 } gf_file_info;
 
-/* "-" is standard input. Of options, only the limits count. */
+/* "-" is standard input. Of options, only the limits and raw count. */
 GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *options,
                                  gf_file_info *info, gf_error *error);
 
 /* Reads a whole image; the rows, without gaps, are the caller's to free(). "-" is standard input.
- * Of options, only the limits count. */
+ * Of options, only the limits and raw count. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 

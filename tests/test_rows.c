@@ -36,7 +36,10 @@ static void swaps_bytes_of_any_number(void **state) {
             gf_copy_big16(out + 1, in + shift, count);
             assert_memory_equal(out, expected, sizeof out);
             memcpy(out + 1, in + shift, 2 * count);
-            gf_copy_big16(out + 1, out + 1, count);
+            gf_copy_order16(out + 1, out + 1, count, false);
+            assert_memory_equal(out, expected, sizeof out);
+            memcpy(expected + 1, in + shift, 2 * count);
+            gf_copy_order16(out + 1, in + shift, count, gf_host_is_little());
             assert_memory_equal(out, expected, sizeof out);
 
             for (size_t i = 0; i < count; i++) {

@@ -112,12 +112,14 @@ static void set_files(gf_settings *settings, const gf_filter *filter, const name
     }
 }
 
-static void set_engines(shared_job *job, test_random *random) {
+static void set_engines(shared_job *job, bool devices, test_random *random) {
     static const uint64_t bands[] = {0, 0, 1, 2, 3, 17};
     for (int r = 0; r < MOST_RANKS; r++)
-        job->engines[r] = (gf_engine_options){.backend = "cpu",
-                                              .threads = (uint32_t)(1 + test_below(random, 3)),
-                                              .band_rows = bands[test_below(random, 6)]};
+        job->engines[r] =
+            (gf_engine_options){.backend = devices && test_below(random, 3) ? "cuda" : "cpu",
+                                .turn = (uint32_t)r,
+                                .threads = (uint32_t)(1 + test_below(random, 3)),
+                                .band_rows = bands[test_below(random, 6)]};
 }
 
 static bool exists(const char *path) {
@@ -125,7 +127,7 @@ static bool exists(const char *path) {
 }
 
 /* False if the case does not suit the image. */
-static bool compare_once(const gf_filter *filter, const char *text, uint64_t seed) {
+static bool compare_once(const gf_filter *filter, const char *text, uint64_t seed, bool devices) {
     static const char *const sample_endings[] = {"csv", "npy", "json"};
     test_random random = {seed * 2 + 1};
     for (int i = 0; i < 8; i++)
@@ -155,8 +157,9 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
                         .settings = settings,
                         .in = {inputs[0].image, inputs[1].image},
                         .out = filter->info.makes_image ? one.image : NULL};
-    set_engines(&first, &random);
+    set_engines(&first, false, &random);
     shared_job second = first;
+    set_engines(&second, devices, &random);
     if (run_job(&first, 0))
         fail_msg("%s", first.errors[0].message);
     const uint32_t count = (uint32_t)(1 + test_below(&random, MOST_RANKS));
@@ -170,7 +173,7 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
     if (run_job(&second, count))
         fail_msg("%s: %s", what, second.errors[0].message);
     assert_int_equal(second.report.ranks, count > 1 ? count : 0);
-    assert_string_equal(second.report.backend, "cpu");
+    assert_non_null(strstr("cpu+cuda+cpu", second.report.backend));
     assert_true(gf_format_equal(&second.report.in, &first.report.in));
     if (!test_same_result(first.result, second.result, what))
         fail_msg("%s: other results", what);
@@ -187,24 +190,37 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
     return true;
 }
 
-static void ranks_equal_one_process(void **state) {
+static void compare_all(bool devices) {
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     uint64_t runs = 0;
 
-    (void)state;
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
         for (size_t c = 0; filter->info.cases[c]; c++) {
             uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += compare_once(filter, filter->info.cases[c], seed + round * 1000 + c);
+                suited +=
+                    compare_once(filter, filter->info.cases[c], seed + round * 1000 + c, devices);
             if (suited == 0)
                 fail_msg("%s '%s' suits no image", filter->info.name, filter->info.cases[c]);
             runs += suited;
         }
     }
     print_message("%" PRIu64 " images by ranks, 0 differences\n", runs);
+}
+
+static void ranks_equal_one_process(void **state) {
+    (void)state;
+    compare_all(false);
+}
+
+/* Some ranks on devices, some on the CPU. */
+static void ranks_on_devices_equal_one_process(void **state) {
+    (void)state;
+    if (!test_has_cuda())
+        skip();
+    compare_all(true);
 }
 
 /* ---- what is not shared -----------------------------------------------------------------------
@@ -335,6 +351,7 @@ static void more_ranks_than_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(ranks_equal_one_process, empty_folder),
+        cmocka_unit_test_teardown(ranks_on_devices_equal_one_process, empty_folder),
         cmocka_unit_test_teardown(rank_0_does_what_cannot_be_shared, empty_folder),
         cmocka_unit_test_teardown(all_fail_together, empty_folder),
         cmocka_unit_test_teardown(one_rank_stops_all, empty_folder),

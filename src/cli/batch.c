@@ -89,7 +89,7 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     const gf_settings *common = run->line->common;
     gf_cli_progress *progress = &run->progress;
     gf_batch_options options = {.engine = gf_cli_engine_options(common),
-                                .files = gf_cli_file_options(common),
+                                .files = gf_cli_file_options(run->line),
                                 .in_order = !run->info->makes_image,
                                 .done = gf_cli_batch_done,
                                 .context = run};

@@ -11,7 +11,7 @@
 /* ---- digests --------------------------------------------------------------------------------- */
 
 gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
-    static const char *const names[] = {"format", "compression"};
+    static const char *const names[] = {"format", "compression", "raw"};
     const gf_settings *common = run->line->common;
     char *text = NULL;
     size_t size;

@@ -14,6 +14,7 @@ typedef struct gf_cli_line {
     size_t param_count;
     const char **operands;
     size_t operand_count;
+    gf_raw raw; /* what --raw says, if it was given */
 } gf_cli_line;
 
 /* Parses what follows the command's name by its own table of parameters and one that it shares with
@@ -29,9 +30,11 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
 /* Refuses those that contradict each other, or are about what was not asked for. */
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);
 
-/* What they say of the engine, and of files. */
+/* What they say of the engine, and of files. The line must outlive the latter. */
 gf_engine_options gf_cli_engine_options(const gf_settings *common);
-gf_file_options gf_cli_file_options(const gf_settings *common);
+gf_file_options gf_cli_file_options(const gf_cli_line *line);
+/* What inputs without a header hold; NULL if they have one. */
+const gf_raw *gf_cli_raw(const gf_cli_line *line);
 
 /* Fills in an error in the form of the library's own and returns its status. */
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...)

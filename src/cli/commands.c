@@ -9,8 +9,8 @@
 static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
                                              &gf_info_command, &gf_devices_command};
 
-const char *const gf_command_limits[] = {"max-memory", "max-pixels", "max-chunk",
-                                         "help",       "version",    NULL};
+const char *const gf_command_limits[] = {"raw",  "max-memory", "max-pixels", "max-chunk",
+                                         "help", "version",    NULL};
 
 const gf_command *gf_command_at(size_t index) {
     return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
@@ -69,7 +69,8 @@ gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_er
 gf_file_options gf_command_file_options(const gf_cli_line *line) {
     return (gf_file_options){.max_pixels = gf_settings_size(line->common, "max-pixels"),
                              .max_memory = gf_settings_size(line->common, "max-memory"),
-                             .max_chunk = gf_settings_size(line->common, "max-chunk")};
+                             .max_chunk = gf_settings_size(line->common, "max-chunk"),
+                             .raw = gf_cli_raw(line)};
 }
 
 void gf_command_complain(const gf_error *error) {

@@ -57,7 +57,8 @@ static const struct gf_common {
      {.name = "recursive",
       .letter = 'R',
       .type = GF_PARAM_FLAG,
-      .help = "take the images in folders that are named, and in those below them"}},
+      .help = "take the images in folders that are named, and in those below them; with --raw the "
+              ".raw files there"}},
     {ABOUT_NAMES,
      {.name = "resume",
       .type = GF_PARAM_FLAG,
@@ -148,6 +149,12 @@ static const struct gf_common {
       .letter = 'f',
       .type = GF_PARAM_FLAG,
       .help = "replace an existing output; allow an image to a terminal"}},
+    {ABOUT_ANY,
+     {.name = "raw",
+      .type = GF_PARAM_TEXT,
+      .metavar = "SHAPE",
+      .help = "inputs are rows without a header, of the shape WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]"
+              "; TYPE is u8, u16le, u16be, f32le or f32be, OFFSET the bytes before the rows"}},
     {ABOUT_ANY,
      {.name = "max-memory",
       .type = GF_PARAM_SIZE,
@@ -279,7 +286,12 @@ gf_engine_options gf_cli_engine_options(const gf_settings *common) {
                                .max_memory = gf_settings_size(common, "max-memory")};
 }
 
-gf_file_options gf_cli_file_options(const gf_settings *common) {
+const gf_raw *gf_cli_raw(const gf_cli_line *line) {
+    return gf_settings_given(line->common, "raw") ? &line->raw : NULL;
+}
+
+gf_file_options gf_cli_file_options(const gf_cli_line *line) {
+    const gf_settings *common = line->common;
     return (gf_file_options){.format = gf_settings_text(common, "format"),
                              .sample_format = gf_settings_text(common, "sample-format"),
                              .force = gf_settings_flag(common, "force"),
@@ -287,7 +299,8 @@ gf_file_options gf_cli_file_options(const gf_settings *common) {
                              .compression = gf_settings_text(common, "compression"),
                              .max_pixels = gf_settings_size(common, "max-pixels"),
                              .max_memory = gf_settings_size(common, "max-memory"),
-                             .max_chunk = gf_settings_size(common, "max-chunk")};
+                             .max_chunk = gf_settings_size(common, "max-chunk"),
+                             .raw = gf_cli_raw(line)};
 }
 
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line,

@@ -92,7 +92,7 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
                          gf_error *error) {
     const gf_ranks *ranks = &gf_cli_this_rank()->job;
     const gf_engine_options engine_options = gf_cli_engine_options(line->common);
-    gf_file_options file_options = gf_cli_file_options(line->common);
+    gf_file_options file_options = gf_cli_file_options(line);
     file_options.ready = plot ? draw : NULL;
     file_options.ready_context = plot;
     file_options.ranks = ranks;

@@ -11,6 +11,7 @@
 typedef struct gf_gather {
     gf_cli_inputs *inputs;
     bool recursive, fail_fast;
+    bool raw;       /* folders hold images without a header */
     bool out_there; /* --out-dir exists, and this is it: */
     struct stat out;
 } gf_gather;
@@ -146,7 +147,7 @@ static gf_status visit(gf_gather *gather, const char *folder, const char *name, 
         below = strlen(path) - strlen(name);
     bool there = lstat(path, &info) == 0;
     const int cause = there ? 0 : errno;
-    const bool picture = gf_cli_is_picture(name);
+    const bool picture = gf_cli_is_picture(name, gather->raw);
     gf_status status = GF_OK;
     if (there && S_ISDIR(info.st_mode)) {
         if (!is_out(gather, &info))
@@ -257,7 +258,8 @@ gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inp
                         gf_error *error) {
     gf_gather gather = {.inputs = inputs,
                         .recursive = gf_settings_flag(line->common, "recursive"),
-                        .fail_fast = gf_settings_flag(line->common, "fail-fast")};
+                        .fail_fast = gf_settings_flag(line->common, "fail-fast"),
+                        .raw = gf_cli_raw(line) != NULL};
     gather.out_there = out_dir && stat(out_dir, &gather.out) == 0;
     gf_status status = GF_OK;
     for (size_t i = 0; i < line->operand_count && !status; i++)

@@ -75,8 +75,10 @@ static void print_help(void) {
         printf("  %-12s %s\n", info->name, info->summary);
     }
     printf(
-        "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.\n"
-        "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.\n"
+        "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR,\n"
+        "       and rows of samples without a header (--raw).\n"
+        "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows,\n"
+        "       by the output's name.\n"
         "\nTry:\n"
         "  gpufilter FILTER --help        what a filter or a command does, its options\n"
         "  gpufilter smooth in.png out.png\n"

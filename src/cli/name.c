@@ -15,7 +15,7 @@ static const struct gf_ending {
     bool written;
 } endings[] = {{"png", true}, {"pgm", true},  {"ppm", true},  {"pnm", true},  {"pbm", false},
                {"pam", true}, {"pfm", true},  {"jpg", true},  {"jpeg", true}, {"bmp", true},
-               {"tga", true}, {"psd", false}, {"gif", false}, {"hdr", true}};
+               {"tga", true}, {"psd", false}, {"gif", false}, {"hdr", true},  {"raw", true}};
 
 /* From its last dot on; "" if it has none. The dot of a hidden file begins no ending. */
 static const char *ending_of(const char *base) {
@@ -31,8 +31,9 @@ static const struct gf_ending *find_ending(const char *name) {
     return NULL;
 }
 
-bool gf_cli_is_picture(const char *name) {
-    return find_ending(name) != NULL;
+bool gf_cli_is_picture(const char *name, bool raw) {
+    const struct gf_ending *ending = find_ending(name);
+    return ending && raw == (strcmp(ending->name, "raw") == 0);
 }
 
 bool gf_cli_is_written(const char *name) {

@@ -4,8 +4,9 @@
 
 #include "gpufilter.h"
 
-/* Is this how files of pictures are called? */
-bool gf_cli_is_picture(const char *name);
+/* Is this how files of pictures are called? raw: pictures without a header, whose name alone would
+ * tell nothing: what cameras make is called so, too. */
+bool gf_cli_is_picture(const char *name, bool raw);
 /* Does the ending say how to write it? */
 bool gf_cli_is_written(const char *name);
 

@@ -102,7 +102,8 @@ gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const 
             return status;
         i += used;
     }
-    return GF_OK;
+    return gf_cli_raw(line) ? gf_raw_parse(gf_settings_text(line->common, "raw"), &line->raw, error)
+                            : GF_OK;
 }
 
 void gf_cli_line_free(gf_cli_line *line) {

@@ -55,7 +55,8 @@ gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
     return (gf_limits){.max_pixels = options->max_pixels,
                        .max_memory = options->max_memory,
                        .max_chunk = options->max_chunk,
-                       .threads = threads};
+                       .threads = threads,
+                       .raw = options->raw};
 }
 
 static gf_status open_sources(gf_task *task, const char *const *paths, const gf_limits *limits,

@@ -11,16 +11,16 @@ static inline bool gf_host_is_little(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
-/* Copies big-endian 16-bit samples to native ones, or back. dst == src is allowed, any other
- * overlap is not; neither need be aligned. */
-static inline void gf_copy_big16(void *dst, const void *src, uint64_t count) {
+/* Copies 16-bit samples of the given byte order to native ones, or back. dst == src is allowed, any
+ * other overlap is not; neither need be aligned. */
+static inline void gf_copy_order16(void *dst, const void *src, uint64_t count, bool little) {
     typedef uint16_t lanes __attribute__((vector_size(16)));
     enum { BLOCK = 4 }; /* vectors that are on their way at a time */
     unsigned char *out = dst;
     const unsigned char *in = src;
     uint64_t i = 0;
 
-    if (!gf_host_is_little()) {
+    if (little == gf_host_is_little()) {
         memmove(dst, src, count * 2);
         return;
     }
@@ -37,6 +37,10 @@ static inline void gf_copy_big16(void *dst, const void *src, uint64_t count) {
         v = __builtin_bswap16(v);
         memcpy(out + 2 * i, &v, sizeof v);
     }
+}
+
+static inline void gf_copy_big16(void *dst, const void *src, uint64_t count) {
+    gf_copy_order16(dst, src, count, false);
 }
 
 /* Copies 32-bit samples of the given byte order to native ones, or back, as bits: a float's NaN

@@ -10,7 +10,7 @@
 #define GF_PNG_ENCODE_COST_SLOW 50.0 /* zlib's levels and what asks zlib, about */
 #define GF_STB_DECODE_COST 10.0      /* a JPEG, about */
 #define GF_STB_ENCODE_COST 15.0
-#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM: copying and swapping bytes, either way */
+#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copying and swapping bytes, either way */
 
 /* Threads that share the work, of those there are. */
 #define GF_PNG_DECODE_THREADS 1u

@@ -1,7 +1,8 @@
 /* Sources and sinks: images as streams of rows, whatever file they live in.
  *
- * The kind of an input is read from its first bytes, of an output from its name or the format asked
- * for. A source gives rows top to bottom; a sink takes them in that order and commits or aborts. */
+ * The kind of an input is read from its first bytes, unless it is said to have no header; of an
+ * output from its name or the format asked for. A source gives rows top to bottom; a sink takes
+ * them in that order and commits or aborts. */
 #ifndef GF_IO_H
 #define GF_IO_H
 
@@ -12,6 +13,7 @@ typedef struct gf_limits {
     uint64_t max_memory; /* bytes held for one image or one row; option --max-memory */
     uint64_t max_chunk;  /* bytes of one metadata chunk; option --max-chunk */
     uint32_t threads;    /* that may read one file; 0: one */
+    const gf_raw *raw;   /* the input has no header, and holds this; NULL: it says what it holds */
 } gf_limits;
 
 /* Where a PNG chunk stood, so that it can be put back there. */

@@ -12,6 +12,7 @@ typedef gf_status gf_open_source(const gf_input *input, const gf_limits *limits,
 
 gf_open_source gf_png_source_open;
 gf_open_source gf_pnm_source_open; /* P1 to P7, PF and Pf */
+gf_open_source gf_raw_source_open; /* what limits->raw says */
 gf_open_source gf_stb_source_open; /* JPEG, BMP, TGA, PSD, GIF, HDR */
 
 typedef struct gf_sink_setup {
@@ -33,8 +34,8 @@ typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_er
 
 gf_check_sink gf_png_sink_check, gf_pgm_sink_check, gf_ppm_sink_check, gf_pnm_sink_check,
     gf_pam_sink_check, gf_pfm_sink_check, gf_jpg_sink_check, gf_bmp_sink_check, gf_tga_sink_check,
-    gf_hdr_sink_check;
+    gf_hdr_sink_check, gf_raw_sink_check;
 gf_open_sink gf_png_sink_open, gf_pnm_sink_open, gf_pam_sink_open, gf_pfm_sink_open,
-    gf_jpg_sink_open, gf_bmp_sink_open, gf_tga_sink_open, gf_hdr_sink_open;
+    gf_jpg_sink_open, gf_bmp_sink_open, gf_tga_sink_open, gf_hdr_sink_open, gf_raw_sink_open;
 
 #endif

@@ -74,6 +74,8 @@ static gf_status open_kind(const gf_input *input, const gf_limits *limits, gf_so
                            gf_error *error) {
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
+    if (limits->raw != NULL)
+        return gf_raw_source_open(input, limits, source, error);
     for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++) {
         const struct source_kind *kind = &source_kinds[i];
         if (!kind->match(input))
@@ -85,7 +87,7 @@ static gf_status open_kind(const gf_input *input, const gf_limits *limits, gf_so
     }
     return gf_fail(error, GF_FAILED,
                    "%s: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "
-                   "TGA by its name, PSD, GIF, HDR)",
+                   "TGA by its name, PSD, GIF, HDR; rows without a header with --raw)",
                    input->name);
 }
 
@@ -136,11 +138,12 @@ static const struct sink_kind {
     {"bmp", {"bmp"}, gf_bmp_sink_check, gf_bmp_sink_open, false},
     {"tga", {"tga"}, gf_tga_sink_check, gf_tga_sink_open, false},
     {"hdr", {"hdr"}, gf_hdr_sink_check, gf_hdr_sink_open, false},
+    {"raw", {"raw"}, gf_raw_sink_check, gf_raw_sink_open, true},
 };
 
 const char *const *gf_output_formats(void) {
     static const char *const names[] = {"png", "pgm", "ppm", "pnm", "pam", "pfm",
-                                        "jpg", "bmp", "tga", "hdr", NULL};
+                                        "jpg", "bmp", "tga", "hdr", "raw", NULL};
 
     _Static_assert(sizeof names / sizeof *names == sizeof sink_kinds / sizeof *sink_kinds + 1,
                    "one name a kind");
@@ -164,7 +167,7 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
         if (*kind == NULL) {
             return gf_fail(error, GF_USAGE,
                            "--format: '%s' is not written; use png, pgm, ppm, pnm, pam, pfm, jpg, "
-                           "bmp, tga or hdr",
+                           "bmp, tga, hdr or raw",
                            format);
         }
         return GF_OK;

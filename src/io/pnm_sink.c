@@ -1,4 +1,5 @@
-/* PGM, PPM and PAM out: a header and the rows as they are, 16-bit samples in big-endian order. */
+/* PGM, PPM and PAM out: a header and the rows as they are, 16-bit samples in big-endian order. And
+ * raw rows: no header, little-endian. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,6 +65,14 @@ gf_status gf_pam_sink_check(const gf_format *format, const char *name, gf_error 
     return GF_OK;
 }
 
+/* Any image: but nothing in the file says which. */
+gf_status gf_raw_sink_check(const gf_format *format, const char *name, gf_error *error) {
+    (void)format;
+    (void)name;
+    (void)error;
+    return GF_OK;
+}
+
 /* ---- the sink -------------------------------------------------------------------------------- */
 
 static gf_status pnm_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -93,10 +102,11 @@ static void pnm_close(gf_sink *base) {
     free(sink);
 }
 
-static gf_status open_sink(const gf_sink_setup *setup, const char *header, gf_sink **opened,
-                           gf_error *error) {
+static gf_status open_sink(const gf_sink_setup *setup, const char *header, bool little,
+                           gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {pnm_write, pnm_finish, pnm_place, pnm_close};
-    const gf_row_order order = {.format = *setup->format, .start = strlen(header)};
+    const gf_row_order order = {
+        .format = *setup->format, .start = strlen(header), .little = little};
     pnm_sink *sink = calloc(1, sizeof *sink);
 
     if (sink == NULL)
@@ -122,7 +132,7 @@ gf_status gf_pnm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     (void)snprintf(header, sizeof header, "P%d\n%" PRIu64 " %" PRIu64 "\n%d\n",
                    format->channels == 1 ? 5 : 6, format->width, format->height,
                    format->type == GF_U8 ? 255 : 65535);
-    return open_sink(setup, header, opened, error);
+    return open_sink(setup, header, false, opened, error);
 }
 
 gf_status gf_pam_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
@@ -135,5 +145,9 @@ gf_status gf_pam_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
                    "\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n",
                    format->width, format->height, format->channels,
                    format->type == GF_U8 ? 255 : 65535, tuples[format->channels]);
-    return open_sink(setup, header, opened, error);
+    return open_sink(setup, header, false, opened, error);
+}
+
+gf_status gf_raw_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return open_sink(setup, "", true, opened, error);
 }

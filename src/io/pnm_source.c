@@ -1,4 +1,4 @@
-/* PGM, PPM, PAM and PFM in. */
+/* PGM, PPM, PAM and PFM in; and raw rows, which are the same without a header. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +24,7 @@ typedef struct pnm_source {
     unsigned char *held;   /* a PFM that cannot be read backwards, once read */
     bool returned;         /* from a pipe: the header ends in CR, */
     bool fed;              /* and the first byte behind it is LF */
+    bool raw;              /* no header: rows are all that there may be */
 } pnm_source;
 
 static gf_status fail_short(const pnm_source *source, uint64_t y, gf_error *error) {
@@ -123,6 +124,24 @@ static gf_status pnm_read(gf_source *base, void *dst, size_t stride, uint64_t ro
     return status;
 }
 
+static uint64_t end_of(const pnm_source *source) {
+    return source->order.start +
+           source->base.format.height * (uint64_t)gf_row_bytes(&source->base.format);
+}
+
+/* Raw rows from a pipe: with a wrong shape there may be more of them. */
+static gf_status check_end(pnm_source *source, gf_error *error) {
+    unsigned char byte;
+    size_t got;
+    const gf_status status = gf_input_read(&source->input, &byte, 1, &got, error);
+
+    if (status != GF_OK || got == 0)
+        return status;
+    return gf_fail(error, GF_FAILED,
+                   "%s: holds more than the %" PRIu64 " bytes that --raw says; give its real shape",
+                   source->input.name, end_of(source));
+}
+
 /* Nothing follows the pixels that would matter: netpbm files may hold further images. But a single
  * byte may mean that what was taken for the first sample was the header's. */
 static gf_status pnm_finish(gf_source *base, gf_error *error) {
@@ -133,9 +152,13 @@ static gf_status pnm_finish(gf_source *base, gf_error *error) {
                        "%s: its header ends in CR LF, which may be part of the image; give it as a "
                        "file, not by a pipe",
                        source->input.name);
+    if (source->raw && source->reader == NULL) {
+        const gf_status status = check_end(source, error);
+        if (status != GF_OK)
+            return status;
+    }
     if (source->reader != NULL)
-        gf_input_skip_to(&source->input,
-                         source->order.start + base->format.height * gf_row_bytes(&base->format));
+        gf_input_skip_to(&source->input, end_of(source));
     if (base->threads != 0) {
         const gf_busy busy = gf_row_reader_busy(source->reader);
         base->threads = busy.workers;
@@ -209,9 +232,9 @@ static void describe(pnm_source *source) {
 
 /* Where rows have a place, they can be read from there, by many. */
 static gf_status open_reader(pnm_source *source, uint32_t threads, gf_error *error) {
-    const bool real = source->base.format.type == GF_F32;
+    const bool backwards = source->order.upwards;
 
-    if (source->header.plain || !(real ? source->input.regular : knows_size(source)))
+    if (source->header.plain || !(backwards ? source->input.regular : knows_size(source)))
         return GF_OK;
     gf_status status =
         gf_row_reader_open(&source->input, &source->order, threads, &source->reader, error);
@@ -240,6 +263,72 @@ static gf_status open_image(pnm_source *source, const gf_limits *limits, gf_erro
     return status == GF_OK ? open_reader(source, limits->threads, error) : status;
 }
 
+/* ---- raw rows -------------------------------------------------------------------------------- */
+
+/* A wrong shape would give wrong pixels: it is told where it can be. */
+static gf_status check_raw_size(const pnm_source *source, gf_error *error) {
+    if (!knows_size(source) || source->input.size == end_of(source))
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: holds %" PRIu64 " bytes, and --raw says %" PRIu64 "; give its real shape",
+                   source->input.name, source->input.size, end_of(source));
+}
+
+static gf_status skip_to_rows(pnm_source *source, gf_error *error) {
+    unsigned char skipped[4096];
+
+    while (source->input.offset < source->order.start) {
+        const uint64_t rest = source->order.start - source->input.offset;
+        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
+        size_t got;
+        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
+        if (status != GF_OK)
+            return status;
+        if (got < want)
+            return fail_short(source, 0, error);
+    }
+    return GF_OK;
+}
+
+static void describe_raw(const gf_raw *raw, gf_source *base) {
+    static const char *const types[] = {"8-bit", "16-bit", "32-bit float"};
+    char offset[40] = "";
+
+    (void)snprintf(base->kind, sizeof base->kind, "raw");
+    if (raw->offset != 0)
+        (void)snprintf(offset, sizeof offset, ", from byte %" PRIu64, raw->offset);
+    (void)snprintf(base->stored, sizeof base->stored, "%s raw%s%s", types[raw->format.type],
+                   raw->format.type == GF_U8 ? ""
+                   : raw->big                ? ", big-endian"
+                                             : ", little-endian",
+                   offset);
+}
+
+static gf_status open_rows(pnm_source *source, const gf_limits *limits, gf_error *error) {
+    const gf_raw *raw = limits->raw;
+    const char *name = source->input.name;
+
+    source->raw = true;
+    gf_status status = gf_check_pixels(raw->format.width, raw->format.height, limits, name, error);
+    if (status == GF_OK)
+        status = gf_format_check(&raw->format, name, error);
+    if (status != GF_OK)
+        return status;
+    source->base.format = raw->format;
+    source->order =
+        (gf_row_order){.format = raw->format, .start = raw->offset, .little = !raw->big};
+    if (raw->offset > INT64_MAX || end_of(source) > INT64_MAX)
+        return gf_fail(error, GF_FAILED,
+                       "%s: no file is as long as --raw says; give its real shape", name);
+    describe_raw(raw, &source->base);
+    status = check_raw_size(source, error);
+    if (status == GF_OK)
+        status = open_reader(source, limits->threads, error);
+    return status == GF_OK && source->reader == NULL ? skip_to_rows(source, error) : status;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
 static void pnm_seek(gf_source *base, const gf_window *window) {
     pnm_source *source = (pnm_source *)base;
 
@@ -247,8 +336,10 @@ static void pnm_seek(gf_source *base, const gf_window *window) {
     gf_row_reader_narrow(source->reader, window->x, window->width);
 }
 
-gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                             gf_error *error) {
+typedef gf_status open_contents(pnm_source *source, const gf_limits *limits, gf_error *error);
+
+static gf_status open_source(open_contents *open, const gf_input *input, const gf_limits *limits,
+                             gf_source **opened, gf_error *error) {
     static const gf_source_ops in_order = {pnm_read, pnm_finish, pnm_close, NULL};
     static const gf_source_ops in_any_order = {pnm_read, pnm_finish, pnm_close, pnm_seek};
     pnm_source *source = calloc(1, sizeof *source);
@@ -260,7 +351,7 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
     gf_metadata_init(&source->base.metadata);
     source->input = *input;
     source->max_memory = limits->max_memory;
-    gf_status status = open_image(source, limits, error);
+    gf_status status = open(source, limits, error);
     if (status != GF_OK) {
         free(source);
         return status;
@@ -269,4 +360,14 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
         source->base.ops = &in_any_order;
     *opened = &source->base;
     return GF_OK;
+}
+
+gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
+    return open_source(open_image, input, limits, opened, error);
+}
+
+gf_status gf_raw_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
+    return open_source(open_rows, input, limits, opened, error);
 }

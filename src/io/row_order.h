@@ -25,7 +25,7 @@ static inline void gf_row_order_copy(const gf_row_order *order, void *dst, const
         if (dst != src)
             memcpy(dst, src, (size_t)(samples * gf_type_bytes(order->format.type)));
     } else if (order->format.type == GF_U16) {
-        gf_copy_big16(dst, src, samples);
+        gf_copy_order16(dst, src, samples, order->little);
     } else {
         gf_copy_order32(dst, src, samples, order->little);
     }

@@ -58,7 +58,7 @@ $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q;
 > mine
 ! gpufilter: e/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .* s,.*/in #/'; gpufilter smooth ok.png - | cmp - c/page.png
-> gpufilter: in/page.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+> gpufilter: in/page.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > 0 done, 1 failed, 1 skipped in #
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
@@ -68,7 +68,7 @@ $ gpufilter smooth self/*.png --out-dir self --force --resume 2>&1 | sed 's/in .
 > 0 done, 0 failed, 2 skipped in #
 # One bad file does not stop the others; each is told.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/in .* s,.*/in #/'; ls f
-> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > gpufilter: in/empty.png: the file is empty
 > gpufilter: absent.png: cannot open: No such file or directory
 > 2 done, 3 failed, 0 skipped in #
@@ -76,10 +76,10 @@ $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -
 > page.png
 $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufilter smooth in/bad.png -O g --keep-going -q
 > 1
-! gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+! gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 [1]
 $ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/in .* s,.*/in #/'; ls h
-> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR)
+> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > 0 done, 1 failed, 0 skipped, 2 not begun in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
 ! gpufilter: .: is a folder; add --recursive to take the images in it

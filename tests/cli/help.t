@@ -20,8 +20,10 @@ $ gpufilter
 >   info         tell what image files hold
 >   devices      list the processor and the CUDA devices
 > 
-> Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR.
-> Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA and HDR, by the output's name.
+> Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR,
+>        and rows of samples without a header (--raw).
+> Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows,
+>        by the output's name.
 > 
 > Try:
 >   gpufilter FILTER --help        what a filter or a command does, its options
@@ -70,7 +72,7 @@ $ gpufilter help smooth
 >   -0, --null              --files-from: names end with a NUL byte, not with a
 >                           line
 >   -R, --recursive         take the images in folders that are named, and in
->                           those below them
+>                           those below them; with --raw the .raw files there
 >       --resume            skip finished outputs: newer than their input, and
 >                           made with the same settings
 >       --keep-going        go on with the others when an input fails, as is done
@@ -88,7 +90,7 @@ $ gpufilter help smooth
 >                           (golden takes all) (0 to 2147483647; default 0)
 >       --format FORMAT     format of the image written, instead of what its name
 >                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
->                           hdr)
+>                           hdr, raw)
 >   -c, --compression EFFORT
 >                           PNG: how much time to spend on a small file; numbers
 >                           are zlib's levels (fast, balanced, small, 0, 1, 2, 3,
@@ -96,6 +98,10 @@ $ gpufilter help smooth
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal
+>       --raw SHAPE         inputs are rows without a header, of the shape
+>                           WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE is u8,
+>                           u16le, u16be, f32le or f32be, OFFSET the bytes before
+>                           the rows
 >       --max-memory SIZE   most memory that one image may take: its bands, its
 >                           result, samples and images that are held (default 4G)
 >       --max-pixels N      most pixels an input may have (default 64G)

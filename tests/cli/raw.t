@@ -1,0 +1,94 @@
+# A file without a header is told what it holds, and gives what it gives with one.
+$ gpufilter smooth -q samples/scene.png a.ppm; head -n 3 a.ppm | wc -c
+> 15
+$ gpufilter info --raw 768x512x3:u8+15 a.ppm
+> a.ppm: RAW, 768x512 RGB u8 (8-bit raw, from byte 15), 1.2 MB of pixels
+$ gpufilter smooth -q a.ppm want.png; gpufilter smooth -q --raw 768x512x3:u8+15 a.ppm got.png; cmp want.png got.png
+$ for filter in axis-sum "hist --bins 4" "hist --bins 9 --channel g"; do gpufilter $filter --csv a.ppm >want.csv; gpufilter $filter --csv --raw 768x512x3:u8+15 a.ppm | cmp - want.csv; done
+$ gpufilter normalize -q a.ppm mean.ppm; gpufilter normalize -q --raw 768x512x3:u8+15 a.ppm got.ppm; cmp mean.ppm got.ppm
+$ gpufilter smooth -q samples/gradient16.png b.pgm; gpufilter smooth b.pgm --axis y - >want.png; head -n 3 b.pgm | wc -c
+> 17
+$ gpufilter smooth --raw 640x480:u16be+17 --axis y b.pgm - | cmp - want.png
+# Also through a pipe, and of a filter that reads it twice.
+$ cat b.pgm | gpufilter smooth --raw 640x480:u16be+17 --axis y - - | cmp - want.png
+$ gpufilter smooth --raw 640x480:u16be+17 --axis y - - <b.pgm | cmp - want.png
+$ cat a.ppm | gpufilter normalize --raw 768x512x3:u8+15 - - --format ppm | cmp - mean.ppm
+# What is written as .raw is rows alone, little-endian, and is read again.
+$ gpufilter smooth -q samples/gradient16.png c.raw; tail -c +18 b.pgm | dd conv=swab status=none | cmp - c.raw; gpufilter info --raw 640x480:u16 c.raw
+> c.raw: RAW, 640x480 grey u16 (16-bit raw, little-endian), 614 kB of pixels
+$ gpufilter smooth --format raw samples/gradient16.png - | cmp - c.raw; gpufilter smooth samples/gradient16.png --format raw d.dat -q; cmp c.raw d.dat
+$ gpufilter compare --raw 640x480:u16le c.raw d.dat
+> c.raw, d.dat: 640x480 grey u16, by cpu
+> 
+> same: 307200 samples
+$ gpufilter smooth -q samples/cutout.png rgba.raw; gpufilter smooth -q samples/ramp.pfm ramp.raw; wc -c rgba.raw ramp.raw | head -n 2
+> 921600 rgba.raw
+>  16384 ramp.raw
+$ gpufilter smooth -q --stages enhance --gain 1 --raw 480x480x4:u8 rgba.raw rgba.pam; gpufilter smooth samples/cutout.png - --format pam | cmp - rgba.pam
+$ gpufilter hist --raw 1024x4:f32 --bins 2 --csv ramp.raw >got.csv; gpufilter smooth samples/ramp.pfm - --format pfm | gpufilter hist --bins 2 --csv - | cmp - got.csv
+# Then every input is, whatever it begins with.
+$ gpufilter info --raw 4x2:u8 samples/page.png
+! gpufilter: samples/page.png: holds 517277 bytes, and --raw says 8; give its real shape
+[1]
+$ printf 'P5 1 1 255\n.' | gpufilter info --json --raw 2x3:u16be -
+> {"schema": "gpufilter-info", "version": 1, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16"}, "stored": "16-bit raw, big-endian", "metadata": []}
+# A wrong shape would give wrong pixels.
+$ gpufilter smooth --raw 640x481:u16 c.raw out.png
+! gpufilter: c.raw: holds 614400 bytes, and --raw says 615680; give its real shape
+[1]
+$ gpufilter smooth --raw 640x480:u8 c.raw out.png
+! gpufilter: c.raw: holds 614400 bytes, and --raw says 307200; give its real shape
+[1]
+$ cat c.raw | gpufilter smooth --raw 640x479:u16 - out.png
+! gpufilter: standard input: holds more than the 613120 bytes that --raw says; give its real shape
+[1]
+$ cat c.raw | gpufilter smooth --raw 640x481:u16 - out.png
+! gpufilter: standard input: the file ends too early, in row 481 of 481; get a complete copy
+[1]
+$ gpufilter smooth --raw 640x480 c.raw out.png
+! gpufilter: --raw '640x480': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as 4096x3072:u16be+512; TYPE is u8, u16, u16le, u16be, f32, f32le or f32be, CHANNELS 1 to 4
+[2]
+$ gpufilter info --raw 640x480:u16+ c.raw
+! gpufilter: --raw '640x480:u16+': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as 4096x3072:u16be+512; TYPE is u8, u16, u16le, u16be, f32, f32le or f32be, CHANNELS 1 to 4
+[2]
+$ gpufilter smooth --raw 1000000x1000000:u8 c.raw out.png
+! gpufilter: c.raw: 1000000x1000000 pixels are over the limit of 68719476736; raise it with --max-pixels
+[1]
+$ gpufilter compare --raw 640x480:u16 c.raw rgba.raw
+! gpufilter: rgba.raw: holds 921600 bytes, and --raw says 614400; give its real shape
+[2]
+$ gpufilter smooth c.raw out.png
+! gpufilter: c.raw: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+[1]
+$ ls out.png
+! ls: cannot access 'out.png': No such file or directory
+[2]
+# Many of them; of folders, .raw files alone, and without --raw none: cameras call their files so, too.
+$ mkdir in in/deep; cp c.raw in/one.raw; cp c.raw in/deep/two.RAW; cp c.raw in/three.dat; cp samples/page.png in
+$ gpufilter smooth -R in --raw 640x480:u16 -O out -q; (cd out; find . -name '*[a-z0-9A-Z]' -type f | sort | grep -v done); gpufilter smooth --raw 640x480:u16 c.raw - --format raw | tee want.raw | cmp - out/one.raw; cmp want.raw out/deep/two.RAW
+> ./deep/two.RAW
+> ./one.raw
+$ gpufilter smooth -R in -O pictures -q; ls pictures
+> page.png
+$ gpufilter smooth in/three.dat in/one.raw c.raw --raw 640x480:u16 -O many -q; ls many; cmp many/one.raw want.raw; gpufilter smooth --raw 640x480:u16 c.raw - | cmp - many/three.png
+> c.raw
+> one.raw
+> three.png
+$ gpufilter smooth in/one.raw samples/page.png --raw 640x480:u16 -O mixed 2>&1 | sed 's/ in .*/ in #/'
+> gpufilter: samples/page.png: holds 517277 bytes, and --raw says 614400; give its real shape
+> 1 done, 1 failed, 0 skipped in #
+$ gpufilter hist -R in --raw 640x480:u16 --bins 1 --csv -q
+> file,bin,from,to,first,last,grey
+> in/deep/two.RAW,0,0,1,0,65535,307200
+> in/one.raw,0,0,1,0,65535,307200
+# Another shape is another output.
+$ gpufilter smooth in/one.raw --raw 640x480:u16 -O out --resume 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 1 skipped in #
+$ gpufilter smooth in/one.raw --raw 480x640:u16 -O out --resume 2>&1 | sed 's/in .*/in #/'
+> 1 done, 0 failed, 0 skipped in #
+$ gpufilter smooth in/one.raw --raw 480x640:u16 -O out --resume 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 1 skipped in #
+# verify takes them, too.
+$ gpufilter verify --samples 1 --backend cpu --raw 640x480:u16 c.raw rgba.raw | tail -n 1 | sed -E 's/[0-9]{6,}/#/'
+> verify: # samples compared, 0 differences, 1 file not read
+! gpufilter: rgba.raw: holds 921600 bytes, and --raw says 614400; give its real shape

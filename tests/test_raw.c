@@ -1,0 +1,470 @@
+/* Rows without a header: their shape as text, and what is read and written by it. */
+#define _GNU_SOURCE /* mkfifo */
+
+#include "io_util.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define TEXT(literal) (literal), sizeof(literal) - 1
+
+/* ---- the shape as text ----------------------------------------------------------------------- */
+
+static void parses_shapes(void **state) {
+    static const struct {
+        const char *text;
+        gf_raw raw;
+    } good[] = {
+        {"4x3:u8", {{4, 3, 1, GF_U8}, 0, false}},
+        {"4x3:u16", {{4, 3, 1, GF_U16}, 0, false}},
+        {"4x3:u16le", {{4, 3, 1, GF_U16}, 0, false}},
+        {"4x3:u16be", {{4, 3, 1, GF_U16}, 0, true}},
+        {"4x3:f32", {{4, 3, 1, GF_F32}, 0, false}},
+        {"4x3:f32le", {{4, 3, 1, GF_F32}, 0, false}},
+        {"4x3:f32be", {{4, 3, 1, GF_F32}, 0, true}},
+        {"4x3x1:u8", {{4, 3, 1, GF_U8}, 0, false}},
+        {"40x31x4:u16be+512", {{40, 31, 4, GF_U16}, 512, true}},
+        {"1x1x2:u8+0", {{1, 1, 2, GF_U8}, 0, false}},
+        {"007x08x03:u8+09", {{7, 8, 3, GF_U8}, 9, false}},
+        {"1000000x1000000:f32+4294967296", {{1000000, 1000000, 1, GF_F32}, 4294967296, false}},
+        {"1x1:u8+9223372036854775807", {{1, 1, 1, GF_U8}, INT64_MAX, false}},
+        {"1152921504606846976x1:u8", {{UINT64_C(1) << 60, 1, 1, GF_U8}, 0, false}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        gf_raw raw = {{9, 9, 9, GF_F32}, 9, true};
+        gf_error error = {0};
+        if (gf_raw_parse(good[i].text, &raw, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        assert_true(gf_format_equal(&raw.format, &good[i].raw.format));
+        assert_int_equal(raw.offset, good[i].raw.offset);
+        assert_int_equal(raw.big, good[i].raw.big);
+    }
+}
+
+static void refuses_other_text(void **state) {
+    static const char *const bad[] = {
+        "",
+        "4",
+        "4x3",
+        "4x3:",
+        "x3:u8",
+        "4x:u8",
+        ":u8",
+        "4x3u8",
+        "4,3:u8",
+        "4X3:u8",
+        "4x3:U8",
+        "4x3:u8le",
+        "4x3:u8be",
+        "4x3:u32",
+        "4x3:f64",
+        "4x3:u16xe",
+        "4x3:u1",
+        "4x3:u16bee",
+        "0x3:u8",
+        "4x0:u8",
+        "4x3x0:u8",
+        "4x3x5:u8",
+        "4x3x:u8",
+        "4x3x1x1:u8",
+        "-4x3:u8",
+        "+4x3:u8",
+        " 4x3:u8",
+        "4 x3:u8",
+        "4x 3:u8",
+        "4x+3:u8",
+        "4x-3:u8",
+        "4x3: u8",
+        "4x3:u8 ",
+        "4x3:u8+",
+        "4x3:u8+-1",
+        "4x3:u8++1",
+        "4x3:u8+ 1",
+        "4x3:u8+1 ",
+        "4x3:u8+1x",
+        "4x3:u8-1",
+        "4x3:u8+1+1",
+        "4x3:u8+0x10",
+        "4x3:+1",
+        "0x4x3:u8",
+        "4.0x3:u8",
+        "4x3:u8,",
+        "4x3:u8+1K",
+        "4x3\n:u8",
+        "1e3x3:u8",
+        "\xd9\xa4x3:u8",
+        "18446744073709551616x1:u8",
+        "18446744073709551620x3:u8",
+        "1x1:u8+18446744073709551616",
+        "1x1:u8+9223372036854775808",
+        "4294967296x4294967296:u8",
+        "1152921504606846976x1:u16",
+        "1152921504606846977x1:u8",
+        "1x1x4294967297:u8",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        gf_raw raw = {{9, 8, 7, GF_F32}, 6, true};
+        gf_error error = {0};
+        if (gf_raw_parse(bad[i], &raw, &error) != GF_USAGE)
+            fail_msg("'%s' is taken", bad[i]);
+        assert_message(&error, "': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as ");
+        assert_true(raw.format.width == 9 && raw.format.height == 8 && raw.format.channels == 7);
+        assert_true(raw.format.type == GF_F32 && raw.offset == 6 && raw.big);
+        assert_int_equal(gf_raw_parse(bad[i], &raw, NULL), GF_USAGE);
+    }
+}
+
+static gf_raw shape(const char *text) {
+    gf_raw raw;
+    gf_error error = {0};
+
+    if (gf_raw_parse(text, &raw, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    return raw;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static gf_status load_raw(const char *path, const char *text, uint64_t band, unsigned char **pixels,
+                          gf_error *error) {
+    const gf_raw raw = shape(text);
+    const gf_limits limits = {.raw = &raw};
+    gf_format format;
+    gf_metadata metadata;
+    const gf_status status = load_image(path, &limits, band, &format, pixels, &metadata, error);
+
+    if (status == GF_OK) {
+        assert_true(gf_format_equal(&format, &raw.format));
+        assert_int_equal(metadata.count, 0);
+        assert_true(metadata.pfm_scale == 1);
+        gf_metadata_clear(&metadata);
+    }
+    return status;
+}
+
+/* Writes bytes into a new FIFO from a child process; a reader that ends before is no failure. */
+static pid_t feed(const char *path, const void *data, size_t size) {
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        FILE *file = fopen(path, "wb");
+        (void)!fwrite(data, 1, size, file);
+        fclose(file);
+        _exit(0);
+    }
+    return child;
+}
+
+static gf_status load_piped(const void *data, size_t size, const char *text, uint64_t band,
+                            unsigned char **pixels, gf_error *error) {
+    const char *path = in_folder("fifo");
+    const pid_t child = feed(path, data, size);
+    const gf_status status = load_raw(path, text, band, pixels, error);
+
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    unlink(path);
+    return status;
+}
+
+/* The same from a file and from a pipe, in one band and row by row. */
+static void assert_reads(const void *file, size_t size, const char *text, const void *expected) {
+    const gf_raw raw = shape(text);
+    const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
+
+    put_bytes(in_folder("x.png"), file, size);
+    for (uint64_t band = 1; band <= raw.format.height; band++) {
+        unsigned char *pixels;
+        gf_error error = {0};
+        if (load_raw(in_folder("x.png"), text, band, &pixels, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        assert_memory_equal(pixels, expected, bytes);
+        free(pixels);
+        if (load_piped(file, size, text, band, &pixels, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        assert_memory_equal(pixels, expected, bytes);
+        free(pixels);
+    }
+}
+
+static void reads_every_type_and_order(void **state) {
+    const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
+    const uint32_t bits[] = {0x3f800000, 0x7fc12345, 0x80000000, 1}; /* f32, one of them a NaN */
+
+    (void)state;
+    assert_reads(TEXT("abcdef"), "3x2:u8", "abcdef");
+    assert_reads(TEXT("abcdef"), "2x3:u8", "abcdef");
+    assert_reads(TEXT("\x02\x01\xfe\xff\x03\x00\x5a\xa5"), "2x2:u16", deep);
+    assert_reads(TEXT("\x02\x01\xfe\xff\x03\x00\x5a\xa5"), "2x2:u16le", deep);
+    assert_reads(TEXT("\x01\x02\xff\xfe\x00\x03\xa5\x5a"), "2x2:u16be", deep);
+    assert_reads(TEXT("\x00\x00\x80\x3f\x45\x23\xc1\x7f\x00\x00\x00\x80\x01\x00\x00\x00"),
+                 "2x2:f32", bits);
+    assert_reads(TEXT("\x00\x00\x80\x3f\x45\x23\xc1\x7f\x00\x00\x00\x80\x01\x00\x00\x00"),
+                 "1x4:f32le", bits);
+    assert_reads(TEXT("\x3f\x80\x00\x00\x7f\xc1\x23\x45\x80\x00\x00\x00\x00\x00\x00\x01"),
+                 "2x2:f32be", bits);
+}
+
+static void reads_channels_behind_an_offset(void **state) {
+    const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
+    static unsigned char far[10003];
+
+    (void)state;
+    assert_reads(TEXT("abcdefghijkl"), "2x2x3:u8", "abcdefghijkl");
+    assert_reads(TEXT("abcdefghijkl"), "1x3x4:u8", "abcdefghijkl");
+    assert_reads(TEXT("#abcdef"), "3x1x2:u8+1", "abcdef");
+    assert_reads(TEXT("header\x01\x02\xff\xfe\x00\x03\xa5\x5a"), "1x1x4:u16be+6", deep);
+    memcpy(far + 9999, "rows", 4);
+    assert_reads(far, sizeof far, "2x2:u8+9999", "rows");
+    /* More than what is looked at to tell other files. */
+    assert_reads("P5 1 1 255\nxxxxxxxxxabc", 23, "3x1:u8+20", "abc");
+}
+
+/* What would tell another kind of file is pixels here. */
+static void takes_no_notice_of_contents(void **state) {
+    (void)state;
+    assert_reads(TEXT("\x89PNG\r\n\x1a\n"), "4x2:u8", "\x89PNG\r\n\x1a\n");
+    assert_reads(TEXT("P5 1 1 255\r\nz"), "13x1:u8", "P5 1 1 255\r\nz");
+    assert_reads(TEXT("P5 1 1 255\r\nz"), "2x1:u8+11", "\nz");
+}
+
+static void assert_fails(const void *file, size_t size, const char *text, const char *part,
+                         const char *piped) {
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    put_bytes(in_folder("x.raw"), file, size);
+    assert_int_equal(load_raw(in_folder("x.raw"), text, 1, &pixels, &error), GF_FAILED);
+    assert_message(&error, "x.raw: ");
+    assert_message(&error, part);
+    if (piped != NULL) {
+        assert_int_equal(load_piped(file, size, text, 1, &pixels, &error), GF_FAILED);
+        assert_message(&error, "fifo: ");
+        assert_message(&error, piped);
+    }
+}
+
+static void refuses_a_wrong_shape(void **state) {
+    (void)state;
+    assert_fails(TEXT("abcde"), "3x2:u8", "holds 5 bytes, and --raw says 6; give its real shape",
+                 "the file ends too early, in row 2 of 2");
+    assert_fails(TEXT("abcdefg"), "3x2:u8", "holds 7 bytes, and --raw says 6; give its real shape",
+                 "holds more than the 6 bytes that --raw says; give its real shape");
+    assert_fails(TEXT("abcdef"), "3x2:u8+1", "holds 6 bytes, and --raw says 7",
+                 "the file ends too early, in row 2 of 2");
+    assert_fails(TEXT("abcdef"), "1x2x3:u16be+100", "holds 6 bytes, and --raw says 112",
+                 "the file ends too early, in row 1 of 2");
+    /* What could be the line end of a header is none. */
+    assert_fails(TEXT("\r\nabc"), "3x1:u8+1", "holds 5 bytes, and --raw says 4",
+                 "holds more than the 4 bytes");
+    assert_fails(TEXT(""), "1x1:u8", "the file is empty", "the file is empty");
+    assert_fails(TEXT("a"), "1000000000x1000000000x1:u8", "--max-pixels", "--max-pixels");
+    assert_fails(TEXT("a"), "1x1:u8+9223372036854775807", "no file is as long", NULL);
+}
+
+static void keeps_to_its_limits(void **state) {
+    const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8}, 0, false};
+    const gf_raw odd = {{1, 1, 5, GF_U8}, 0, false}, far = {{1, 1, 1, GF_U8}, UINT64_MAX, false};
+    gf_source *source;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.raw"), "abcdefghijkl", 12);
+    const char *path = in_folder("x.raw");
+    gf_limits limits = {.raw = &raw, .max_pixels = 5};
+    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
+    assert_message(&error, "3x2 pixels are over the limit of 5; raise it with --max-pixels");
+    limits = (gf_limits){.raw = &raw, .max_memory = 5};
+    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
+    assert_message(&error, "6 bytes for a row are over the limit of 5");
+    limits = (gf_limits){.raw = &none};
+    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
+    assert_message(&error, "empty");
+    limits = (gf_limits){.raw = &odd};
+    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
+    assert_message(&error, "5 channels");
+    limits = (gf_limits){.raw = &far};
+    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
+    assert_message(&error, "no file is as long as --raw says");
+}
+
+static void tells_what_it_holds(void **state) {
+    static const struct {
+        const char *text, *stored;
+    } cases[] = {{"4x2:u8", "8-bit raw"},
+                 {"2x2:u16", "16-bit raw, little-endian"},
+                 {"2x2:u16be", "16-bit raw, big-endian"},
+                 {"1x1:f32be+4", "32-bit float raw, big-endian, from byte 4"}};
+
+    (void)state;
+    put_bytes(in_folder("x.raw"), "abcdefgh", 8);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_raw raw = shape(cases[i].text);
+        const gf_file_options options = {.raw = &raw};
+        gf_file_info info;
+        gf_format format;
+        void *pixels;
+        gf_error error = {0};
+        assert_int_equal(gf_inspect_file(in_folder("x.raw"), &options, &info, &error), GF_OK);
+        assert_string_equal(info.kind, "raw");
+        assert_string_equal(info.stored, cases[i].stored);
+        assert_string_equal(info.metadata, "");
+        assert_true(gf_format_equal(&info.format, &raw.format));
+        assert_int_equal(gf_load_file(in_folder("x.raw"), &options, &format, &pixels, &error),
+                         GF_OK);
+        assert_true(gf_format_equal(&format, &raw.format));
+        free(pixels);
+    }
+}
+
+static void reads_standard_input(void **state) {
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x"), "..abcdef", 8);
+    assert_non_null(freopen(in_folder("x"), "rb", stdin));
+    assert_int_equal(load_raw("-", "3x2:u8+2", 1, &pixels, &error), GF_OK);
+    assert_memory_equal(pixels, "abcdef", 6);
+    free(pixels);
+    assert_int_equal(fgetc(stdin), EOF);
+    /* Where something was read before, its size tells nothing. */
+    assert_int_equal(fseek(stdin, 2, SEEK_SET), 0);
+    assert_int_equal(load_raw("-", "3x2:u8", 1, &pixels, &error), GF_OK);
+    assert_memory_equal(pixels, "abcdef", 6);
+    free(pixels);
+}
+
+/* ---- by several threads ---------------------------------------------------------------------- */
+
+static void reads_the_same_with_any_threads(void **state) {
+    static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
+
+    (void)state;
+    for (size_t t = 0; t < 3; t++) {
+        for (int big = 0; big <= 1; big++) {
+            const gf_raw raw = {{1001, 900, 3, types[t]}, 777, big == 1};
+            const size_t size = gf_type_bytes(types[t]);
+            const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
+            unsigned char *pixels = random_pixels(&raw.format, (uint32_t)t);
+            unsigned char *file = malloc(raw.offset + bytes);
+            assert_non_null(file);
+            memset(file, PAINT, raw.offset);
+            for (size_t i = 0; i < bytes; i++)
+                file[raw.offset + i] = pixels[big ? i / size * size + size - 1 - i % size : i];
+            put_bytes(in_folder("x.raw"), file, raw.offset + bytes);
+            for (uint32_t threads = 1; threads <= 16; threads += 5) {
+                const gf_limits limits = {.raw = &raw, .threads = threads};
+                gf_format format;
+                unsigned char *back;
+                gf_error error = {0};
+                gf_source *source;
+                assert_int_equal(gf_source_open(in_folder("x.raw"), &limits, &source, &error),
+                                 GF_OK);
+                assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
+                source->ops->close(source);
+                if (load_image(in_folder("x.raw"), &limits, 400, &format, &back, NULL, &error) !=
+                    GF_OK)
+                    fail_msg("%s", error.message);
+                assert_memory_equal(back, pixels, bytes);
+                free(back);
+            }
+            free(file);
+            free(pixels);
+        }
+    }
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void writes_exact_bytes(void **state) {
+    const uint16_t deep[] = {0x0102, 0xfffe, 3};
+    const float floats[] = {1.0f, -2.0f};
+    const gf_file_options raw = {.format = "raw"};
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(
+        save_image(in_folder("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "abcd", NULL, NULL, 1, &error),
+        GF_OK);
+    assert_bytes(in_folder("a.raw"), TEXT("abcd"));
+    assert_int_equal(
+        save_image(in_folder("b.RAW"), &(gf_format){1, 1, 3, GF_U16}, deep, NULL, NULL, 1, &error),
+        GF_OK);
+    assert_bytes(in_folder("b.RAW"), TEXT("\x02\x01\xfe\xff\x03\x00"));
+    assert_int_equal(save_image(in_folder("c.dat"), &(gf_format){1, 2, 1, GF_F32}, floats, NULL,
+                                &raw, 1, &error),
+                     GF_OK);
+    assert_bytes(in_folder("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
+    assert_int_equal(
+        save_image(in_folder("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "efgh", NULL, NULL, 1, &error),
+        GF_FAILED);
+    assert_message(&error, "a.raw: exists already");
+    assert_bytes(in_folder("a.raw"), TEXT("abcd"));
+}
+
+/* Small, and large enough for several threads; of every type and number of channels. */
+static void writes_what_it_reads(void **state) {
+    static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
+
+    (void)state;
+    for (uint32_t channels = 1; channels <= 4; channels++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            for (int type = GF_U8; type <= GF_F32; type++) {
+                const gf_raw raw = {{sizes[s][0], sizes[s][1], channels, (gf_type)type}, 0, false};
+                const gf_limits limits = {.raw = &raw, .threads = 3};
+                const gf_file_options options = {.force = true};
+                unsigned char *pixels = random_pixels(&raw.format, channels), *back;
+                gf_format format;
+                gf_error error = {0};
+                if (save_image(in_folder("x.raw"), &raw.format, pixels, NULL, &options, 300,
+                               &error) != GF_OK ||
+                    load_image(in_folder("x.raw"), &limits, 300, &format, &back, NULL, &error) !=
+                        GF_OK)
+                    fail_msg("%s", error.message);
+                assert_memory_equal(back, pixels, gf_row_bytes(&raw.format) * raw.format.height);
+                free(back);
+                free(pixels);
+            }
+        }
+    }
+}
+
+static void times_its_codec(void **state) {
+    const gf_format format = {300, 200, 3, GF_U16};
+    unsigned char *pixels = random_pixels(&format, 3);
+    const gf_pixels image = {pixels, gf_row_bytes(&format)};
+    const gf_file_options options = {.format = "raw"};
+    gf_codec_speed speed;
+    gf_error error = {0};
+
+    (void)state;
+    if (gf_time_codec(&format, &image, &options, 0.001, &speed, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(speed.file_bytes, gf_row_bytes(&format) * format.height);
+    free(pixels);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parses_shapes),
+        cmocka_unit_test(refuses_other_text),
+        cmocka_unit_test_teardown(reads_every_type_and_order, empty_folder),
+        cmocka_unit_test_teardown(reads_channels_behind_an_offset, empty_folder),
+        cmocka_unit_test_teardown(takes_no_notice_of_contents, empty_folder),
+        cmocka_unit_test_teardown(refuses_a_wrong_shape, empty_folder),
+        cmocka_unit_test_teardown(keeps_to_its_limits, empty_folder),
+        cmocka_unit_test_teardown(tells_what_it_holds, empty_folder),
+        cmocka_unit_test_teardown(reads_standard_input, empty_folder),
+        cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
+        cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
+        cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
+        cmocka_unit_test_teardown(times_its_codec, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
