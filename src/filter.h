@@ -126,9 +126,10 @@ typedef struct gf_measure {
      * none. */
     gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
     gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
-    /* Of several ranks, each has taken the payloads of its own rows. To be called by all after the
-     * last one, before finish: rank 0 then has what a single process would have, but for samples in
-     * files, which go their own way. NULL where there are no payloads. */
+    /* Of several ranks each has taken the payloads of its own rows. To be called by all after the
+     * last one, before finish, which all call, too: rank 0 then has what a single process would
+     * have, but for samples in files, which go their own way. Fails for all or for none. Nothing is
+     * kept for the result (gf_keep.all). NULL where there are no payloads. */
     gf_status (*join)(const gf_plan *plan, void *data, const gf_ranks *ranks, gf_error *error);
     /* After the last band: all states merged into one (NULL without states). */
     gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);

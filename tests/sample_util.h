@@ -12,7 +12,8 @@ static const gf_sample_layout rgb16 = {.type = GF_U16,
                                        .channels = 3,
                                        .names = {"r", "g", "b"},
                                        .indices = {0, 1, 2},
-                                       .with_bin = true};
+                                       .with_bin = true,
+                                       .bins = 65536};
 static const char *const kinds[] = {"csv", "json", "npy"};
 
 static inline gf_sample_sink *open_sink(const char *path, const char *format,
@@ -20,7 +21,7 @@ static inline gf_sample_sink *open_sink(const char *path, const char *format,
     gf_sample_sink *sink;
     gf_error error = {0};
 
-    if (gf_sample_sink_open(path, format, false, layout, &sink, &error) != GF_OK)
+    if (gf_sample_sink_open(path, format, false, layout, NULL, &sink, &error) != GF_OK)
         fail_msg("%s", error.message);
     return sink;
 }

@@ -30,7 +30,8 @@ static void layout(const gf_plan *head, gf_sample_layout *out) {
     *out = (gf_sample_layout){.type = head->in.type,
                               .width = head->in.width,
                               .channels = plan->measured,
-                              .with_bin = plan->extracts > 1};
+                              .with_bin = plan->extracts > 1,
+                              .bins = plan->bins};
     for (uint32_t s = 0; s < plan->measured; s++) {
         out->names[s] = gf_hist_channel_name(plan, s);
         out->indices[s] = plan->luma ? GF_SAMPLE_LUMA : (uint8_t)(plan->first + s);
@@ -87,6 +88,12 @@ static gf_status take_payload(const gf_plan *head, void *data, const void *paylo
     return gf_hist_samples_take(((gf_hist_data *)data)->samples, payload, error);
 }
 
+static gf_status join(const gf_plan *head, void *data, const gf_ranks *ranks, gf_error *error) {
+    gf_hist_data *hist = data;
+    (void)head;
+    return hist->samples ? gf_hist_samples_join(hist->samples, ranks, error) : GF_OK;
+}
+
 static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     gf_hist_data *hist = data;
     if (head->state_bytes)
@@ -102,6 +109,7 @@ const gf_measure gf_hist_measure = {
     .open = open_data,
     .rows = take_rows,
     .payload = take_payload,
+    .join = join,
     .finish = finish,
     .describe = gf_hist_describe,
     .cell = gf_hist_cell,

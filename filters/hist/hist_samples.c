@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "error.h"
 #include "io/sample_sink.h"
 #include "result.h"
@@ -22,7 +23,7 @@ struct gf_hist_samples {
     bool hold; /* payloads are kept until the end */
     uint64_t held_bytes;
     gf_kept *first, *last;
-    uint64_t *counts;    /* of each bin */
+    uint64_t *counts;    /* of each bin; once ranks have joined, of all ranks, in rank 0 */
     uint64_t *begins;    /* of the shown ones; one more than bins */
     uint64_t *positions; /* shown ones */
     unsigned char *values;
@@ -164,6 +165,86 @@ gf_status gf_hist_samples_take(gf_hist_samples *samples, const void *payload, gf
     }
     if (!status && samples->hold && ((const uint64_t *)payload)[samples->plan->extracts] > 0)
         status = hold(samples, payload, error);
+    return status;
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* What a rank tells the others, in one block of memory. */
+typedef struct gf_seen {
+    uint64_t *counts;    /* of each bin */
+    uint64_t *positions; /* of those shown, a quota for each bin */
+    unsigned char *values;
+    size_t bytes; /* of all */
+} gf_seen;
+
+static gf_seen seen_in(const gf_hist_samples *samples, void *block) {
+    const size_t extracts = samples->plan->extracts;
+    const size_t room = extracts * (size_t)quota(samples);
+    gf_seen seen = {.counts = block,
+                    .bytes = extracts * sizeof *seen.counts +
+                             room * (sizeof *seen.positions + type_bytes(samples))};
+    if (block) {
+        seen.positions = seen.counts + extracts;
+        seen.values = (unsigned char *)(seen.positions + room);
+    }
+    return seen;
+}
+
+/* The first ones of both, by their positions: whose they are and who comes when is all the same. */
+static void merge_shown(const gf_hist_samples *samples, const gf_seen *to, const gf_seen *from,
+                        uint32_t bin) {
+    const uint64_t most = quota(samples);
+    const size_t bytes = type_bytes(samples);
+    const gf_seen *sides[] = {to, from};
+    uint64_t positions[GF_HIST_SHOWN], at[] = {0, 0}, shown = 0;
+    unsigned char values[GF_HIST_SHOWN * sizeof(float)];
+    while (shown < most && (at[0] < to->counts[bin] || at[1] < from->counts[bin])) {
+        const uint64_t *own = to->positions + bin * most + at[0];
+        const uint64_t *other = from->positions + bin * most + at[1];
+        const bool second =
+            at[0] == to->counts[bin] || (at[1] < from->counts[bin] && *other < *own);
+        positions[shown] = second ? *other : *own;
+        memcpy(values + shown * bytes, sides[second]->values + (bin * most + at[second]) * bytes,
+               bytes);
+        at[second]++;
+        shown++;
+    }
+    memcpy(to->positions + bin * most, positions, shown * sizeof *positions);
+    memcpy(to->values + bin * most * bytes, values, shown * bytes);
+}
+
+static void merge_seen(const void *context, void *data, const void *other) {
+    const gf_hist_samples *samples = context;
+    const gf_seen to = seen_in(samples, data), from = seen_in(samples, (void *)other);
+    for (uint32_t bin = 0; bin < samples->plan->extracts; bin++) {
+        merge_shown(samples, &to, &from, bin);
+        to.counts[bin] += from.counts[bin];
+    }
+}
+
+gf_status gf_hist_samples_join(gf_hist_samples *samples, const gf_ranks *ranks, gf_error *error) {
+    const size_t bytes = seen_in(samples, NULL).bytes;
+    const gf_seen seen = seen_in(samples, malloc(bytes));
+    const size_t counts = samples->plan->extracts * sizeof *seen.counts;
+    const size_t shown = samples->room * sizeof *seen.positions;
+    gf_status status = GF_OK;
+    if (!seen.counts)
+        status = gf_fail_memory(error, samples->keep.name, bytes, "extracted samples");
+    status = gf_agree(ranks, status, error);
+    if (!status && !gf_alone(ranks)) {
+        memcpy(seen.counts, samples->counts, counts);
+        memcpy(seen.positions, samples->positions, shown);
+        memcpy(seen.values, samples->values, samples->room * type_bytes(samples));
+        ranks->reduce(ranks->context, seen.counts, bytes, merge_seen, samples);
+        memset(samples->counts, 0, counts);
+    }
+    if (!status && !gf_alone(ranks) && gf_is_first(ranks)) {
+        memcpy(samples->counts, seen.counts, counts);
+        memcpy(samples->positions, seen.positions, shown);
+        memcpy(samples->values, seen.values, samples->room * type_bytes(samples));
+    }
+    free(seen.counts);
     return status;
 }
 

@@ -15,6 +15,9 @@ gf_status gf_hist_samples_open(const gf_hist_plan *plan, const gf_keep *keep,
 void gf_hist_samples_close(gf_hist_samples *samples);
 /* The next payload, in image order. */
 gf_status gf_hist_samples_take(gf_hist_samples *samples, const void *payload, gf_error *error);
+/* After the last, to be called by all ranks: rank 0 gets the counts of all, and shows what comes
+ * first in all; the others count and show nothing. What goes into a file stays where it is. */
+gf_status gf_hist_samples_join(gf_hist_samples *samples, const gf_ranks *ranks, gf_error *error);
 /* After the last: several bins go into the file now, bin by bin. */
 gf_status gf_hist_samples_finish(gf_hist_samples *samples, gf_error *error);
 

@@ -297,8 +297,8 @@ static gf_status merge_all(const gf_task *task, gf_own *own, gf_error *error) {
     if (!status && plan->record)
         status = join_records(task, own, error);
     status = gf_ranks_agree(ranks, status, error);
-    if (!status && plan->has_payload && own->measure->join)
-        status = gf_ranks_agree(ranks, own->measure->join(plan, own->data, ranks, error), error);
+    if (!status && plan->has_payload)
+        status = own->measure->join(plan, own->data, ranks, error);
     if (!status && own->data)
         status = own->measure->finish(plan, own->data, own->state, error);
     return gf_ranks_agree(ranks, status, error);

@@ -105,7 +105,7 @@ gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const
         gf_sample_layout layout = {0};
         filter->measure->layout(task->plan, &layout);
         status = gf_sample_sink_open(samples_path, options->sample_format, options->force, &layout,
-                                     &task->samples, error);
+                                     options->ranks, &task->samples, error);
         task->hold_samples =
             !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
     }

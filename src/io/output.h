@@ -23,6 +23,8 @@ struct gf_output {
 
 /* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
 gf_output *gf_output_new(const char *name, bool force, gf_error *error);
+/* Creates a file under a temporary name in the folder of output->target. */
+gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error);
 gf_status gf_output_fail_exists(const char *name, gf_error *error);
 
 #endif

@@ -119,7 +119,7 @@ static gf_status fail_create(const char *path, int cause, gf_error *error) {
                    strerror(cause));
 }
 
-static gf_status create_temporary(gf_output *output, mode_t mode, gf_error *error) {
+gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error) {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         output->temporary = temporary_name(output->target);
         if (output->temporary == NULL)
@@ -206,7 +206,7 @@ static gf_status open_path(gf_output *output, const char *path, gf_error *error)
         return status;
     /* The new file is never open to more people than the one it replaces. */
     mode_t mode = exists ? info.st_mode & 0777 : 0666;
-    status = create_temporary(output, mode, error);
+    status = gf_output_create_temporary(output, mode, error);
     if (status == GF_OK && exists) {
         /* The owner is kept where that is allowed. Without its group, what the group might do is
          * for another group. */

@@ -18,6 +18,7 @@ typedef struct gf_sample {
 typedef struct gf_sample_kind {
     const char *name; /* and ending of files */
     bool counted;     /* binary, with a head that tells the number of samples; its size is fixed */
+    size_t glue;      /* bytes before a sample that the first of a file has not */
     /* Each writes to `to` and returns where it ended. */
     char *(*head)(char *to, const gf_sample_layout *layout, uint64_t count);
     char *(*sample)(char *to, const gf_sample_layout *layout, const gf_sample *sample);

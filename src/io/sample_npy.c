@@ -50,4 +50,4 @@ static char *npy_tail(char *to, uint64_t count) {
     return to;
 }
 
-const gf_sample_kind gf_sample_npy = {"npy", true, npy_head, npy_sample, npy_tail};
+const gf_sample_kind gf_sample_npy = {"npy", true, 0, npy_head, npy_sample, npy_tail};

@@ -76,7 +76,7 @@ static char *csv_tail(char *to, uint64_t count) {
     return to;
 }
 
-const gf_sample_kind gf_sample_csv = {"csv", false, csv_head, csv_sample, csv_tail};
+const gf_sample_kind gf_sample_csv = {"csv", false, 0, csv_head, csv_sample, csv_tail};
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -125,4 +125,4 @@ static char *json_tail(char *to, uint64_t count) {
     return stpcpy(to, count != 0 ? "\n]}\n" : "]}\n");
 }
 
-const gf_sample_kind gf_sample_json = {"json", false, json_head, json_sample, json_tail};
+const gf_sample_kind gf_sample_json = {"json", false, 1, json_head, json_sample, json_tail};
