@@ -69,7 +69,7 @@ static gf_status measure_rows(const gf_ranks *ranks, trial *shared, gf_sample_si
     if (!status)
         status = take(shared, shared->cuts[ranks->rank], shared->cuts[ranks->rank + 1], *data,
                       state, error);
-    status = gf_agree(ranks, status, error);
+    status = gf_ranks_agree(ranks, status, error);
     if (!status)
         status = measure->join(shared->plan, *data, ranks, error);
     if (!status && !gf_alone(ranks)) {
@@ -80,7 +80,7 @@ static gf_status measure_rows(const gf_ranks *ranks, trial *shared, gf_sample_si
     if (!status)
         status = measure->finish(shared->plan, *data, state, error);
     free(state);
-    return gf_agree(ranks, status, error);
+    return gf_ranks_agree(ranks, status, error);
 }
 
 static void run_rank(const gf_ranks *ranks, void *context) {

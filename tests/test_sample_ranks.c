@@ -148,10 +148,10 @@ static void run_rank(const gf_ranks *ranks, void *context) {
         status = feed(sink, all, shared->cuts[rank], shared->cuts[rank + 1], error);
         if (status == GF_OK && shared->breaks == rank)
             status = gf_sample_sink_write(sink, UINT32_MAX, (uint64_t[]){0}, "\0\0\0\0", 1, error);
-        status = gf_agree(ranks, status, error);
+        status = gf_ranks_agree(ranks, status, error);
         if (rank == 0)
             shared->files = count_files(false);
-        (void)gf_agree(ranks, GF_OK, NULL);
+        (void)gf_ranks_agree(ranks, GF_OK, NULL);
     }
     if (status == GF_OK && !shared->stops)
         status = gf_sample_sink_finish(sink, error);

@@ -137,15 +137,15 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
         format.channels = format.channels < 3 ? 1 : 3;
     const char *ending = format.type == GF_F32 ? "pfm" : "pam";
     const char *samples = sample_endings[test_below(&random, 3)];
-    const names one = make_names("one", ending, samples),
-                many = make_names("many", ending, samples);
     const names inputs[2] = {make_names("a", ending, ""), make_names("b", ending, "")};
     gf_settings *settings = test_settings(filter, text);
-    set_files(settings, filter, &one);
     if (gf_filter_output(filter, settings, &format, &drawn, NULL)) {
         gf_settings_free(settings);
         return false;
     }
+    const char *kind = drawn.type == GF_F32 ? "pfm" : "pam";
+    const names one = make_names("one", kind, samples), many = make_names("many", kind, samples);
+    set_files(settings, filter, &one);
     test_image image = test_image_new(format, 0);
     test_fill(&image, (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
     put_image(inputs[0].image, &image);

@@ -231,7 +231,7 @@ gf_status gf_hist_samples_join(gf_hist_samples *samples, const gf_ranks *ranks, 
     gf_status status = GF_OK;
     if (!seen.counts)
         status = gf_fail_memory(error, samples->keep.name, bytes, "extracted samples");
-    status = gf_agree(ranks, status, error);
+    status = gf_ranks_agree(ranks, status, error);
     if (!status && !gf_alone(ranks)) {
         memcpy(seen.counts, samples->counts, counts);
         memcpy(seen.positions, samples->positions, shown);

@@ -94,7 +94,7 @@ static gf_status open_shared(const char *path, bool force, const gf_sample_kind 
         status = gf_sample_share_open(output, layout->with_bin ? layout->bins : 1, &(*sink)->share,
                                       error);
     }
-    status = gf_agree(ranks, status, error);
+    status = gf_ranks_agree(ranks, status, error);
     if (status != GF_OK) {
         gf_sample_sink_close(*sink);
         *sink = NULL;
@@ -135,7 +135,7 @@ gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
         status = gf_fail(error, GF_USAGE,
                          "%s: several ranks write samples into a regular file only; name one",
                          strcmp(path, "-") == 0 ? "standard output" : path);
-    status = gf_agree(ranks, status, error);
+    status = gf_ranks_agree(ranks, status, error);
     if (status != GF_OK)
         return status;
     return gf_alone(ranks) ? open_alone(path, force, kind, layout, sink, error)
@@ -233,7 +233,7 @@ static gf_status finish_shared(gf_sample_sink *sink, gf_error *error) {
         status = write_ends(sink, &place, error);
     if (status == GF_OK)
         status = gf_output_prepare(sink->output, error);
-    return gf_agree(sink->ranks, status, error);
+    return gf_ranks_agree(sink->ranks, status, error);
 }
 
 gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
