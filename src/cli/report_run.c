@@ -13,8 +13,11 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         gf_cli_print_name(stderr, run->output, "standard output");
     else
         gf_cli_print_name(stderr, run->inputs[0], "standard input");
-    fprintf(stderr, ": %s by %s (%s) in %.3f s, %.0f MP/s\n", format, report->backend,
-            report->device, report->total_seconds, megapixels / report->total_seconds);
+    fprintf(stderr, ": %s by %s (%s)", format, report->backend, report->device);
+    if (run->ranks > 1)
+        fprintf(stderr, " of rank %" PRIu32, run->rank);
+    fprintf(stderr, " in %.3f s, %.0f MP/s\n", report->total_seconds,
+            megapixels / report->total_seconds);
     if (!verbose)
         return;
     if (report->reason[0])
