@@ -20,7 +20,7 @@ typedef struct gf_cli_early {
     bool over;
     uint32_t from;
     char *text;
-    size_t size, room;
+    size_t size;
     gf_cli_item_over how;
 } gf_cli_early;
 
@@ -51,10 +51,9 @@ gf_cli_leader *gf_cli_leader_new(gf_cli_batch_run *run,
                                  void (*send)(void *context, uint32_t to, const void *data,
                                               size_t size),
                                  void *context) {
-    gf_cli_leader *leader = calloc(1, sizeof *leader);
-    if (!leader || !(leader->members = calloc(run->ranks, sizeof *leader->members)) ||
-        !(leader->all = calloc(run->to_run, sizeof *leader->all)))
-        gf_cli_batch_quit("out of memory for a batch");
+    gf_cli_leader *leader = gf_cli_batch_need(calloc(1, sizeof *leader));
+    leader->members = gf_cli_batch_need(calloc(run->ranks, sizeof *leader->members));
+    leader->all = gf_cli_batch_need(calloc(run->to_run, sizeof(gf_cli_early *)));
     leader->run = run;
     leader->send = send;
     leader->context = context;
@@ -157,8 +156,8 @@ static gf_cli_early *early_of(gf_cli_leader *leader, uint32_t from, uint64_t ite
     if (item >= leader->next || (leader->in_order && item < leader->told))
         gf_cli_batch_quit("a rank told of an item that it was not given");
     gf_cli_early **early = &leader->all[item];
-    if (!*early && !(*early = calloc(1, sizeof **early)))
-        gf_cli_batch_quit("out of memory for what was measured");
+    if (!*early)
+        *early = gf_cli_batch_need(calloc(1, sizeof **early));
     (*early)->from = from;
     return *early;
 }
@@ -168,11 +167,8 @@ static void add_text(gf_cli_leader *leader, uint32_t from, const char *data, siz
     gf_cli_letter_head(data, size, &head);
     gf_cli_early *early = early_of(leader, from, head.item);
     const size_t more = size - sizeof head;
-    char *text = realloc(early->text, early->size + more);
-    if (!text)
-        gf_cli_batch_quit("out of memory for what was measured");
-    memcpy(text + early->size, data + sizeof head, more);
-    early->text = text;
+    early->text = gf_cli_batch_need(realloc(early->text, early->size + more));
+    memcpy(early->text + early->size, data + sizeof head, more);
     early->size += more;
     leader->held += more;
 }

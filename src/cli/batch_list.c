@@ -67,10 +67,8 @@ gf_status gf_cli_batch_send_list(gf_cli_batch_run *run, gf_status status, gf_err
     run->screen = list.screen;
     if (run->rank > 0) {
         run->to_run = (size_t)list.items;
-        run->items = calloc((size_t)list.items + 1, sizeof *run->items);
-        text = run->list = malloc((size_t)list.bytes + 1);
-        if (!run->items || !text)
-            gf_cli_batch_quit("out of memory for the list of files");
+        run->items = gf_cli_batch_need(calloc((size_t)list.items + 1, sizeof *run->items));
+        text = run->list = gf_cli_batch_need(malloc((size_t)list.bytes + 1));
     }
     job->broadcast(job->context, text, (size_t)list.bytes);
     if (run->rank > 0)

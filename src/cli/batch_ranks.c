@@ -12,6 +12,12 @@ _Noreturn void gf_cli_batch_quit(const char *why) {
     _exit(GF_FAILED);
 }
 
+void *gf_cli_batch_need(void *memory) {
+    if (!memory)
+        gf_cli_batch_quit("out of memory for a batch on several ranks");
+    return memory;
+}
+
 _Noreturn void gf_cli_batch_misunderstood(void) {
     gf_cli_batch_quit("ranks do not understand each other; start the same gpufilter on all");
 }

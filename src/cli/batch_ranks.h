@@ -19,6 +19,8 @@ gf_status gf_cli_batch_on_ranks(gf_cli_batch_run *run, const gf_batch_options *o
                                 gf_error *error);
 /* The job cannot go on: ends this process, and so all. Not without a word. */
 _Noreturn void gf_cli_batch_quit(const char *why);
+/* The memory, which must be there. */
+void *gf_cli_batch_need(void *memory);
 
 /* ---- messages -------------------------------------------------------------------------------- */
 

@@ -44,9 +44,7 @@ struct gf_cli_worker {
 /* ---- letters --------------------------------------------------------------------------------- */
 
 static gf_cli_letter *new_letter(size_t size) {
-    gf_cli_letter *letter = malloc(sizeof *letter + size);
-    if (!letter)
-        gf_cli_batch_quit("out of memory for a message between ranks");
+    gf_cli_letter *letter = gf_cli_batch_need(malloc(sizeof *letter + size));
     letter->next = NULL;
     letter->size = size;
     return letter;
@@ -180,9 +178,7 @@ static int start(gf_cli_worker *worker) {
 }
 
 gf_cli_worker *gf_cli_worker_new(const gf_cli_batch_run *run, const gf_batch_options *options) {
-    gf_cli_worker *worker = calloc(1, sizeof *worker);
-    if (!worker)
-        gf_cli_batch_quit("out of memory for a batch");
+    gf_cli_worker *worker = gf_cli_batch_need(calloc(1, sizeof *worker));
     worker->run = run;
     worker->options = *options;
     worker->options.take = take;
