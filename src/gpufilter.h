@@ -409,6 +409,13 @@ typedef struct gf_batch_done {
     const gf_result *result; /* NULL from a filter that makes an image, and after a failure */
 } gf_batch_done;
 
+/* What gf_batch_options.take found. */
+typedef enum gf_take {
+    GF_TAKEN,      /* an item */
+    GF_TAKE_LATER, /* none now, but there may be one when it is asked again */
+    GF_TAKE_NONE   /* none any more; it is not asked again */
+} gf_take;
+
 typedef struct gf_batch_options {
     gf_engine_options engine; /* threads: how many images are under way at once on the CPU */
     gf_file_options files;    /* ready is called from several threads at once */
@@ -419,6 +426,14 @@ typedef struct gf_batch_options {
      * ends, and is told. NULL for none. */
     bool (*done)(void *context, const gf_batch_done *done);
     void *context;
+    /* Which item is begun next, for several that share one list of items: *item, the index of one
+     * that nobody has begun. Asked when there is somebody free to begin it; one call at a time,
+     * from any thread, also while done is told of others. It may wait for an item, but not long,
+     * say a tenth of a second: a batch that was stopped meanwhile ends no sooner. What it then
+     * still gave is not begun, nor told. NULL: all, in their order. Not together with in_order. */
+    gf_take (*take)(void *context, uint64_t *item);
+    uint64_t expected; /* with take: how many items it may give, for the choice of "auto" and the
+                        * sharing out of threads; 0: all */
 } gf_batch_options;
 
 /* Runs a filter of one input on many files, each by itself: what fails stops no other, and results

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch_run.h"
+#include "batch_ranks.h"
 
 bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
     if (info->inputs != 1 || info->is_test)
@@ -90,10 +90,10 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     gf_cli_progress *progress = &run->progress;
     gf_batch_options options = {.engine = gf_cli_engine_options(common),
                                 .files = gf_cli_file_options(run->line),
-                                .in_order = !run->info->makes_image,
+                                .in_order = !run->info->makes_image && run->ranks == 1,
                                 .done = gf_cli_batch_done,
                                 .context = run};
-    if (run->outputs) {
+    if (run->info->makes_image) {
         /* What may be replaced is said of each. */
         options.files.force = false;
         options.files.ready = gf_cli_batch_ready;
@@ -103,12 +103,19 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     }
     progress->total = run->inputs.count + run->inputs.failed;
     progress->ended = run->skipped + progress->failed;
-    gf_cli_progress_begin(progress, !run->quiet && !gf_settings_flag(common, "no-progress"));
+    gf_cli_progress_begin(progress, !run->quiet && !gf_settings_flag(common, "no-progress"),
+                          run->ranks > 1);
     gf_status status = GF_OK;
-    if (!(run->fail_fast && progress->failed))
+    if (run->ranks > 1)
+        status = gf_cli_batch_on_ranks(run, &options, error);
+    else
         status =
             gf_run_batch(run->filter, run->line->filter, run->items, run->to_run, &options, error);
     gf_cli_progress_hide();
+    if (run->rank > 0)
+        return status;
+    if (status && run->begun) /* one rank could run none, and others did */
+        gf_cli_batch_sum(run);
     if (status)
         return status;
     run->begun = true;
@@ -118,6 +125,24 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
         return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(run->out_cause));
     gf_cli_batch_sum(run);
     return progress->failed ? GF_FAILED : GF_OK;
+}
+
+/* All that looks at files before any work. */
+static gf_status prepare(gf_cli_batch_run *run, gf_error *error) {
+    const char *folder = gf_settings_text(run->line->common, "out-dir");
+    gf_status status = check(run, error);
+    if (!status)
+        status = gf_cli_gather(run->line, folder, &run->inputs, error);
+    run->progress.failed = run->inputs.failed;
+    if (!status && folder)
+        status = gf_cli_outputs_name(run->line, &run->inputs, &run->outputs, error);
+    if (!status && folder)
+        status = open_folder(run, error);
+    if (!status)
+        status = gf_cli_batch_choose(run, error);
+    if (run->fail_fast && run->progress.failed)
+        run->to_run = 0;
+    return status;
 }
 
 gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
@@ -130,17 +155,12 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                             .quiet = gf_settings_flag(common, "quiet"),
                             .verbose = gf_settings_flag(common, "verbose"),
                             .fail_fast = gf_settings_flag(common, "fail-fast")};
-    const char *folder = gf_settings_text(common, "out-dir");
-    gf_status status = check(&run, error);
-    if (!status)
-        status = gf_cli_gather(line, folder, &run.inputs, error);
-    run.progress.failed = run.inputs.failed;
-    if (!status && folder)
-        status = gf_cli_outputs_name(line, &run.inputs, &run.outputs, error);
-    if (!status && folder)
-        status = open_folder(&run, error);
-    if (!status)
-        status = gf_cli_batch_choose(&run, error);
+    const gf_ranks *job = &gf_cli_this_rank()->job;
+    run.rank = job->rank;
+    run.ranks = job->count;
+    gf_status status = run.rank == 0 ? prepare(&run, error) : GF_OK;
+    if (run.ranks > 1)
+        status = gf_cli_batch_send_list(&run, status, error);
     if (!status)
         status = compute(&run, error);
     gf_cli_journal_close(run.journal);
@@ -151,5 +171,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     gf_cli_inputs_free(&run.inputs);
     free(run.items);
     free(run.which);
+    free(run.header);
+    free(run.list);
     return status;
 }

@@ -85,15 +85,12 @@ bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i) {
 
 /* ---- what is made ---------------------------------------------------------------------------- */
 
-gf_status gf_cli_batch_ready(void *context, const gf_ready *ready, gf_error *error) {
-    const gf_cli_batch_run *run = context;
-    const size_t i = run->which[ready->item];
+gf_status gf_cli_batch_note(const gf_cli_batch_run *run, uint64_t item, uint64_t size, int64_t time,
+                            gf_error *error) {
+    const size_t i = run->which[item];
     const gf_cli_output *output = &run->outputs[i];
-    struct stat info;
-    if (!ready->file || stat(ready->file, &info) != 0)
-        return GF_OK;
     /* It was ours when the run began, which may be long ago. */
-    if (run->items[ready->item].replace && !gf_settings_flag(run->line->common, "force")) {
+    if (run->items[item].replace && !gf_settings_flag(run->line->common, "force")) {
         const gf_cli_look now = gf_cli_look_at(output->path);
         if (is_changed(&now, &output->look))
             return gf_cli_fail(error, GF_FAILED,
@@ -103,9 +100,26 @@ gf_status gf_cli_batch_ready(void *context, const gf_ready *ready, gf_error *err
     }
     const gf_cli_made made = {.settings = run->settings,
                               .input = digest_input(&run->inputs.list[i]),
-                              .size = (uint64_t)info.st_size,
-                              .time = gf_cli_time(&info),
+                              .size = size,
+                              .time = time,
                               .name = name_of(output)};
     gf_cli_journal_add(run->journal, &made);
     return GF_OK;
+}
+
+bool gf_cli_batch_see(const gf_ready *ready, uint64_t *size, int64_t *time) {
+    struct stat info;
+    if (!ready->file || stat(ready->file, &info) != 0)
+        return false;
+    *size = (uint64_t)info.st_size;
+    *time = gf_cli_time(&info);
+    return true;
+}
+
+gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error) {
+    uint64_t size;
+    int64_t time;
+    return gf_cli_batch_see(ready, &size, &time)
+               ? gf_cli_batch_note(run, ready->item, size, time, error)
+               : GF_OK;
 }

@@ -6,6 +6,7 @@
 #include "journal.h"
 #include "outputs.h"
 #include "progress.h"
+#include "report.h"
 
 typedef struct gf_cli_batch_run {
     const gf_filter *filter;
@@ -22,9 +23,12 @@ typedef struct gf_cli_batch_run {
     uint64_t settings;       /* digest of all that decides what is made of an input */
     uint64_t done, skipped;  /* what failed is counted in the progress */
     gf_cli_progress progress;
-    gf_table columns; /* of the CSV */
-    bool has_columns;
+    char *header;  /* of the CSV; NULL: there is none yet */
     int out_cause; /* why standard output failed, an errno */
+
+    uint32_t rank, ranks; /* of several processes, which one this is */
+    gf_cli_screen screen; /* of rank 0 */
+    char *list;           /* on the others: the names in items */
 } gf_cli_batch_run;
 
 /* ---- which outputs are ours (batch_made.c) --------------------------------------------------- */
@@ -37,8 +41,13 @@ bool gf_cli_batch_is_ours(const gf_cli_batch_run *run, size_t i, const gf_cli_lo
 bool gf_cli_batch_is_finished(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look);
 /* --resume, when output i could not be made: has another run finished it since this one began? */
 bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i);
-/* gf_file_options.ready: notes the output in the record. GF_FAILED where what it would replace is
- * no longer what was decided about. */
+/* Notes the output of an item in the record, by the size and time of its finished file. GF_FAILED
+ * where what it would replace is no longer what was decided about. */
+gf_status gf_cli_batch_note(const gf_cli_batch_run *run, uint64_t item, uint64_t size, int64_t time,
+                            gf_error *error);
+/* These; false if there is no such file. */
+bool gf_cli_batch_see(const gf_ready *ready, uint64_t *size, int64_t *time);
+/* gf_file_options.ready: both. */
 gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error);
 
 /* ---- which inputs are run (batch_choose.c) --------------------------------------------------- */
@@ -48,8 +57,27 @@ gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error);
 
 /* ---- what is told (batch_tell.c) ------------------------------------------------------------- */
 
+/* What became of an item, and what standard output gets of it: a result, or text that was made of
+ * it elsewhere. */
+typedef struct gf_cli_over {
+    uint64_t item;
+    gf_status status;
+    const gf_error *error;
+    const gf_report *report;
+    const gf_result *result;
+    const char *text;
+    size_t size, header; /* of the text, and of the CSV's header with which it begins */
+    uint32_t rank;
+} gf_cli_over;
+
+/* Tells and counts it. False: begin no others. */
+bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over);
 /* gf_batch_options.done */
 bool gf_cli_batch_done(void *run, const gf_batch_done *done);
+/* That text, for a screen as in run->screen, or NULL if there is nothing to say; to be freed.
+ * GF_FAILED if there is no memory for it. */
+gf_status gf_cli_batch_render(const gf_cli_batch_run *run, const gf_batch_done *done, char **text,
+                              size_t *size, size_t *header, gf_error *error);
 /* In the end. */
 void gf_cli_batch_sum(const gf_cli_batch_run *run);
 

@@ -1,61 +1,124 @@
 /* What is told of a batch: of each input when it is over, and in the end. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "batch_run.h"
 #include "commands.h"
 #include "report.h"
 
-static bool same_columns(const gf_table *a, const gf_table *b) {
-    bool same = a->column_count == b->column_count;
-    for (size_t i = 0; same && i < a->column_count; i++)
-        same = strcmp(a->columns[i].name, b->columns[i].name) == 0;
-    return same;
+/* Of an item of the list. */
+static gf_cli_run run_of(const gf_cli_batch_run *run, uint64_t item, const gf_report *report,
+                         const gf_result *result, uint32_t rank) {
+    const gf_batch_item *what = &run->items[item];
+    return (gf_cli_run){.info = run->info,
+                        .settings = run->line->filter,
+                        .inputs = &what->in,
+                        .output = what->out,
+                        .report = report,
+                        .result = result,
+                        .screen = run->ranks > 1 ? &run->screen : NULL,
+                        .rank = rank,
+                        .ranks = run->ranks};
 }
 
-static gf_status tell_csv(gf_cli_batch_run *run, const char *path, const gf_result *result,
-                          gf_error *error) {
-    const gf_table *table = gf_result_table(result, 0);
-    if (run->has_columns && !same_columns(&run->columns, table))
+/* ---- on standard output ---------------------------------------------------------------------- */
+
+static bool has_text(const gf_cli_batch_run *run, const gf_result *result) {
+    return run->json || run->csv || (result && !run->quiet);
+}
+
+/* The CSV without its header. */
+static void print(const gf_cli_batch_run *run, const gf_cli_run *one, FILE *file) {
+    if (run->json)
+        gf_cli_report_json(file, one);
+    else if (run->csv)
+        gf_cli_report_csv(file, one->result, one->inputs[0]);
+    else
+        gf_cli_report_text(file, one);
+}
+
+gf_status gf_cli_batch_render(const gf_cli_batch_run *run, const gf_batch_done *done, char **text,
+                              size_t *size, size_t *header, gf_error *error) {
+    const gf_cli_run one = run_of(run, done->item, done->report, done->result, run->rank);
+    *text = NULL;
+    *size = *header = 0;
+    if (done->status || !has_text(run, done->result))
+        return GF_OK;
+    FILE *file = open_memstream(text, size);
+    if (file && run->csv)
+        gf_cli_report_csv_header(file, done->result, one.inputs[0]);
+    if (file && fflush(file) == 0)
+        *header = *size;
+    if (file)
+        print(run, &one, file);
+    const bool good = file && !ferror(file);
+    if (file && fclose(file) == 0 && good)
+        return GF_OK;
+    free(*text);
+    *text = NULL;
+    return gf_cli_fail(error, GF_FAILED, "%s: out of memory for what was measured", one.inputs[0]);
+}
+
+/* The first header is for all. */
+static gf_status tell_header(gf_cli_batch_run *run, const char *path, const char *header,
+                             size_t size, gf_error *error) {
+    if (run->header && (strlen(run->header) != size || memcmp(run->header, header, size) != 0))
         return gf_cli_fail(error, GF_FAILED,
                            "%s: its channels are not those of the files before, and a CSV table "
                            "has one header; measure it by itself, or use --json",
                            path);
-    gf_cli_report_csv(stdout, result, path, !run->has_columns);
-    if (!run->has_columns) {
-        /* Names of columns are constants: they outlive the result. */
-        run->columns = *table;
-        run->has_columns = true;
+    if (run->header)
+        return GF_OK;
+    run->header = strndup(header, size);
+    if (!run->header)
+        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+    fputs(run->header, stdout);
+    return GF_OK;
+}
+
+static gf_status tell_csv_header(gf_cli_batch_run *run, const gf_cli_over *over,
+                                 const gf_cli_run *one, gf_error *error) {
+    const char *path = one->inputs[0];
+    if (over->text)
+        return tell_header(run, path, over->text, over->header, error);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    if (file)
+        gf_cli_report_csv_header(file, over->result, path);
+    const bool good = file && fclose(file) == 0;
+    const gf_status status = good ? tell_header(run, path, text, size, error)
+                                  : gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+    free(text);
+    return status;
+}
+
+static gf_status tell(gf_cli_batch_run *run, const gf_cli_over *over, gf_error *error) {
+    const gf_cli_run one = run_of(run, over->item, over->report, over->result, over->rank);
+    const bool text = over->text || has_text(run, over->result);
+    gf_status status = GF_OK;
+    if (text || run->verbose)
+        gf_cli_progress_hide();
+    if (run->csv)
+        status = tell_csv_header(run, over, &one, error);
+    else if (text && !run->json)
+        fputs(run->done ? "\n" : "", stdout);
+    if (status)
+        return status;
+    if (over->text)
+        fwrite(over->text + over->header, 1, over->size - over->header, stdout);
+    else if (text)
+        print(run, &one, stdout);
+    if (run->verbose) {
+        fflush(stdout);
+        gf_cli_report_run(&one, true);
     }
     return GF_OK;
 }
 
-static gf_status tell(gf_cli_batch_run *run, size_t i, const gf_batch_done *done, gf_error *error) {
-    const char *path = run->inputs.list[i].path;
-    const gf_cli_run one = {.info = run->info,
-                            .settings = run->line->filter,
-                            .inputs = &path,
-                            .output = run->outputs ? run->outputs[i].path : NULL,
-                            .report = done->report,
-                            .result = done->result};
-    gf_status status = GF_OK;
-    if (run->json || run->csv || done->result || run->verbose)
-        gf_cli_progress_hide();
-    if (run->json) {
-        gf_cli_report_json(stdout, &one);
-    } else if (run->csv) {
-        status = tell_csv(run, path, done->result, error);
-    } else if (done->result && !run->quiet) {
-        fputs(run->done ? "\n" : "", stdout);
-        gf_cli_report_text(stdout, &one);
-    }
-    if (run->verbose && !status) {
-        fflush(stdout);
-        gf_cli_report_run(&one, true);
-    }
-    return status;
-}
+/* ---- and besides ----------------------------------------------------------------------------- */
 
 /* The record cannot be written: that keeps no output from being made. */
 static void tell_trouble(const gf_cli_batch_run *run) {
@@ -66,19 +129,17 @@ static void tell_trouble(const gf_cli_batch_run *run) {
     gf_command_complain(&error);
 }
 
-/* gf_batch_options.done */
-bool gf_cli_batch_done(void *context, const gf_batch_done *done) {
-    gf_cli_batch_run *run = context;
+bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
     gf_cli_progress *progress = &run->progress;
-    const size_t i = run->which[done->item];
+    const size_t i = run->which[over->item];
     gf_error error = {0};
-    gf_status status = done->status;
+    gf_status status = over->status;
     errno = 0;
     if (status)
-        error = *done->error;
+        error = *over->error;
     const bool elsewhere = status && run->outputs && gf_cli_batch_is_made_elsewhere(run, i);
     if (!status)
-        status = tell(run, i, done, &error);
+        status = tell(run, over, &error);
     tell_trouble(run);
     progress->ended++;
     progress->bytes += run->inputs.list[i].bytes;
@@ -90,12 +151,20 @@ bool gf_cli_batch_done(void *context, const gf_batch_done *done) {
         progress->failed++;
     } else {
         run->done++;
-        progress->pixels += (double)done->report->in.width * (double)done->report->in.height;
+        progress->pixels += (double)over->report->in.width * (double)over->report->in.height;
     }
     if (!run->out_cause && ferror(stdout))
         run->out_cause = errno ? errno : EIO;
     gf_cli_progress_draw(progress);
     return !run->out_cause && !(run->fail_fast && progress->failed);
+}
+
+bool gf_cli_batch_done(void *run, const gf_batch_done *done) {
+    return gf_cli_batch_tell(run, &(gf_cli_over){.item = done->item,
+                                                 .status = done->status,
+                                                 .error = done->error,
+                                                 .report = done->report,
+                                                 .result = done->result});
 }
 
 void gf_cli_batch_sum(const gf_cli_batch_run *run) {
@@ -111,5 +180,8 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
             progress->failed, run->skipped);
     if (rest)
         fprintf(stderr, ", %" PRIu64 " not begun", rest);
-    fprintf(stderr, " in %.1f s, %.*f MP/s\n", seconds, rate < 9.95 ? 1 : 0, rate);
+    fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
+    if (run->ranks > 1)
+        fprintf(stderr, " on %" PRIu32 " ranks", run->ranks);
+    putc('\n', stderr);
 }

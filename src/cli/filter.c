@@ -70,9 +70,10 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
     FILE *file = tell->data_out ? stderr : stdout;
     if (tell->json)
         gf_cli_report_json(file, run);
-    else if (tell->csv)
-        gf_cli_report_csv(file, run->result, NULL, true);
-    else if (run->result && !tell->quiet)
+    else if (tell->csv) {
+        gf_cli_report_csv_header(file, run->result, NULL);
+        gf_cli_report_csv(file, run->result, NULL);
+    } else if (run->result && !tell->quiet)
         gf_cli_report_text(file, run);
     if (fflush(file) != 0 || ferror(file))
         return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(errno));

@@ -11,6 +11,7 @@
 
 #define REDRAW_SECONDS 0.1
 #define FIRST_SECONDS 0.2 /* what ends sooner needs no bar */
+#define LINE_SECONDS 10.0
 #define MOST_WIDTH 400
 #define MOST_BAR 40
 #define LEAST_BAR 5
@@ -31,10 +32,13 @@ static bool can_draw(void) {
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-void gf_cli_progress_begin(gf_cli_progress *progress, bool wanted) {
+void gf_cli_progress_begin(gf_cli_progress *progress, bool wanted, bool lines) {
     progress->on = wanted && can_draw();
+    progress->lines = wanted && lines && !progress->on;
     progress->began = gf_cli_now();
-    progress->drawn = progress->began + FIRST_SECONDS - REDRAW_SECONDS;
+    progress->drawn = progress->began;
+    if (progress->on)
+        progress->drawn += FIRST_SECONDS - REDRAW_SECONDS;
 }
 
 /* 0:12 or 1:02:03 */
@@ -54,12 +58,30 @@ static size_t screen_width(void) {
     return width < MOST_WIDTH ? width : MOST_WIDTH;
 }
 
+/* What remains, if it goes on like that. */
+static void put_left(const gf_cli_progress *progress, double seconds, char *text, size_t size) {
+    if (progress->bytes)
+        put_time(seconds * ((double)progress->total_bytes / (double)progress->bytes - 1), text,
+                 size);
+    else
+        snprintf(text, size, "-:--");
+}
+
+static void print_line(const gf_cli_progress *progress, double seconds) {
+    char left[32], failed[40] = "";
+    const double rate = progress->pixels * 1e-6 / seconds;
+    put_left(progress, seconds, left, sizeof left);
+    if (progress->failed)
+        snprintf(failed, sizeof failed, "%" PRIu64 " failed, ", progress->failed);
+    fflush(stdout);
+    fprintf(stderr, "gpufilter: %" PRIu64 " of %" PRIu64 " files, %s%.*f MP/s, %s left\n",
+            progress->ended, progress->total, failed, rate < 9.95 ? 1 : 0, rate, left);
+}
+
 /* What stands right of the bar. */
 static void put_numbers(const gf_cli_progress *progress, double seconds, char *text, size_t size) {
-    char left[32] = "-:--", failed[40] = "";
-    if (progress->bytes)
-        put_time(seconds * ((double)progress->total_bytes / (double)progress->bytes - 1), left,
-                 sizeof left);
+    char left[32], failed[40] = "";
+    put_left(progress, seconds, left, sizeof left);
     if (progress->failed)
         snprintf(failed, sizeof failed, "  %" PRIu64 " failed", progress->failed);
     const double rate = progress->pixels * 1e-6 / seconds;
@@ -71,6 +93,10 @@ static void put_numbers(const gf_cli_progress *progress, double seconds, char *t
 
 void gf_cli_progress_draw(gf_cli_progress *progress) {
     const double now = gf_cli_now();
+    if (progress->lines && now - progress->drawn >= LINE_SECONDS) {
+        progress->drawn = now;
+        print_line(progress, now - progress->began);
+    }
     if (!progress->on || now - progress->drawn < REDRAW_SECONDS)
         return;
     progress->drawn = now;

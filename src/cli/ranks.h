@@ -21,7 +21,8 @@ int gf_cli_ranks_end(int code);
 
 /* ---- messages, apart from the calls of gf_ranks ---------------------------------------------- */
 
-/* Returns when the data may be changed. */
+/* Returns when the data may be changed. Takes in meanwhile what comes for this rank, so that two
+ * who post to each other do not wait for each other. */
 void gf_cli_ranks_post(uint32_t to, const void *data, size_t size);
 /* A message to this rank, from whom, and its size; NULL if there is none now. For the caller to
  * free. */

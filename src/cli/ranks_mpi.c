@@ -148,17 +148,23 @@ static void receive(void *context, uint32_t from, void *data, size_t size) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-void gf_cli_ranks_post(uint32_t to, const void *data, size_t size) {
-    MPI_Request request;
-    if (size > MOST_AT_ONCE) {
-        fprintf(stderr, "gpufilter: a message of %zu bytes between ranks is too long\n", size);
-        MPI_Abort(world, GF_FAILED);
-    }
-    MPI_Isend(data, (int)size, MPI_BYTE, (int)to, TAG_MESSAGE, world, &request);
-    finish(&request);
+/* Messages that came while this rank was busy sending. */
+typedef struct gf_came {
+    struct gf_came *next;
+    uint32_t from;
+    size_t size;
+    void *data;
+} gf_came;
+static gf_came *came, **last_came = &came;
+
+static _Noreturn void lack_memory(size_t size) {
+    fprintf(stderr, "gpufilter: out of memory for a message of %zu bytes between ranks\n", size);
+    MPI_Abort(world, GF_FAILED);
+    abort();
 }
 
-void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
+/* The next one from MPI; NULL if there is none. */
+static void *receive_message(uint32_t *from, size_t *size) {
     MPI_Status status;
     int there, bytes;
     MPI_Iprobe(MPI_ANY_SOURCE, TAG_MESSAGE, world, &there, &status);
@@ -166,15 +172,59 @@ void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
         return NULL;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     void *data = malloc((size_t)bytes + 1);
-    if (!data) {
-        fprintf(stderr, "gpufilter: out of memory for a message of %d bytes between ranks\n",
-                bytes);
-        MPI_Abort(world, GF_FAILED);
-        return NULL;
-    }
+    if (!data)
+        lack_memory((size_t)bytes);
     MPI_Recv(data, bytes, MPI_BYTE, status.MPI_SOURCE, TAG_MESSAGE, world, MPI_STATUS_IGNORE);
     *from = (uint32_t)status.MPI_SOURCE;
     *size = (size_t)bytes;
+    return data;
+}
+
+static bool take_in(void) {
+    uint32_t from;
+    size_t size;
+    void *data = receive_message(&from, &size);
+    if (!data)
+        return false;
+    gf_came *one = malloc(sizeof *one);
+    if (!one)
+        lack_memory(sizeof *one);
+    *one = (gf_came){.from = from, .size = size, .data = data};
+    *last_came = one;
+    last_came = &one->next;
+    return true;
+}
+
+void gf_cli_ranks_post(uint32_t to, const void *data, size_t size) {
+    MPI_Request request;
+    if (size > MOST_AT_ONCE) {
+        fprintf(stderr, "gpufilter: a message of %zu bytes between ranks is too long\n", size);
+        MPI_Abort(world, GF_FAILED);
+    }
+    MPI_Isend(data, (int)size, MPI_BYTE, (int)to, TAG_MESSAGE, world, &request);
+    int done = 0;
+    for (unsigned vain = 0; !done;) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done)
+            break;
+        if (take_in())
+            vain = 0;
+        else
+            gf_cli_ranks_rest(&vain);
+    }
+}
+
+void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
+    gf_came *one = came;
+    if (!one)
+        return receive_message(from, size);
+    void *data = one->data;
+    *from = one->from;
+    *size = one->size;
+    came = one->next;
+    if (!came)
+        last_came = &came;
+    free(one);
     return data;
 }
 

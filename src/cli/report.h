@@ -6,6 +6,15 @@
 
 #include "cli.h"
 
+/* What text for people is shown on. */
+typedef struct gf_cli_screen {
+    int width; /* columns */
+    bool utf8;
+} gf_cli_screen;
+
+/* Of a file that is no terminal: what suits any. */
+gf_cli_screen gf_cli_screen_of(FILE *file);
+
 /* A finished run of a filter. */
 typedef struct gf_cli_run {
     const gf_filter_info *info;
@@ -13,7 +22,9 @@ typedef struct gf_cli_run {
     const char *const *inputs;   /* info->inputs names */
     const char *output;          /* of its image; NULL for a filter that measures */
     const gf_report *report;
-    const gf_result *result; /* NULL for an image filter */
+    const gf_result *result;     /* NULL for an image filter */
+    const gf_cli_screen *screen; /* NULL: that of the file it is written to */
+    uint32_t rank, ranks;        /* who ran it, if ranks is more than 1 */
 } gf_cli_run;
 
 /* A cell as what can be drawn. */
@@ -34,9 +45,10 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run);
 void gf_cli_report_busy(FILE *file, const gf_report *report);
 /* The same in seconds, as two members of a record. */
 void gf_cli_report_busy_json(FILE *file, const gf_report *report);
-/* The first table. input: the name of the image, for a first column; NULL: there is none. header:
- * with a header line. */
-void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool header);
+/* The first table. input: the name of the image, for a first column; NULL: there is none. */
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input);
+/* Its header line. */
+void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input);
 /* On standard error: a line about the run; verbose: more of them. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
 /* A JSON object of all parameters, as they are. */

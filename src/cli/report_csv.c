@@ -19,16 +19,19 @@ static void print_field(FILE *file, size_t column, const char *text) {
     putc('"', file);
 }
 
-void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool header) {
+void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input) {
     const gf_table *table = gf_result_table(result, 0);
     const size_t shift = input ? 1 : 0;
-    if (header) {
-        if (input)
-            print_field(file, 0, "file");
-        for (size_t c = 0; c < table->column_count; c++)
-            print_field(file, shift + c, table->columns[c].name);
-        putc('\n', file);
-    }
+    if (input)
+        print_field(file, 0, "file");
+    for (size_t c = 0; c < table->column_count; c++)
+        print_field(file, shift + c, table->columns[c].name);
+    putc('\n', file);
+}
+
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input) {
+    const gf_table *table = gf_result_table(result, 0);
+    const size_t shift = input ? 1 : 0;
     for (uint64_t row = 0; row < table->row_count; row++) {
         if (input)
             print_field(file, 0, input);

@@ -104,6 +104,8 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
     gf_json_text(file, report->device);
     if (report->ranks)
         fprintf(file, ", \"ranks\": %u", report->ranks);
+    if (run->ranks > 1)
+        fprintf(file, ", \"rank\": %" PRIu32, run->rank);
     fprintf(file, ", \"seconds\": %.6f, ", report->total_seconds);
     gf_cli_report_busy_json(file, report);
     fputs(", \"parameters\": ", file);

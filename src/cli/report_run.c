@@ -16,6 +16,8 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     fprintf(stderr, ": %s by %s (%s)", format, report->backend, report->device);
     if (report->ranks)
         fprintf(stderr, " on %u ranks", report->ranks);
+    if (run->ranks > 1)
+        fprintf(stderr, " of rank %" PRIu32, run->rank);
     fprintf(stderr, " in %.3f s, %.0f MP/s\n", report->total_seconds,
             megapixels / report->total_seconds);
     if (!verbose)

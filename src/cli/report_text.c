@@ -120,9 +120,10 @@ static bool is_utf8(void) {
     return false;
 }
 
-static int line_width(FILE *file) {
+gf_cli_screen gf_cli_screen_of(FILE *file) {
     struct winsize size;
-    return ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : NO_WIDTH;
+    const bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return (gf_cli_screen){.width = known ? size.ws_col : NO_WIDTH, .utf8 = is_utf8()};
 }
 
 /* Whatever is there shows, be it ever so small. */
@@ -139,7 +140,8 @@ static void print_bar(FILE *file, double part, int cells, bool utf8) {
 }
 
 /* One line a bin and curve: what bin it is, the value, its share of the curve, a bar. */
-static void print_bars(FILE *file, const gf_result *result, size_t index) {
+static void print_bars(FILE *file, const gf_result *result, size_t index,
+                       const gf_cli_screen *screen) {
     const gf_table *table = gf_result_table(result, index);
     const bool several = table->column_count - table->curves > 1;
     double sums[GF_MAX_COLUMNS] = {0}, most = 0;
@@ -164,8 +166,7 @@ static void print_bars(FILE *file, const gf_result *result, size_t index) {
     print_padded(file, "share", SHARE, true, true);
     putc('\n', file);
 
-    const bool utf8 = is_utf8();
-    int cells = line_width(file) - used;
+    int cells = screen->width - used;
     cells = cells < MIN_BAR ? MIN_BAR : cells > MAX_BAR ? MAX_BAR : cells;
     for (uint64_t row = 0; row < table->row_count; row++) {
         for (size_t c = table->curves; c < table->column_count; c++) {
@@ -184,7 +185,7 @@ static void print_bars(FILE *file, const gf_result *result, size_t index) {
             fprintf(file, "%*.2f%%", SHARE - 1, sums[c] > 0 ? 100 * x / sums[c] : 0.0);
             if (x > 0) {
                 fprintf(file, "%*s", GAP, "");
-                print_bar(file, x / most, cells, utf8);
+                print_bar(file, x / most, cells, screen->utf8);
             }
             putc('\n', file);
         }
@@ -193,6 +194,7 @@ static void print_bars(FILE *file, const gf_result *result, size_t index) {
 
 void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
+    const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
     gf_cli_format_text(&run->report->in, format, sizeof format);
     for (uint32_t i = 0; i < run->info->inputs; i++) {
         fputs(i ? ", " : "", file);
@@ -207,7 +209,7 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
         if (table->single)
             print_single(file, run->result, t);
         else if (table->chart == GF_CHART_BARS)
-            print_bars(file, run->result, t);
+            print_bars(file, run->result, t, &screen);
         else
             print_table(file, run->result, t);
     }

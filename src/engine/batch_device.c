@@ -45,6 +45,8 @@ static gf_held *run_large(gf_device_files *all, gf_engine *engine, bool further)
     }
     pthread_mutex_lock(lock);
     all->at_large--;
+    if (all->files->options.take)
+        pthread_cond_broadcast(&all->files->moved); /* another may be taken */
     return held;
 }
 
@@ -298,10 +300,13 @@ void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
         queues[i]->last = &queues[i]->first;
     if (all.most_bytes == 0 || all.most_bytes > HELD_BYTES)
         all.most_bytes = HELD_BYTES;
-    const uint32_t coders = files->at_once - 1;
+    /* One may wait for an item while the others code. */
+    const uint32_t coders = files->at_once - (files->options.take ? 0 : 1);
     const uint32_t engines = devices->count * gf_files_engines(files, devices->count);
-    const uint32_t at_once = files->count < engines ? (uint32_t)files->count : engines;
+    const uint64_t expected = gf_files_expected(files);
+    const uint32_t at_once = expected < engines ? (uint32_t)expected : engines;
     const uint32_t further = at_once > devices->count ? at_once - devices->count : 0;
+    all.most_engines = devices->count + further;
     all.each = (files->threads + at_once - 1) / at_once;
     const size_t count = (size_t)devices->count + further + coders;
     gf_device_thread *threads = calloc(count, sizeof *threads);

@@ -1,6 +1,7 @@
 /* Many files: which is begun next, how one is run, and who is told of it, in which order. */
 #include "engine/batch_files.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 gf_status gf_files_init(gf_files *files, gf_error *error) {
     pthread_mutex_init(&files->lock, NULL);
+    pthread_mutex_init(&files->taking, NULL);
     pthread_mutex_init(&files->telling, NULL);
     pthread_cond_init(&files->moved, NULL);
     if (!files->options.in_order)
@@ -31,23 +33,29 @@ void gf_files_clear(gf_files *files) {
     free(files->window);
     pthread_cond_destroy(&files->moved);
     pthread_mutex_destroy(&files->telling);
+    pthread_mutex_destroy(&files->taking);
     pthread_mutex_destroy(&files->lock);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-bool gf_files_may_begin(const gf_files *files) {
-    return files->next < files->count && !files->stop &&
-           (!files->window || files->next < files->told + files->ahead);
+uint64_t gf_files_expected(const gf_files *files) {
+    const gf_batch_options *options = &files->options;
+    return options->take && options->expected && options->expected < files->count
+               ? options->expected
+               : files->count;
 }
 
-uint64_t gf_files_begin(gf_files *files) {
-    files->busy++;
-    return files->next++;
+bool gf_files_has_more(const gf_files *files) {
+    return !files->stop && (files->options.take ? !files->taken : files->next < files->count);
+}
+
+bool gf_files_may_begin(const gf_files *files) {
+    return gf_files_has_more(files) && (!files->window || files->next < files->told + files->ahead);
 }
 
 bool gf_files_over(const gf_files *files) {
-    return files->status || (files->busy == 0 && (files->stop || files->next == files->count));
+    return files->status || (files->busy == 0 && !gf_files_has_more(files));
 }
 
 void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error) {
@@ -59,6 +67,54 @@ void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error) 
     files->stop = true;
     pthread_cond_broadcast(&files->moved);
     pthread_mutex_unlock(&files->lock);
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/* Asks once, unless others were told meanwhile that it is over. */
+static gf_take ask(gf_files *files, uint64_t *item) {
+    gf_take took = GF_TAKE_NONE;
+    pthread_mutex_lock(&files->taking);
+    pthread_mutex_lock(&files->lock);
+    const bool more = gf_files_has_more(files);
+    pthread_mutex_unlock(&files->lock);
+    if (more)
+        took = files->options.take(files->options.context, item);
+    if (took == GF_TAKEN && *item >= files->count) {
+        gf_error error = {0};
+        gf_files_give_up(files,
+                         gf_fail(&error, GF_USAGE,
+                                 "%s: item %" PRIu64 " was taken, and there are %" PRIu64,
+                                 files->filter->info.name, *item, files->count),
+                         &error);
+        took = GF_TAKE_NONE;
+    }
+    if (took == GF_TAKE_NONE) {
+        pthread_mutex_lock(&files->lock);
+        files->taken = true;
+        pthread_mutex_unlock(&files->lock);
+    }
+    pthread_mutex_unlock(&files->taking);
+    return took;
+}
+
+bool gf_files_begin(gf_files *files, uint64_t *item) {
+    gf_take took = GF_TAKEN;
+    files->busy++; /* or all might seem to be over while it is asked for */
+    if (!files->options.take)
+        *item = files->next++;
+    else
+        do {
+            pthread_mutex_unlock(&files->lock);
+            took = ask(files, item);
+            pthread_mutex_lock(&files->lock);
+        } while (took == GF_TAKE_LATER && gf_files_has_more(files));
+    /* What comes after a stop is nobody's. */
+    if (took == GF_TAKEN && !(files->options.take && files->stop))
+        return true;
+    files->busy--;
+    pthread_cond_broadcast(&files->moved);
+    return false;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */

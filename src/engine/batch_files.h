@@ -28,12 +28,14 @@ typedef struct gf_files {
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    uint64_t next; /* the first item that nobody has begun */
-    uint64_t busy; /* items begun that are not over */
+    uint64_t next; /* the first item that nobody has begun; nothing with `take` */
+    uint64_t busy; /* items begun that are not over, and threads in gf_files_take */
     bool stop;     /* begin no others */
+    bool taken;    /* with `take`: there are no more */
     gf_status status;
     gf_error error; /* why none can be run */
 
+    pthread_mutex_t taking;  /* taken before lock: one call of `take` at a time */
     pthread_mutex_t telling; /* taken before lock */
     uint64_t told;           /* in order: how many; under both locks */
     uint64_t ahead;          /* in order: how far an item may be begun before these are told */
@@ -46,10 +48,15 @@ gf_status gf_files_init(gf_files *files, gf_error *error);
 /* Frees it, with the results that nobody was told of. */
 void gf_files_clear(gf_files *files);
 
+/* How many items this batch may come to run: all, unless others take from them, too. */
+uint64_t gf_files_expected(const gf_files *files);
+/* Are there items that nobody has begun, and may one be, now or later? Under the lock. */
+bool gf_files_has_more(const gf_files *files);
 /* May the next item be begun? Under the lock. */
 bool gf_files_may_begin(const gf_files *files);
-/* Begins it, under the lock. */
-uint64_t gf_files_begin(gf_files *files);
+/* Begins it; false if there is none after all. Called and left under the lock, which is open while
+ * `take` is asked: that may wait. */
+bool gf_files_begin(gf_files *files, uint64_t *item);
 /* Is there nothing left to do? Under the lock. */
 bool gf_files_over(const gf_files *files);
 /* An item is over. Takes the result. */

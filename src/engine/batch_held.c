@@ -42,20 +42,27 @@ void gf_held_hand_on(gf_device_files *all, gf_queue *queue, gf_held *held) {
     pthread_mutex_unlock(&all->files->lock);
 }
 
-void gf_held_drop_pixels(gf_device_files *all, gf_held *held) {
+static void free_pixels(gf_held *held) {
     free(held->in);
     free(held->out);
     held->in = held->out = NULL;
-    pthread_mutex_lock(&all->files->lock);
+}
+
+/* Under the lock: it takes no more room, and what it is is known. */
+static void settle(gf_device_files *all, gf_held *held) {
     all->held_bytes -= held->bytes;
     all->held -= held->bytes > 0;
-    pthread_mutex_unlock(&all->files->lock);
+    all->fresh -= held->fresh;
     held->bytes = 0;
+    held->fresh = false;
 }
 
 void gf_held_release(gf_device_files *all, gf_held *held) {
     gf_task_end(&held->task);
-    gf_held_drop_pixels(all, held);
+    free_pixels(held);
+    pthread_mutex_lock(&all->files->lock);
+    settle(all, held);
+    pthread_mutex_unlock(&all->files->lock);
     gf_metadata_clear(&held->metadata);
     gf_result_free(held->result);
     free(held);
@@ -64,8 +71,9 @@ void gf_held_release(gf_device_files *all, gf_held *held) {
 void gf_held_make_large(gf_device_files *all, gf_held *held) {
     gf_task_end(&held->task);
     held->task = (gf_task){0};
-    gf_held_drop_pixels(all, held);
+    free_pixels(held);
     pthread_mutex_lock(&all->files->lock);
+    settle(all, held);
     gf_held_put(&all->large, held);
     pthread_cond_broadcast(&all->files->moved);
     if (gf_held_lacks_engines(all))
@@ -112,11 +120,15 @@ static void open_image(gf_device_files *all, uint64_t item) {
     if (!held) {
         gf_report report = {0};
         const gf_status status = gf_fail_memory(&error, what->in, sizeof *held, "an image");
+        pthread_mutex_lock(&files->lock);
+        all->fresh--;
+        pthread_mutex_unlock(&files->lock);
         if (gf_held_may_tell(all))
             gf_files_tell(files, item, status, &error, &report, NULL);
         return;
     }
     held->item = item;
+    held->fresh = true;
     gf_metadata_init(&held->metadata);
     held->task = (gf_task){
         .filter = files->filter, .threads = files->each, .name = what->in, .began = gf_now()};
@@ -221,6 +233,32 @@ static void encode(gf_device_files *all, gf_held *held) {
     tell(all, held, status, &error);
 }
 
+/* Of items that others could take, no more large ones than there may be engines: it shows what an
+ * image is only when it is begun. Who asks for one may have to wait, and keeps no others from
+ * asking later. */
+static bool may_begin(const gf_device_files *all) {
+    const uint32_t most = all->enough ? all->engines : all->most_engines;
+    return gf_files_may_begin(all->files) &&
+           (!all->files->options.take ||
+            (!all->asking && all->fresh + all->large.count + all->at_large < most));
+}
+
+/* Begins an image, if there is one; called under the lock, and left without it. */
+static void begin(gf_device_files *all) {
+    gf_files *files = all->files;
+    uint64_t item;
+    all->asking = true;
+    all->fresh++;
+    const bool begun = gf_files_begin(files, &item);
+    all->asking = false;
+    all->fresh -= !begun;
+    if (files->options.take)
+        pthread_cond_broadcast(&files->moved);
+    pthread_mutex_unlock(&files->lock);
+    if (begun)
+        open_image(all, item);
+}
+
 /* What is done goes first, it makes room; then what is open. */
 static bool work_once(gf_device_files *all) {
     gf_files *files = all->files;
@@ -236,15 +274,16 @@ static bool work_once(gf_device_files *all) {
     } else if (held && (all->held == 0 || (all->held < HELD_IMAGES &&
                                            all->held_bytes + room_for(held) <= all->most_bytes))) {
         gf_held_take_out(&all->opened, &all->opened.first);
+        settle(all, held);
         held->bytes = room_for(held);
         all->held_bytes += held->bytes;
         all->held++;
+        if (files->options.take)
+            pthread_cond_broadcast(&files->moved);
         pthread_mutex_unlock(&files->lock);
         decode(all, held);
-    } else if (!held && gf_files_may_begin(files)) {
-        const uint64_t item = gf_files_begin(files);
-        pthread_mutex_unlock(&files->lock);
-        open_image(all, item);
+    } else if (!held && may_begin(all)) {
+        begin(all);
     } else {
         return false;
     }

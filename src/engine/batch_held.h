@@ -10,6 +10,7 @@
 typedef struct gf_held {
     struct gf_held *next;
     uint64_t item;
+    bool fresh;   /* it is not known yet whether it is large */
     bool once;    /* it cannot be read again */
     gf_task task; /* its source, until it is decoded */
     gf_format in_format, out_format;
@@ -32,9 +33,12 @@ typedef struct gf_device_files {
     gf_queue large;    /* for a device, from file to file */
     gf_queue finished; /* to be encoded */
     uint64_t held, held_bytes, most_bytes;
+    uint64_t fresh;         /* images begun of which it is not known yet whether they are large */
+    bool asking;            /* somebody waits for an item from outside */
     uint32_t starting;      /* devices that have not started */
     uint32_t each;          /* threads of an engine of a device, for its reader and its writer */
-    uint32_t engines;       /* open, or being opened */
+    uint32_t engines;       /* open, or being opened, */
+    uint32_t most_engines;  /* and as many as may be */
     uint32_t at_large;      /* of them, those that are at work on a large image */
     bool enough;            /* open no further engines */
     pthread_cond_t lacking; /* with the lock: more engines may be wanted, or all is over */
@@ -49,8 +53,6 @@ void gf_held_hand_on(gf_device_files *all, gf_queue *queue, gf_held *held);
 void gf_held_release(gf_device_files *all, gf_held *held);
 /* Frees what was read of it, and lets a device run it from file to file. */
 void gf_held_make_large(gf_device_files *all, gf_held *held);
-/* Frees its pixels, which others may then have room for. */
-void gf_held_drop_pixels(gf_device_files *all, gf_held *held);
 /* Are there more large images than engines? Under the lock. */
 bool gf_held_lacks_engines(const gf_device_files *all);
 /* Waits until all devices have started: before that nothing is told, since one that cannot ends the

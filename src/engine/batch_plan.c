@@ -76,7 +76,8 @@ void gf_files_share(gf_files *files, uint32_t threads, uint64_t open_files) {
     const uint64_t most =
         open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : UINT64_C(1);
     files->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
-    files->at_once = files->count < files->threads ? (uint32_t)files->count : files->threads;
+    const uint64_t count = gf_files_expected(files);
+    files->at_once = count < files->threads ? (uint32_t)count : files->threads;
     files->at_once = files->at_once < most ? files->at_once : (uint32_t)most;
     files->each = files->at_once ? (files->threads + files->at_once - 1) / files->at_once : 1;
 }
@@ -103,6 +104,9 @@ gf_status gf_files_check(gf_files *files, gf_error *error) {
         return gf_fail(error, GF_USAGE, "%s: it reads %u images at a time; run them one by one",
                        files->filter->info.name, files->filter->info.inputs);
     status = check_parameters(files, error);
+    if (!status && files->options.take && files->options.in_order)
+        status = gf_fail(error, GF_USAGE, "%s: items that are taken have no order to be told in",
+                         files->filter->info.name);
     if (!status)
         status = check_items(files, error);
     if (!status)
@@ -194,13 +198,13 @@ gf_forecast gf_files_expect(const gf_files *files, const gf_plan *plan,
     const gf_auto_machine machine = {
         .threads = files->threads,
         .devices = 1,
-        .images = files->count,
+        .images = gf_files_expected(files),
         .files = files->at_once,
         .device_files = held || files->at_once < engines ? files->at_once : engines,
         .held = held};
     gf_forecast forecast;
     gf_auto_expect(plan, codec, &machine, &forecast);
-    gf_auto_times(&forecast, files->count);
+    gf_auto_times(&forecast, gf_files_expected(files));
     return forecast;
 }
 

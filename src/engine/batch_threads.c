@@ -18,11 +18,9 @@ typedef struct gf_files_worker {
  * of. */
 static bool take(gf_files *files, uint64_t *item) {
     pthread_mutex_lock(&files->lock);
-    while (!gf_files_may_begin(files) && files->next < files->count && !files->stop)
+    while (!gf_files_may_begin(files) && gf_files_has_more(files))
         pthread_cond_wait(&files->moved, &files->lock);
-    const bool good = gf_files_may_begin(files);
-    if (good)
-        *item = gf_files_begin(files);
+    const bool good = gf_files_may_begin(files) && gf_files_begin(files, item);
     pthread_mutex_unlock(&files->lock);
     return good;
 }

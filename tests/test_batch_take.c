@@ -1,0 +1,297 @@
+/* Batches that take their items from outside: several share one list, whatever the order, and each
+ * item is run once, by one of them. */
+#include "batch_util.h"
+
+#include <pthread.h>
+#include <time.h>
+
+/* Nothing but the smallest images is small. */
+#define LITTLE 3600
+
+/* Whom the items come from. */
+typedef struct giver {
+    pthread_mutex_t lock;
+    uint64_t order[ITEMS], count, next;
+    uint64_t later;    /* every so many calls there is none now; 0: never */
+    uint64_t stop_at;  /* then there is none for ever, whatever the count; 0: nothing */
+    bool until_told;   /* nor before all that was given has been told */
+    uint64_t most_out; /* given and not told of, at most */
+    atomic_uint_fast64_t calls, told;
+} giver;
+
+/* One of those who share them. */
+typedef struct taker {
+    giver *all;
+    listener told;
+    atomic_int inside;
+    bool over;
+    uint64_t took;
+} taker;
+
+static gf_take give(void *context, uint64_t *item) {
+    taker *one = context;
+    giver *all = one->all;
+    gf_take took = GF_TAKE_LATER;
+
+    assert_int_equal(atomic_fetch_add(&one->inside, 1), 0);
+    assert_false(one->over);
+    pthread_mutex_lock(&all->lock);
+    const uint64_t call = ++all->calls, out = all->next - all->told;
+    if (all->later && call % all->later == 0)
+        took = GF_TAKE_LATER;
+    else if (all->next == (all->stop_at ? all->stop_at : all->count))
+        took = all->stop_at ? GF_TAKE_LATER : GF_TAKE_NONE;
+    else if (!all->until_told || out == 0 || all->next % 5 != 0)
+        took = GF_TAKEN;
+    if (took == GF_TAKEN) {
+        *item = all->order[all->next++];
+        all->most_out = out + 1 > all->most_out ? out + 1 : all->most_out;
+        one->took++;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (took == GF_TAKE_LATER)
+        nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+    one->over = took == GF_TAKE_NONE;
+    atomic_fetch_sub(&one->inside, 1);
+    return took;
+}
+
+static bool told(void *context, const gf_batch_done *done) {
+    taker *one = context;
+    one->all->told++;
+    return on_done(&one->told, done);
+}
+
+/* Backwards from the middle, then the rest. */
+static void make_giver(giver *all, uint64_t count) {
+    *all = (giver){.count = count};
+    pthread_mutex_init(&all->lock, NULL);
+    for (uint64_t i = 0; i < count; i++)
+        all->order[i] = i < count / 2 ? count / 2 - 1 - i : i;
+}
+
+static gf_batch_options options_of(taker *one, uint32_t threads, uint64_t max_memory) {
+    return (gf_batch_options){
+        .engine = {.backend = "cpu", .threads = threads, .max_memory = max_memory},
+        .done = told,
+        .context = one,
+        .take = give};
+}
+
+/* ---- each once ------------------------------------------------------------------------------- */
+
+static ending want[ITEMS];
+
+static void equals(const char *what) {
+    for (int i = 0; i < ITEMS; i++) {
+        if (got[i].times != 1)
+            fail_msg("%s: item %d: told %d times", what, i, got[i].times);
+        if (got[i].status != want[i].status || strcmp(got[i].error.message, want[i].error.message))
+            fail_msg("%s: item %d: %d %s; in order %d %s", what, i, (int)got[i].status,
+                     got[i].error.message, (int)want[i].status, want[i].error.message);
+        assert_string_equal(got[i].text, want[i].text);
+    }
+}
+
+typedef struct share {
+    const gf_filter *filter;
+    const gf_settings *settings;
+    const gf_batch_item *items;
+    gf_files_devices on;
+    taker one;
+    uint32_t threads;
+    uint64_t max_memory, expected;
+    pthread_t thread;
+} share;
+
+static void *run_share(void *argument) {
+    share *own = argument;
+    gf_batch_options options = options_of(&own->one, own->threads, own->max_memory);
+    gf_error error = {0};
+
+    options.expected = own->expected;
+    if (gf_run_batch_on(own->on.count ? &own->on : NULL, own->filter, own->settings, own->items,
+                        ITEMS, &options, &error))
+        fail_msg("%s", error.message);
+    return NULL;
+}
+
+static const struct way {
+    uint32_t shares, devices; /* 0: threads */
+    uint32_t threads;
+    uint64_t max_memory, later, expected;
+    bool until_told;
+} ways[] = {
+    {1, 0, 1, 0, 0, 0, false},      {1, 0, 4, 0, 7, 0, false},    {3, 0, 2, 0, 0, 27, false},
+    {4, 0, 1, 0, 2, 20, false},     {1, 0, 1, 0, 0, 0, true},     {1, 1, 1, 0, 0, 0, false},
+    {1, 1, 1, 0, 0, 0, true},       {3, 1, 4, 0, 5, 27, false},   {2, 2, 3, LITTLE, 0, 40, false},
+    {1, 1, 4, LITTLE, 3, 0, false}, {1, 2, 9, 20000, 4, 1, true}, {2, 1, 1, LITTLE, 0, 2, false},
+};
+
+static void each_once(const char *name, const char *text) {
+    const gf_filter *filter = gf_filter_find(name);
+    const bool image = gf_filter_describe(filter)->makes_image;
+    gf_settings *settings = test_settings(filter, text);
+    gf_batch_item items[ITEMS];
+    listener plain = {0};
+    const gf_batch_options in_turn = {
+        .engine = {.backend = "golden"}, .done = on_done, .context = &plain};
+
+    make_items(items, image);
+    assert_int_equal(gf_run_batch(filter, settings, items, ITEMS, &in_turn, NULL), GF_OK);
+    memcpy(want, got, sizeof want);
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        const struct way *way = &ways[w];
+        share shares[4] = {0};
+        giver all;
+        char what[100];
+        snprintf(what, sizeof what, "%s, way %zu", name, w);
+        make_items(items, image);
+        make_giver(&all, ITEMS);
+        all.later = way->later;
+        all.until_told = way->until_told;
+        for (uint32_t i = 0; i < way->shares; i++) {
+            shares[i] = (share){.filter = filter,
+                                .settings = settings,
+                                .items = items,
+                                .on = {.count = way->devices},
+                                .one = {.all = &all},
+                                .threads = way->threads,
+                                .max_memory = way->max_memory,
+                                .expected = way->expected};
+            assert_int_equal(pthread_create(&shares[i].thread, NULL, run_share, &shares[i]), 0);
+        }
+        uint64_t took = 0;
+        for (uint32_t i = 0; i < way->shares; i++) {
+            pthread_join(shares[i].thread, NULL);
+            took += shares[i].one.took;
+        }
+        assert_int_equal(took, ITEMS);
+        equals(what);
+        pthread_mutex_destroy(&all.lock);
+    }
+    gf_settings_free(settings);
+}
+
+static void runs_each_once(void **state) {
+    (void)state;
+    each_once("smooth", "radius=3");
+    each_once("hist", "bins=7");
+}
+
+/* Who has a large image at work takes no others for later: somebody else may be free. */
+static void holds_no_more_than_it_can_run(void **state) {
+    static const struct {
+        uint32_t devices, threads, most;
+    } cases[] = {{0, 1, 1}, {0, 3, 3}, {1, 1, 1}, {1, 3, 3}, {1, 9, 4}, {2, 16, 8}, {3, 1, 3}};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        gf_batch_item items[ITEMS];
+        giver all;
+        taker one = {.all = &all};
+        const gf_batch_options options = options_of(&one, cases[c].threads, LITTLE);
+        make_items(items, true);
+        make_giver(&all, ITEMS);
+        for (int i = 0; i < ITEMS; i++)
+            items[i].in = in_paths[2]; /* 34 x 37 RGBA */
+        assert_int_equal(run_smooth(items, ITEMS, cases[c].devices, &options, NULL), GF_OK);
+        assert_int_equal(all.told, ITEMS);
+        if (all.most_out > cases[c].most)
+            fail_msg("case %zu: %llu at a time", c, (unsigned long long)all.most_out);
+        pthread_mutex_destroy(&all.lock);
+    }
+}
+
+/* ---- what stops ------------------------------------------------------------------------------ */
+
+/* Nobody would ever give another, and nobody needs to. */
+static void stops_while_it_waits(void **state) {
+    (void)state;
+    for (uint32_t devices = 0; devices < 3; devices++)
+        for (int fast = 0; fast < 2; fast++) {
+            gf_batch_item items[ITEMS];
+            giver all;
+            taker one = {.all = &all, .told = {.most = fast ? 0 : 3}};
+            gf_batch_options options = options_of(&one, 2, 0);
+            make_items(items, true);
+            make_giver(&all, ITEMS);
+            all.stop_at = 3;
+            all.order[0] = 0;
+            all.order[1] = 1;
+            all.order[2] = fast ? 5 : 2; /* 5 is no image */
+            options.fail_fast = fast;
+            assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+            assert_int_equal(all.told, 3);
+            pthread_mutex_destroy(&all.lock);
+        }
+}
+
+static bool has_failed(void *context, const gf_batch_done *done) {
+    (void)context;
+    (void)done;
+    fail_msg("nothing may be told");
+    return true;
+}
+
+/* A device that does not start ends it, though there is none to be taken yet. */
+static void ends_without_a_device(void **state) {
+    const gf_files_devices devices = {.count = 1, .names = {"9999"}};
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    gf_batch_item items[ITEMS];
+    gf_error error = {0};
+    giver all;
+    taker one = {.all = &all};
+    gf_batch_options options = options_of(&one, 2, 0);
+
+    (void)state;
+    make_items(items, true);
+    make_giver(&all, ITEMS);
+    all.stop_at = 2;
+    options.engine.backend = "cuda";
+    options.done = has_failed;
+    assert_int_not_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, ITEMS,
+                                         &options, &error),
+                         GF_OK);
+    assert_message(&error, "cuda");
+    gf_settings_free(settings);
+    pthread_mutex_destroy(&all.lock);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static void refuses(void **state) {
+    (void)state;
+    for (uint32_t devices = 0; devices < 2; devices++) {
+        gf_batch_item items[ITEMS];
+        gf_error error = {0};
+        giver all;
+        taker one = {.all = &all};
+        gf_batch_options options = options_of(&one, 3, 0);
+        make_items(items, true);
+        make_giver(&all, ITEMS);
+        options.in_order = true;
+        assert_int_equal(run_smooth(items, ITEMS, devices, &options, &error), GF_USAGE);
+        assert_message(&error, "order");
+        assert_int_equal(all.calls, 0);
+        options.in_order = false;
+        for (uint64_t i = 0; i < 3; i++)
+            all.order[i] = i < 2 ? i : 7;
+        assert_int_equal(run_smooth(items, 7, devices, &options, &error), GF_USAGE);
+        assert_message(&error, "item 7 was taken, and there are 7");
+        assert_true(one.over || one.took == 3);
+        pthread_mutex_destroy(&all.lock);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_each_once),
+        cmocka_unit_test(holds_no_more_than_it_can_run),
+        cmocka_unit_test(stops_while_it_waits),
+        cmocka_unit_test(ends_without_a_device),
+        cmocka_unit_test(refuses),
+    };
+
+    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+}
