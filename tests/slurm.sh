@@ -36,6 +36,7 @@ slurm_start() { # FOLDER
     mkdir -p "$folder/state" "$folder/spool" && chmod 755 "$folder" || return
     (umask 077 && head -c 1024 /dev/urandom >"$folder/key")
     controller=$(free_port)
+    unset "${!SLURM@}" "${!SBATCH@}" # it may be a job itself
     export SLURM_CONF=$folder/slurm.conf
     cat >"$SLURM_CONF" <<END
 ClusterName=test
