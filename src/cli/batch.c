@@ -12,7 +12,7 @@ bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
     if (info->makes_image)
         return gf_settings_given(line->common, "out-dir");
     return line->operand_count > 1 || gf_settings_given(line->common, "files-from") ||
-           gf_settings_given(line->common, "recursive");
+           gf_settings_given(line->common, "recursive") || gf_settings_given(line->common, "shard");
 }
 
 /* ---- before any work ------------------------------------------------------------------------- */
@@ -52,9 +52,11 @@ static gf_status check_standard_input(const gf_cli_batch_run *run, gf_error *err
     return GF_OK;
 }
 
-static gf_status check(const gf_cli_batch_run *run, gf_error *error) {
+static gf_status check(gf_cli_batch_run *run, gf_error *error) {
     const gf_settings *common = run->line->common;
     gf_status status = gf_cli_check_common(run->info, run->line, error);
+    if (!status)
+        status = gf_cli_shard_parse(gf_settings_text(common, "shard"), &run->shard, error);
     if (!status)
         status = check_one_file(run, error);
     if (!status)
@@ -77,7 +79,8 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
     if (!status)
         status = gf_cli_batch_digest(run, error);
     if (!status)
-        status = gf_cli_journal_open(folder, &run->journal, error);
+        status =
+            gf_cli_journal_open(folder, run->shard.number, run->shard.of, &run->journal, error);
     if (!status && gf_settings_flag(run->line->common, "resume"))
         status = gf_cli_journal_read(run->journal, error);
     return status;
@@ -136,6 +139,8 @@ static gf_status prepare(gf_cli_batch_run *run, gf_error *error) {
     run->progress.failed = run->inputs.failed;
     if (!status && folder)
         status = gf_cli_outputs_name(run->line, &run->inputs, &run->outputs, error);
+    if (!status)
+        gf_cli_shard_take(&run->shard, &run->inputs, run->outputs);
     if (!status && folder)
         status = open_folder(run, error);
     if (!status)
@@ -164,7 +169,8 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     if (!status)
         status = compute(&run, error);
     gf_cli_journal_close(run.journal);
-    if (!run.begun)
+    /* Other shards have seen these folders, and count on them. */
+    if (!run.begun && !run.shard.of)
         gf_cli_folders_remove(&run.folders);
     gf_cli_folders_free(&run.folders);
     gf_cli_outputs_free(run.outputs, run.inputs.count);

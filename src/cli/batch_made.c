@@ -51,14 +51,17 @@ static const char *name_of(const gf_cli_output *output) {
 }
 
 bool gf_cli_batch_is_ours(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look) {
-    return gf_cli_journal_find(run->journal, name_of(&run->outputs[i]), look->size, look->time);
+    bool sure;
+    return gf_cli_journal_find(run->journal, name_of(&run->outputs[i]), look->size, look->time,
+                               &sure);
 }
 
 bool gf_cli_batch_is_finished(const gf_cli_batch_run *run, size_t i, const gf_cli_look *look) {
     const gf_cli_input *input = &run->inputs.list[i];
+    bool sure;
     const gf_cli_made *made =
-        gf_cli_journal_find(run->journal, name_of(&run->outputs[i]), look->size, look->time);
-    if (!made || made->settings != run->settings)
+        gf_cli_journal_find(run->journal, name_of(&run->outputs[i]), look->size, look->time, &sure);
+    if (!made || !sure || made->settings != run->settings)
         return false;
     /* An image that replaced itself has no input any more. */
     if (input->there && input->device == look->device && input->inode == look->inode)
@@ -78,9 +81,13 @@ bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i) {
     if (!gf_settings_flag(run->line->common, "resume"))
         return false;
     const gf_cli_look now = gf_cli_look_at(output->path);
-    return now.there && is_changed(&now, &output->look) &&
-           gf_cli_journal_read(run->journal, &unread) == GF_OK &&
-           gf_cli_batch_is_finished(run, i, &now);
+    if (!now.there || !is_changed(&now, &output->look))
+        return false;
+    /* The folder may be large: it is listed only for what no record tells that is known. */
+    return (gf_cli_journal_read_on(run->journal, &unread) == GF_OK &&
+            gf_cli_batch_is_finished(run, i, &now)) ||
+           (gf_cli_journal_read(run->journal, &unread) == GF_OK &&
+            gf_cli_batch_is_finished(run, i, &now));
 }
 
 /* ---- what is made ---------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "outputs.h"
 #include "progress.h"
 #include "report.h"
+#include "shard.h"
 
 typedef struct gf_cli_batch_run {
     const gf_filter *filter;
@@ -14,7 +15,8 @@ typedef struct gf_cli_batch_run {
     const gf_cli_line *line;
     bool json, csv, quiet, verbose, fail_fast;
     bool begun; /* nothing stood against all of them */
-    gf_cli_inputs inputs;
+    gf_cli_shard shard;
+    gf_cli_inputs inputs;    /* those of the shard, once all have been gathered and checked */
     gf_cli_output *outputs;  /* NULL for a filter that measures */
     gf_batch_item *items;    /* what is to be run, */
     size_t *which, to_run;   /* and which inputs that is */

@@ -59,6 +59,11 @@ static const struct gf_common {
       .type = GF_PARAM_FLAG,
       .help = "take the images in folders that are named, and in those below them; with --raw the "
               ".raw files there"}},
+    {ABOUT_MANY,
+     {.name = "shard",
+      .type = GF_PARAM_TEXT,
+      .metavar = "K/N",
+      .help = "take the K-th of N parts of the inputs: numbers K, K+N, K+2N, ..."}},
     {ABOUT_NAMES,
      {.name = "resume",
       .type = GF_PARAM_FLAG,

@@ -12,7 +12,8 @@ typedef struct gf_gather {
     gf_cli_inputs *inputs;
     bool recursive, fail_fast;
     bool raw;       /* folders hold images without a header */
-    bool out_there; /* --out-dir exists, and this is it: */
+    const char *out_dir;
+    bool out_there; /* it exists, and this is it: */
     struct stat out;
 } gf_gather;
 
@@ -129,7 +130,10 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
-static bool is_out(const gf_gather *gather, const struct stat *info) {
+static bool is_out(gf_gather *gather, const struct stat *info) {
+    /* Another shard may have made it since. */
+    if (!gather->out_there && gather->out_dir)
+        gather->out_there = stat(gather->out_dir, &gather->out) == 0;
     return gather->out_there && info->st_dev == gather->out.st_dev &&
            info->st_ino == gather->out.st_ino;
 }
@@ -257,10 +261,10 @@ static gf_status take_list(gf_gather *gather, const char *name, bool null, gf_er
 gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inputs *inputs,
                         gf_error *error) {
     gf_gather gather = {.inputs = inputs,
+                        .out_dir = out_dir,
                         .recursive = gf_settings_flag(line->common, "recursive"),
                         .fail_fast = gf_settings_flag(line->common, "fail-fast"),
                         .raw = gf_cli_raw(line) != NULL};
-    gather.out_there = out_dir && stat(out_dir, &gather.out) == 0;
     gf_status status = GF_OK;
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0 ? add(&gather, strdup("-"), 0, NULL, error)

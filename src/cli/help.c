@@ -84,7 +84,7 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     if (many)
         printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
                info->makes_image
-                   ? "What is finished is noted in DIR/.gpufilter-done, for --resume.\n"
+                   ? "What is finished is noted in DIR/.gpufilter-done*, for --resume.\n"
                    : "Each is measured by itself; a CSV table has the file in a first column.\n");
     print_examples(info);
 }

@@ -1,37 +1,30 @@
 #include "journal.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "hash.h"
-#include "journal_line.h"
-
-#define TITLE "gpufilter-done "
-#define HEADER TITLE "2\n"
-#define HEADER_LENGTH (sizeof HEADER - 1)
+#include "journal_end.h"
+#include "journal_file.h"
 
 struct gf_cli_journal {
-    char *path;
-    FILE *file; /* to read; NULL: it was not there when it was looked for */
-    bool begun; /* its first line has been read */
+    char *folder;
+    gf_cli_journal_file *files; /* with room for one more than count: what is looked for */
+    size_t file_count, file_room;
+    gf_cli_index by_path;
     struct gf_noted {
         gf_cli_made made;
-        char *name; /* made.name */
-    } * list;       /* with room for one more than count: what is looked for */
+        char *name;    /* made.name */
+        size_t file;   /* which one said so */
+        bool disputed; /* another one said otherwise, and nobody knows which was last */
+    } * list;          /* with room for one more than count: what is looked for */
     size_t count, room;
-    gf_cli_index index; /* by what an output looks like */
-
-    pthread_mutex_t lock; /* of what is below */
-    int fd;               /* to write; -1: it is not open */
-    int cause;            /* why it cannot be written, an errno */
-    bool told;
+    gf_cli_index by_look;
+    size_t reading; /* file */
+    gf_cli_journal_end end;
 };
 
 /* ---- what was noted -------------------------------------------------------------------------- */
@@ -61,19 +54,28 @@ static bool grow(gf_cli_journal *journal) {
     return true;
 }
 
-/* The last one of a look takes the place of those before. */
-static bool keep(gf_cli_journal *journal, const gf_cli_made *made) {
+/* The last one of a look takes the place of those before it in the same file. */
+static void keep_again(gf_cli_journal *journal, struct gf_noted *same, const gf_cli_made *made) {
+    if (same->file != journal->reading &&
+        (same->made.settings != made->settings || same->made.input != made->input))
+        same->disputed = true;
+    same->made = *made;
+    same->made.name = same->name;
+    same->file = journal->reading;
+}
+
+/* gf_cli_journal_keep */
+static bool keep(void *context, const gf_cli_made *made) {
+    gf_cli_journal *journal = context;
     size_t other;
     if (!grow(journal))
         return false;
     struct gf_noted *last = &journal->list[journal->count];
-    last->made = *made;
-    if (!gf_cli_index_add(&journal->index, journal->list, journal->count, &other))
+    *last = (struct gf_noted){.made = *made, .file = journal->reading};
+    if (!gf_cli_index_add(&journal->by_look, journal->list, journal->count, &other))
         return false;
     if (other != GF_CLI_NONE) {
-        struct gf_noted *same = &journal->list[other];
-        same->made = *made;
-        same->made.name = same->name;
+        keep_again(journal, &journal->list[other], made);
         return true;
     }
     last->made.name = last->name = strdup(made->name);
@@ -83,105 +85,102 @@ static bool keep(gf_cli_journal *journal, const gf_cli_made *made) {
 }
 
 const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name, uint64_t size,
-                                       int64_t time) {
+                                       int64_t time, bool *sure) {
+    *sure = false;
     if (!journal->count)
         return NULL;
     journal->list[journal->count].made = (gf_cli_made){.size = size, .time = time, .name = name};
-    const size_t found = gf_cli_index_find(&journal->index, journal->list, journal->count);
-    return found == GF_CLI_NONE ? NULL : &journal->list[found].made;
+    const size_t found = gf_cli_index_find(&journal->by_look, journal->list, journal->count);
+    if (found == GF_CLI_NONE)
+        return NULL;
+    *sure = !journal->list[found].disputed;
+    return &journal->list[found].made;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- its files ------------------------------------------------------------------------------- */
 
-static gf_status fail_read(const gf_cli_journal *journal, int cause, gf_error *error) {
-    return gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", journal->path, strerror(cause));
+static uint64_t hash_path(const void *things, size_t i) {
+    return gf_cli_hash_text(GF_CLI_HASH_START, ((const gf_cli_journal_file *)things)[i].path);
 }
 
-/* Opens the file. *cause: an errno if it could not be. A pipe of that name is not waited for. */
-static gf_status open_to_read(gf_cli_journal *journal, int *cause, gf_error *error) {
-    const int fd = open(journal->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat info;
-    *cause = fd < 0 ? errno : 0;
-    if (fd < 0)
-        return GF_OK;
-    const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    if (regular)
-        journal->file = fdopen(fd, "r");
-    if (journal->file)
-        return GF_OK;
-    close(fd);
-    if (regular)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", journal->path);
-    return gf_cli_fail(error, GF_FAILED,
-                       "%s: is no regular file; move it away, or name another --out-dir",
-                       journal->path);
+static bool same_path(const void *things, size_t i, size_t j) {
+    const gf_cli_journal_file *files = things;
+    return strcmp(files[i].path, files[j].path) == 0;
 }
 
-/* The first line. It may be torn, but is then the only one. */
-static gf_status check_title(const gf_cli_journal *journal, const char *line, size_t length,
-                             gf_error *error) {
-    if (strncmp(HEADER, line, length) == 0)
-        return GF_OK;
-    if (strncmp(TITLE, line, strlen(TITLE)) == 0)
-        return gf_cli_fail(error, GF_FAILED,
-                           "%s: is the record of another version of gpufilter; use that one, name "
-                           "another --out-dir, or move the record away, and --force makes the "
-                           "outputs again",
-                           journal->path);
-    return gf_cli_fail(error, GF_FAILED,
-                       "%s: is no record of finished outputs; move it away, or name another "
-                       "--out-dir",
-                       journal->path);
-}
-
-/* Reads on: the first line, and the others if they are wanted. */
-static gf_status read_lines(gf_cli_journal *journal, bool all, gf_error *error) {
-    char *line = NULL;
-    size_t room = 0;
-    gf_status status = GF_OK;
-    clearerr(journal->file);
-    while (!status && (all || !journal->begun)) {
-        gf_cli_made made;
-        const off_t start = ftello(journal->file);
-        const ssize_t length = getline(&line, &room, journal->file);
-        if (length <= 0)
-            break;
-        if (!journal->begun)
-            status = check_title(journal, line, (size_t)length, error);
-        /* What has no end is no line yet, and is looked at again the next time. */
-        if (line[length - 1] != '\n') {
-            (void)fseeko(journal->file, start, SEEK_SET);
-            break;
+/* Takes the path. False: out of memory. */
+static bool add_file(gf_cli_journal *journal, char *path) {
+    if (path && journal->file_count == journal->file_room) {
+        const size_t room = journal->file_room ? 2 * journal->file_room : 8;
+        gf_cli_journal_file *files = realloc(journal->files, room * sizeof *files);
+        if (files) {
+            journal->files = files;
+            journal->file_room = room;
         }
-        line[length - 1] = 0;
-        if (journal->begun && gf_cli_line_read(line, (size_t)length - 1, &made) &&
-            !keep(journal, &made))
-            status = gf_cli_fail(error, GF_FAILED, "%s: out of memory", journal->path);
-        journal->begun = true;
     }
-    if (!status && ferror(journal->file))
-        status = fail_read(journal, errno, error);
-    free(line);
-    return status;
+    size_t other;
+    if (path && journal->file_count < journal->file_room) {
+        journal->files[journal->file_count] = (gf_cli_journal_file){.path = path};
+        if (gf_cli_index_add(&journal->by_path, journal->files, journal->file_count, &other)) {
+            if (other == GF_CLI_NONE)
+                journal->file_count++;
+            else
+                free(path);
+            return true;
+        }
+    }
+    free(path);
+    return false;
 }
 
-gf_status gf_cli_journal_open(const char *folder, gf_cli_journal **out, gf_error *error) {
-    const size_t size = strlen(folder) + sizeof GF_CLI_JOURNAL + 1;
+static char *join(const char *folder, const char *name) {
+    const size_t length = strlen(folder), size = strlen(name) + 1;
+    char *path = malloc(length + 1 + size);
+    if (path) {
+        memcpy(path, folder, length);
+        path[length] = '/';
+        memcpy(path + length + 1, name, size);
+    }
+    return path;
+}
+
+static gf_status list_files(gf_cli_journal *journal, gf_error *error) {
+    DIR *folder = opendir(journal->folder);
+    bool good = true;
+    errno = folder ? 0 : errno;
+    for (struct dirent *entry; folder && good && (entry = readdir(folder)) != NULL; errno = 0)
+        if (gf_cli_journal_is_name(entry->d_name))
+            good = add_file(journal, join(journal->folder, entry->d_name));
+    const int cause = errno;
+    if (folder)
+        closedir(folder);
+    if (!good)
+        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", journal->folder);
+    if (cause)
+        return gf_cli_fail(error, GF_FAILED,
+                           "%s: cannot read the folder, to see what is finished: %s",
+                           journal->folder, strerror(cause));
+    return GF_OK;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+gf_status gf_cli_journal_open(const char *folder, uint32_t shard, uint32_t shards,
+                              gf_cli_journal **out, gf_error *error) {
+    char *path = gf_cli_journal_path(folder, shard, shards), *copy = strdup(folder);
     gf_cli_journal *journal = calloc(1, sizeof *journal);
-    int cause;
     *out = NULL;
-    if (!journal || !(journal->path = malloc(size))) {
+    if (!journal || !path || !copy) {
         free(journal);
+        free(path);
+        free(copy);
         return gf_cli_fail(error, GF_FAILED, "%s: out of memory", folder);
     }
-    snprintf(journal->path, size, "%s/%s", folder, GF_CLI_JOURNAL);
-    pthread_mutex_init(&journal->lock, NULL);
-    journal->fd = -1;
-    journal->index = (gf_cli_index){.hash = hash_look, .same = same_look};
-    /* What cannot be opened now cannot be written either, and that is told when it is tried. */
-    gf_status status = open_to_read(journal, &cause, error);
-    if (!status && journal->file)
-        status = read_lines(journal, false, error);
+    journal->folder = copy;
+    journal->by_path = (gf_cli_index){.hash = hash_path, .same = same_path};
+    journal->by_look = (gf_cli_index){.hash = hash_look, .same = same_look};
+    gf_cli_journal_end_init(&journal->end, path);
+    const gf_status status = gf_cli_journal_file_check(path, error);
     if (status)
         gf_cli_journal_close(journal);
     else
@@ -189,86 +188,40 @@ gf_status gf_cli_journal_open(const char *folder, gf_cli_journal **out, gf_error
     return status;
 }
 
+gf_status gf_cli_journal_read_on(gf_cli_journal *journal, gf_error *error) {
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < journal->file_count && !status; i++) {
+        journal->reading = i;
+        status = gf_cli_journal_file_read(&journal->files[i], keep, journal, error);
+    }
+    return status;
+}
+
 gf_status gf_cli_journal_read(gf_cli_journal *journal, gf_error *error) {
-    int cause = 0;
-    gf_status status = journal->file ? GF_OK : open_to_read(journal, &cause, error);
-    if (!status && cause && cause != ENOENT)
-        status = fail_read(journal, cause, error);
-    return status || !journal->file ? status : read_lines(journal, true, error);
-}
-
-/* ---- writing --------------------------------------------------------------------------------- */
-
-/* Returns 0 or an errno. */
-static int put(int fd, const char *text, size_t size) {
-    ssize_t done;
-    do
-        done = write(fd, text, size);
-    while (done < 0 && errno == EINTR);
-    return done == (ssize_t)size ? 0 : done < 0 ? errno : ENOSPC;
-}
-
-/* Puts what is missing of the first line, and the end to a torn last one. If two runs do that at
- * once, it leaves a line that is none. */
-static int begin_lines(int fd) {
-    struct stat info;
-    char title[HEADER_LENGTH], last = '\n';
-    const ssize_t length = pread(fd, title, sizeof title, 0);
-    if (length < 0 || fstat(fd, &info) != 0)
-        return errno;
-    /* Something else has taken its place since it was looked at. */
-    if (memcmp(title, HEADER, (size_t)length) != 0)
-        return EEXIST;
-    if (length < (ssize_t)HEADER_LENGTH)
-        return put(fd, &HEADER[length], HEADER_LENGTH - (size_t)length);
-    if (pread(fd, &last, 1, info.st_size - 1) < 0)
-        return errno;
-    return last == '\n' ? 0 : put(fd, "\n", 1);
-}
-
-static int open_to_write(gf_cli_journal *journal) {
-    const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    journal->fd = open(journal->path, flags, 0666);
-    return journal->fd < 0 ? errno : begin_lines(journal->fd);
+    const gf_status status = list_files(journal, error);
+    return status ? status : gf_cli_journal_read_on(journal, error);
 }
 
 void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made) {
-    char *line = malloc(2 * strlen(made->name) + GF_CLI_LINE_ROOM);
-    const size_t size = line ? gf_cli_line_write(made, line) : 0;
-    pthread_mutex_lock(&journal->lock);
-    if (!journal->cause && journal->fd < 0)
-        journal->cause = open_to_write(journal);
-    if (!journal->cause)
-        journal->cause = line ? put(journal->fd, line, size) : ENOMEM;
-    pthread_mutex_unlock(&journal->lock);
-    free(line);
+    gf_cli_journal_end_add(&journal->end, made);
 }
 
 bool gf_cli_journal_trouble(gf_cli_journal *journal, gf_error *error) {
-    pthread_mutex_lock(&journal->lock);
-    const int cause = journal->told ? 0 : journal->cause;
-    journal->told = journal->cause != 0;
-    pthread_mutex_unlock(&journal->lock);
-    if (cause)
-        gf_cli_fail(error, GF_FAILED,
-                    "%s: cannot write: %s; --resume will not know what this run makes, and will "
-                    "need --force to replace it",
-                    journal->path, strerror(cause));
-    return cause != 0;
+    return gf_cli_journal_end_trouble(&journal->end, error);
 }
 
 void gf_cli_journal_close(gf_cli_journal *journal) {
     if (!journal)
         return;
-    if (journal->fd >= 0)
-        close(journal->fd);
-    if (journal->file)
-        fclose(journal->file);
-    pthread_mutex_destroy(&journal->lock);
+    gf_cli_journal_end_close(&journal->end);
+    for (size_t i = 0; i < journal->file_count; i++)
+        free(journal->files[i].path);
+    free(journal->files);
+    gf_cli_index_free(&journal->by_path);
     for (size_t i = 0; i < journal->count; i++)
         free(journal->list[i].name);
     free(journal->list);
-    gf_cli_index_free(&journal->index);
-    free(journal->path);
+    gf_cli_index_free(&journal->by_look);
+    free(journal->folder);
     free(journal);
 }

@@ -7,7 +7,10 @@
  *
  * So a file is ours if some line has its name, size and time, whatever happened after that line was
  * written: lines of what never got its name, or was replaced since, fit no file and do no harm. A
- * line is one write at the end of the file, so that two runs at once do not tear each other's. */
+ * line is one write at the end of the file, so that two runs at once do not tear each other's.
+ *
+ * That holds on one machine. Shards of a job run on several, whose writes to one file of a network
+ * file system may be lost: each writes one of its own, .gpufilter-done.K-of-N, and all are read. */
 #ifndef GF_CLI_JOURNAL_H
 #define GF_CLI_JOURNAL_H
 
@@ -25,14 +28,23 @@ typedef struct gf_cli_made {
 
 typedef struct gf_cli_journal gf_cli_journal;
 
-/* The one in a folder, if there is one; it is made with its first line. GF_FAILED for a file that
- * is something else, or of another version. */
-gf_status gf_cli_journal_open(const char *folder, gf_cli_journal **journal, gf_error *error);
-/* Reads the lines that were not there the last time, also those of other runs. */
+/* Is that what one of its files is called, or is where names in capitals are the same? */
+bool gf_cli_journal_is_name(const char *name);
+
+/* The one in a folder, which a shard (0 of 0: a run of all inputs) adds to. GF_FAILED if the file
+ * that it would write is something else, or of another version. */
+gf_status gf_cli_journal_open(const char *folder, uint32_t shard, uint32_t shards,
+                              gf_cli_journal **journal, gf_error *error);
+/* Reads the lines that were not there the last time, of all files that are there now. GF_FAILED if
+ * one is no record. */
 gf_status gf_cli_journal_read(gf_cli_journal *journal, gf_error *error);
-/* The last line read of an output that looks like this; NULL if there is none. */
+/* The same of the files that were there the last time: does not list the folder. */
+gf_status gf_cli_journal_read_on(gf_cli_journal *journal, gf_error *error);
+/* What was read of an output that looks like this; NULL if nothing was. *sure: it is known which
+ * settings and input that was made with: those of the last line, and no other file says otherwise.
+ */
 const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name, uint64_t size,
-                                       int64_t time);
+                                       int64_t time, bool *sure);
 /* Adds a line, if it can be written. From any thread. */
 void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made);
 /* Why it cannot be written, in words for people, once; false if it can be. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "hash.h"
 #include "journal.h"
@@ -63,13 +62,13 @@ static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, ui
         free(name);
         return GF_USAGE;
     }
-    /* Also where names in capitals are the same. */
-    if (strcasecmp(name, GF_CLI_JOURNAL) == 0) {
+    if (gf_cli_journal_is_name(name)) {
+        gf_cli_fail(error, GF_USAGE,
+                    "--name: '%s' is what the record of finished outputs is called; name outputs "
+                    "otherwise",
+                    name);
         free(name);
-        return gf_cli_fail(error, GF_USAGE,
-                           "--name: '%s' is what the record of finished outputs is called; name "
-                           "outputs otherwise",
-                           GF_CLI_JOURNAL);
+        return GF_USAGE;
     }
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
@@ -165,6 +164,14 @@ static bool same_output(const void *things, size_t i, size_t j) {
     return a->device == b->device && a->inode == b->inode;
 }
 
+/* Runs beside this one replace outputs, and the file system gives their inodes to others: what
+ * looked like one file is looked at again. */
+static bool is_one_file(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 /* Two outputs may be two names of one file, each replaced by itself; but not links to one, nor two
  * spellings of its only name. */
 static gf_status check_links(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
@@ -176,7 +183,8 @@ static gf_status check_links(const gf_cli_inputs *inputs, const gf_cli_output *o
             continue;
         if (!gf_cli_index_add(index, outputs, i, &other))
             status = out_of_memory(error);
-        else if (other != GF_CLI_NONE && (look->alone || look->link || outputs[other].look.link))
+        else if (other != GF_CLI_NONE && (look->alone || look->link || outputs[other].look.link) &&
+                 is_one_file(outputs[other].path, outputs[i].path))
             status = refuse_two(inputs, other, i, outputs[i].path, error);
     }
     return status;
@@ -197,7 +205,8 @@ static gf_status check_inputs(const gf_cli_inputs *inputs, gf_cli_output *output
         if (found == GF_CLI_NONE || found == i)
             continue;
         const gf_cli_input *own = &inputs->list[found];
-        if (own->there && own->device == input->device && own->inode == input->inode)
+        if ((own->there && own->device == input->device && own->inode == input->inode) ||
+            !is_one_file(input->path, outputs[found].path))
             continue;
         return gf_cli_fail(error, GF_USAGE,
                            "%s: is an input, and the output of %.300s would replace it; name "

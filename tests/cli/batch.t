@@ -253,7 +253,7 @@ $ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpu
 $ gpufilter smooth ok.png -O ''; gpufilter smooth ok.png -O x --name .gpufilter-done --format pgm --force; gpufilter smooth ok.png -O x --name .GPUfilter-done --format pgm; gpufilter hist ok.png --null; gpufilter hist ok.png --keep-going --fail-fast
 ! gpufilter: --out-dir '': must be a folder; . is this one
 ! gpufilter: --name: '.gpufilter-done' is what the record of finished outputs is called; name outputs otherwise
-! gpufilter: --name: '.gpufilter-done' is what the record of finished outputs is called; name outputs otherwise
+! gpufilter: --name: '.GPUfilter-done' is what the record of finished outputs is called; name outputs otherwise
 ! gpufilter: --null: is for --files-from
 ! gpufilter: --fail-fast: not together with --keep-going
 [2]

@@ -73,6 +73,8 @@ $ gpufilter help smooth
 >                           line
 >   -R, --recursive         take the images in folders that are named, and in
 >                           those below them; with --raw the .raw files there
+>       --shard K/N         take the K-th of N parts of the inputs: numbers K,
+>                           K+N, K+2N, ...
 >       --resume            skip finished outputs: newer than their input, and
 >                           made with the same settings
 >       --keep-going        go on with the others when an input fails, as is done
@@ -119,7 +121,7 @@ $ gpufilter help smooth
 > 
 > A file named - is standard input or output.
 > Of many inputs one that fails does not stop the others; the exit code is 1.
-> What is finished is noted in DIR/.gpufilter-done, for --resume.
+> What is finished is noted in DIR/.gpufilter-done*, for --resume.
 > 
 > Examples:
 >   gpufilter smooth in.png out.png

@@ -1,0 +1,131 @@
+# Every third of five pictures; {index} counts all of them.
+$ for name in a b c d e; do cp samples/page.png $name.png; done; gpufilter smooth ?.png -O out --shard 2/3 --name '{index}-{stem}{ext}' 2>&1 | sed 's/in .*/in #/'; ls -A out
+> 2 done, 0 failed, 0 skipped in #
+> .gpufilter-done.2-of-3
+> 2-b.png
+> 5-e.png
+$ gpufilter smooth ?.png -O out --shard=1/3 --name '{index}-{stem}{ext}' -q; gpufilter smooth ?.png -O out --shard 3/3 --name '{index}-{stem}{ext}' -q; ls -A out; gpufilter smooth a.png - | cmp - out/5-e.png
+> .gpufilter-done.1-of-3
+> .gpufilter-done.2-of-3
+> .gpufilter-done.3-of-3
+> 1-a.png
+> 2-b.png
+> 3-c.png
+> 4-d.png
+> 5-e.png
+$ gpufilter smooth ?.png -O out --name '{index}-{stem}{ext}' --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth ?.png -O out --name '{index}-{stem}{ext}' --resume --shard 1/2 2>&1 | sed 's/in .*/in #/'
+> 0 done, 0 failed, 5 skipped in #
+> 0 done, 0 failed, 3 skipped in #
+# A shard without inputs has nothing to do.
+$ gpufilter smooth ?.png -O few --shard 6/1000000 2>&1 | sed 's/in .*/in #/'; gpufilter hist ?.png --shard 7/7 --csv -q
+> 0 done, 0 failed, 0 skipped in #
+# Names of all are checked by each.
+$ mkdir in; cp a.png in; gpufilter smooth a.png b.png in/a.png -O x --shard 2/3; ls x
+! gpufilter: x/a.png: would be written from a.png and from in/a.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! ls: cannot access 'x': No such file or directory
+[2]
+# What is told of gathering, each tells; what is below a folder, lists on standard input.
+$ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/in .* s,.*/in #/'; ls x
+> gpufilter: in: is a folder; add --recursive to take the images in it
+> 1 done, 1 failed, 0 skipped in #
+> b.png
+$ gpufilter smooth -R in a.png -O y --shard 1/2 -q; ls *.png | gpufilter smooth --files-from - -O y --shard 4/4 -q; ls y
+> d.png
+! gpufilter: y/a.png: would be written from in/a.png and from a.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+# Measuring: in the shard's order.
+$ gpufilter hist -n 2 -R --shard 2/3 samples/page.png e.png d.png c.png b.png --csv -q
+> file,bin,from,to,first,last,grey
+> e.png,0,0,0.5,0,127,44398
+> e.png,1,0.5,1,128,255,890602
+> b.png,0,0,0.5,0,127,44398
+> b.png,1,0.5,1,128,255,890602
+$ gpufilter axis-sum a.png --shard 1/1 --json -q | grep -o '"files.*"image'
+> "files": ["a.png"], "image
+$ gpufilter hist -n 2 --shard 1/2 - absent.png --json <a.png 2>/dev/null | grep -o '"grey": .*'
+> "grey": [44398, 890602]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}}}
+# Usage.
+$ for shard in 0/3 4/3 x 3 1/0 0/0 1/1000001 99999999999999999999/99999999999999999999 4294967297/4294967298 -1/3 +1/3 ' 1/3' '1/3 ' 1/3/3 1//3 / 1/ /3 '' 1.5/3 1e0/3; do gpufilter smooth a.png -O x --shard "$shard" || echo $?; done
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+! gpufilter: --shard '0/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '4/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard 'x': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1/0': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '0/0': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1/1000001': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '99999999999999999999/99999999999999999999': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '4294967297/4294967298': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '-1/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '+1/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard ' 1/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1/3 ': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1/3/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1//3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '/': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1/': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1.5/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '1e0/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+$ gpufilter hist a.png --shard 2/1; gpufilter smooth a.png out.png --shard 1/1; gpufilter smooth a.png -O x --shard; gpufilter compare a.png b.png --shard 1/1; ls out.png
+! gpufilter: --shard '2/1': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard: is for --out-dir
+! gpufilter: --shard: needs a value (K/N)
+! gpufilter: --shard: no such option; see 'gpufilter compare --help'
+! ls: cannot access 'out.png': No such file or directory
+[2]
+$ gpufilter hist a.png --shard 1/1 --plot p.png; gpufilter hist --shard 1/1
+! gpufilter: --plot: names one file, and there may be many inputs; run them one by one
+! gpufilter: hist: no inputs are named; see 'gpufilter hist --help'
+[2]
+# No output may be called what a record is called; what only looks so may.
+$ for name in .gpufilter-done.1-of-3 .GPUfilter-done.07-OF-9; do gpufilter smooth a.png -O z --name $name --format pgm; done; ls -A z
+! gpufilter: --name: '.gpufilter-done.1-of-3' is what the record of finished outputs is called; name outputs otherwise
+! gpufilter: --name: '.GPUfilter-done.07-OF-9' is what the record of finished outputs is called; name outputs otherwise
+! ls: cannot access 'z': No such file or directory
+[2]
+$ for name in .gpufilter-done.1-of- .gpufilter-done.-of-3 .gpufilter-done.1-of-3x .gpufilter-done1-of-3 .gpufilter-done.1of3 .gpufilter-done. .gpufilter-done.x-of-y; do gpufilter smooth a.png -O z -q --name $name --format pgm; done; ls -A z; gpufilter smooth a.png -O z --resume -q
+> .gpufilter-done
+> .gpufilter-done.
+> .gpufilter-done.-of-3
+> .gpufilter-done.1-of-
+> .gpufilter-done.1-of-3x
+> .gpufilter-done.1of3
+> .gpufilter-done.x-of-y
+> .gpufilter-done1-of-3
+# What is no record is not written to, and where all are read, named.
+$ mkdir j; echo mine >j/.gpufilter-done.2-of-3; gpufilter smooth a.png b.png -O j --shard 2/3; gpufilter smooth a.png -O j --resume; gpufilter smooth a.png -O j --resume --shard 1/3; cat j/.gpufilter-done.2-of-3; ls j; gpufilter smooth a.png -O j --shard 1/3 -q; ls j
+> mine
+> a.png
+! gpufilter: j/.gpufilter-done.2-of-3: is no record of finished outputs; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done.2-of-3: is no record of finished outputs; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done.2-of-3: is no record of finished outputs; move it away, or name another --out-dir
+$ echo 'gpufilter-done 3' >j/.gpufilter-done.2-of-3; gpufilter smooth a.png -O j --resume; rm j/.gpufilter-done.2-of-3; mkdir j/.gpufilter-done.5-of-5; gpufilter smooth a.png -O j --resume; gpufilter smooth a.png -O j --shard 1/5 -f -q; rmdir j/.gpufilter-done.5-of-5; mkfifo j/.gpufilter-done.5-of-5; timeout 20 gpufilter smooth a.png -O j --resume
+! gpufilter: j/.gpufilter-done.2-of-3: is the record of another version of gpufilter; use that one, name another --out-dir, or move the record away, and --force makes the outputs again
+! gpufilter: j/.gpufilter-done.5-of-5: is no regular file; move it away, or name another --out-dir
+! gpufilter: j/.gpufilter-done.5-of-5: is no regular file; move it away, or name another --out-dir
+[1]
+# Folders that were made stay, for other shards count on them.
+$ gpufilter smooth a.png -O new/folder --shard 1/2 --backend cpu --device 0; ls -d new/folder
+> new/folder
+! gpufilter: --device: the cpu backend has none; use --backend cuda

@@ -1,0 +1,92 @@
+# A Slurm of one node on this machine, to be sourced: slurm_start FOLDER and slurm_stop. It has its own configuration,
+# ports and keys, all in that folder, and nothing of it can be reached from another machine.
+# shellcheck shell=bash
+slurm_jobs=()
+
+# Why there can be none; fails if there can be one.
+slurm_missing() {
+    local program
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "only root can start a Slurm of its own"
+        return 0
+    fi
+    for program in slurmctld slurmd munged sbatch; do
+        PATH=$PATH:/usr/sbin:/sbin command -v $program >/dev/null 2>&1 && continue
+        echo "$program is not installed (Debian's packages slurmctld, slurmd, slurm-client and munge)"
+        return 0
+    done
+    return 1
+}
+
+free_port() { # one that nobody listens on
+    local port
+    for _ in $(seq 50); do
+        port=$((20000 + RANDOM % 10000))
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo $port
+}
+
+slurm_state() { timeout 2 sinfo --noheader --format %T 2>/dev/null; }
+
+slurm_start() { # FOLDER
+    local folder=$1 host controller
+    host=$(hostname -s)
+    PATH=$PATH:/usr/sbin:/sbin
+    mkdir -p "$folder/state" "$folder/spool" && chmod 755 "$folder" || return
+    (umask 077 && head -c 1024 /dev/urandom >"$folder/key")
+    controller=$(free_port)
+    unset "${!SLURM@}" "${!SBATCH@}" # it may be a job itself
+    export SLURM_CONF=$folder/slurm.conf
+    cat >"$SLURM_CONF" <<END
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$controller
+SlurmdPort=$(free_port)
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$folder/munge.socket
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+StateSaveLocation=$folder/state
+SlurmdSpoolDir=$folder/spool
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmdPidFile=$folder/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+MpiDefault=none
+SlurmdParameters=config_overrides
+NodeName=$host NodeAddr=127.0.0.1 CPUs=8
+PartitionName=all Nodes=$host Default=YES State=UP
+END
+    munged --foreground --key-file="$folder/key" --socket="$folder/munge.socket" --pid-file="$folder/munged.pid" \
+        --log-file="$folder/munged.log" --seed-file="$folder/seed" >"$folder/munged.out" 2>&1 &
+    slurm_jobs=($!)
+    slurmctld -D -f "$SLURM_CONF" >"$folder/slurmctld.out" 2>&1 &
+    slurm_jobs=($! "${slurm_jobs[@]}")
+    slurmd -D -f "$SLURM_CONF" >"$folder/slurmd.out" 2>&1 &
+    slurm_jobs=($! "${slurm_jobs[@]}")
+    for _ in $(seq 100); do
+        [ "$(slurm_state)" != idle ] || return 0
+        sleep 0.1
+    done
+    tail -n 5 "$folder"/*.out
+    return 1
+}
+
+# Those that hand out work first, those that they need last.
+slurm_stop() {
+    local job
+    [ ${#slurm_jobs[@]} -eq 0 ] || scancel --user root 2>/dev/null
+    for job in "${slurm_jobs[@]}"; do
+        kill "$job" 2>/dev/null
+        for _ in $(seq 100); do
+            kill -0 "$job" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill -s KILL "$job" 2>/dev/null
+        wait "$job" 2>/dev/null
+    done
+    slurm_jobs=()
+}
