@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The commands in docs/scaling.md: tests/recipes.sh BUILD. Each block is run as it stands, in a folder with photos/, then
 # again after some of what it made is gone; what comes out must be what one plain run gives. A comment before a block
-# says what it needs (<!-- recipe: WORD, WORD -->): parallel, slurm, gpu; or that it measures.
+# says what it needs (<!-- recipe: WORD, WORD -->): parallel, slurm, gpu, mpi, hosts; or that it measures, or takes one image.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
 . tests/slurm.sh
+. tests/mpi_hosts.sh
 root=$PWD
 build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C
@@ -55,6 +56,14 @@ measured() {
         timeless measured.json | sort | cmp - <(timeless "$work/want.json" | sort)
 }
 
+# One image, by the program that knows MPI and by the one that does not, which is called plain.
+image() { # RECIPE
+    rm -rf "$work/here" && mkdir -p "$work/here/want" && cd "$work/here" || return 1
+    draw --grey --photo 301 203 7 scan.pgm && cp scan.pgm want/ || return 1
+    run "$1" && sed 's/^mpirun -n 4 gpufilter/plain/' "$1" >plain.sh && (cd want && run ../plain.sh) &&
+        rm plain.sh && diff -r -x want . want
+}
+
 # Two devices that there are not: the real program does the work, and which were asked for is noted.
 mkdir fake
 cat >fake/gpufilter <<END
@@ -91,6 +100,17 @@ made_up() { # RECIPE
 
 export HOME=$work # GNU parallel keeps notes
 parallel=1 slurm=1 gpu=1 why=
+mkdir mpi
+ln -s "$build/gpufilter-mpi" mpi/gpufilter
+ln -s "$build/gpufilter" mpi/plain
+mpi() { # CHECK RECIPE
+    local program=$PATH code
+    PATH=$work/mpi:$PATH
+    "$@"
+    code=$?
+    PATH=$program
+    return $code
+}
 parallel --version 2>/dev/null | grep -q '^GNU parallel' || parallel=
 gpufilter devices | grep -q '^cuda [0-9]' || gpu=
 if why=$(slurm_missing); then
@@ -110,8 +130,21 @@ for recipe in "$work"/recipes/??; do
     *' slurm '*)
         [ -n "$slurm" ] || { skip 1 "$name: $why"; continue; }
         ;;
+    *' mpi '*)
+        missing=$(mpi_missing "$build") && { skip 1 "$name: $missing"; continue; }
+        case $hint in
+        *' hosts '*)
+            mpi_hosts "$work/agent" || { skip 1 "$name: this user may not give a process another host name"; continue; }
+            ;;
+        esac
+        ;;
     esac
     case $hint in
+    *' image '*) check "$name" mpi image "$recipe" ;;
+    *' mpi '*)
+        check "$name" mpi block "$recipe"
+        check "$name, again" mpi again "$recipe"
+        ;;
     *' measures '*) check "$name" measured "$recipe" ;;
     *' gpu '*)
         check "$name, with two devices made up" made_up "$recipe"

@@ -1,0 +1,29 @@
+# For tests that run mpirun, to be sourced: what it needs, and hosts of one's own. Two processes on one machine are on two
+# hosts for MPI if these have names of their own: mpirun reaches them through what it takes for ssh.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0} # Open MPI has leaks of its own
+export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers do not let processes look into each other
+
+mpi_missing() { # BUILD: says why not, and succeeds, if it cannot be run
+    if ! command -v mpirun >/dev/null || [ ! -x "$1/gpufilter-mpi" ]; then
+        echo "there is no mpirun, or no gpufilter-mpi (packages openmpi-bin, libopenmpi-dev)"
+    elif grep -q 'fsanitize=thread' "$1/config"; then
+        echo "Open MPI is not made for the thread sanitizer"
+    else
+        return 1
+    fi
+}
+
+mpi_hosts() { # FILE: writes the stand-in for ssh there; fails where this user may not name hosts
+    unshare --uts true 2>/dev/null || return 1
+    cat >"$1" <<'END'
+#!/bin/sh
+# HOST COMMAND... (were it called ssh, it would get options of ssh, too)
+host=$1
+shift
+exec unshare --uts sh -c 'hostname "$0" && exec sh -c "$1"' "$host" "$*"
+END
+    chmod +x "$1"
+    export OMPI_MCA_plm_rsh_agent=$1
+}
