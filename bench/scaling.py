@@ -13,22 +13,22 @@ import heapq
 import random
 import sys
 
-# Of one machine with 16 cores and an H200, by the commands in docs/scaling.md.
+# Of one machine with 16 cores and an H200: docs/performance.md, "Several ranks", says how.
 MEASURED = {
-    "file_seconds": 0.05,  # a 24 MP RGB PNG to PNG, all cores busy with others like it: 16 at a time
-    "in_bytes": 30e6,  # of one such file,
-    "out_bytes": 23e6,  # and of what is written
-    "ask_seconds": 20e-6,  # rank 0's time for handing out a share,
-    "tell_seconds": 20e-6,  # and for each file: its line in the record and its report
-    "rows_per_second": 20e9,  # bytes of a plain u8 image, read and written by one machine
-    "read_per_second": 40e9,  # the same, only read
-    "start_seconds": 0.5,  # of a rank, with MPI and a GPU
+    "file_seconds": 7.3 / 256,  # a 24 MP RGB PNG to PNG, all cores busy with others like it
+    "in_bytes": 29.3e6,  # of one such file,
+    "out_bytes": 12.9e6,  # and of what is written
+    "ask_seconds": 30e-6,  # rank 0's time to hand out a share,
+    "tell_seconds": 30e-6,  # and for each file: the line in the record, and the report
+    "smooth_per_second": 27e9,  # bytes of a plain image read and filtered, xy,
+    "hist_per_second": 39e9,  # and counted
+    "start_seconds": 0.8,  # of a rank with a GPU
 }
 # Assumed: bytes a second of all machines together, and of one; operations on names a second.
 STORAGE = {
-    "a file server (10 GbE)": {"all": 1.2e9, "one": 1.2e9, "names": 5e3},
-    "a parallel file system": {"all": 50e9, "one": 10e9, "names": 50e3},
-    "a large one": {"all": 500e9, "one": 20e9, "names": 200e3},
+    "file server, 1.2 GB/s": {"all": 1.2e9, "one": 1.2e9, "names": 5e3},
+    "parallel, 50 GB/s, 10 to a machine": {"all": 50e9, "one": 10e9, "names": 50e3},
+    "parallel, 500 GB/s, 20 to a machine": {"all": 500e9, "one": 20e9, "names": 200e3},
 }
 NAMES_A_FILE = 6  # looked at, opened, created, looked at, renamed, closed
 LAUNCH_SECONDS = 5.0  # assumed: starting ranks on many machines
@@ -36,9 +36,13 @@ MACHINES = (1, 3, 10, 30, 100, 300, 1000)
 NOISE = 0.3  # files differ by so much in what they take, up and down
 
 
+def start_seconds(machines, m):
+    return m["start_seconds"] + (LAUNCH_SECONDS if machines > 1 else 0)
+
+
 def share_of(remaining, ranks):
     """What rank 0 hands out at a time."""
-    return max(1, min(256, remaining // (8 * ranks)))
+    return max(1, min(256, remaining // (8 * ranks)))  # batch_leader.c
 
 
 def batch_limits(machines, storage, m=MEASURED):
@@ -47,7 +51,7 @@ def batch_limits(machines, storage, m=MEASURED):
     return {
         "computing": machines / m["file_seconds"],
         "the network": machines * storage["one"] / per_file,
-        "the file system's data": storage["all"] / per_file,
+        "the file system": storage["all"] / per_file,
         "its names": storage["names"] / NAMES_A_FILE,
         "rank 0": 1 / m["tell_seconds"],
     }
@@ -62,7 +66,7 @@ def simulate_batch(files, machines, storage, m=MEASURED, seed=1):
     noise = random.Random(seed)
     limits = batch_limits(machines, storage, m)
     # While all are busy, each has its share of what is shared.
-    pace = min(limits["computing"], limits["the network"], limits["the file system's data"], limits["its names"])
+    pace = min(limits["computing"], limits["the network"], limits["the file system"], limits["its names"])
     a_file = machines / pace
     first_free = 0.0  # rank 0
     remaining = files
@@ -79,22 +83,21 @@ def simulate_batch(files, machines, storage, m=MEASURED, seed=1):
         remaining -= share
         takes = sum(a_file * noise.uniform(1 - NOISE, 1 + NOISE) for _ in range(share))
         heapq.heappush(asking, (first_free + takes, machine, share))
-    return m["start_seconds"] + (LAUNCH_SECONDS if machines > 1 else 0) + end, slowest(limits)
+    return start_seconds(machines, m) + end, slowest(limits)
 
 
 def image_seconds(side, halo, machines, storage, writes, m=MEASURED):
     """One grey image of side x side bytes, and what it waits for."""
     rows = side / machines
     held = min(side, rows + 2 * halo)
-    one = min(storage["one"], storage["all"] / machines)
+    moved = (held + (rows if writes else 0)) * side
     parts = {
-        "computing": held * side / (m["rows_per_second"] if writes else m["read_per_second"]),
-        "the network": (held + (rows if writes else 0)) * side / storage["one"],
-        "the file system's data": (held + (rows if writes else 0)) * side * machines / storage["all"],
+        "computing": held * side / m["smooth_per_second" if writes else "hist_per_second"],
+        "the network": moved / storage["one"],
+        "the file system": moved * machines / storage["all"],
     }
-    del one
     slow = max(parts, key=parts.get)
-    return m["start_seconds"] + (LAUNCH_SECONDS if machines > 1 else 0) + parts[slow], slow
+    return start_seconds(machines, m) + parts[slow], slow
 
 
 def text(seconds):
@@ -139,7 +142,7 @@ def check():
             handed, remaining = handed + share, remaining - share
         assert handed == 12345
     seconds, slow = image_seconds(1e6, 0, 1, {"all": 1e9, "one": 1e9, "names": 1}, True)
-    assert slow in ("the network", "the file system's data") and abs(seconds - 2000 - MEASURED["start_seconds"]) < 1e-6
+    assert slow in ("the network", "the file system") and abs(seconds - 2000 - MEASURED["start_seconds"]) < 1e-6
     print("the model agrees with what can be worked out by hand")
 
 

@@ -163,6 +163,16 @@ for recipe in "$work"/recipes/??; do
     esac
 done
 
+# ---- the projection ---------------------------------------------------------------------------------
+
+tables() { cmp <(sed -n '/^## Projection/,$p' "$root/docs/scaling.md" | grep '^|') <(python3 -B "$root/bench/scaling.py" | grep '^|'); }
+if command -v python3 >/dev/null; then
+    check "the projection's model agrees with what can be worked out by hand" python3 -B "$root/bench/scaling.py" --check
+    check "docs/scaling.md has the tables that bench/scaling.py prints" tables
+else
+    skip 2 "the projection: there is no python3"
+fi
+
 slurm_stop
 left() { ! ps -eo args | grep -F "$work/slurm" | grep -v grep; }
 [ -z "${SLURM_CONF:-}" ] || check "nothing is left of Slurm" left
