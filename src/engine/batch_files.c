@@ -71,7 +71,7 @@ void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error) 
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* Asks once, unless others were told meanwhile that it is over. */
+/* Asks once, unless it has been stopped, or others were told meanwhile that there are no more. */
 static gf_take ask(gf_files *files, uint64_t *item) {
     gf_take took = GF_TAKE_NONE;
     pthread_mutex_lock(&files->taking);
@@ -108,7 +108,7 @@ bool gf_files_begin(gf_files *files, uint64_t *item) {
             pthread_mutex_unlock(&files->lock);
             took = ask(files, item);
             pthread_mutex_lock(&files->lock);
-        } while (took == GF_TAKE_LATER && gf_files_has_more(files));
+        } while (took == GF_TAKE_LATER);
     /* What comes after a stop is nobody's. */
     if (took == GF_TAKEN && !(files->options.take && files->stop))
         return true;
