@@ -195,11 +195,11 @@ fi
 # ---- ranks that end -----------------------------------------------------------------------------------------------------
 
 # Nothing on the disk, but much to compute.
-truncate -s 6G zeros.raw
+truncate -s 6000000000 zeros.raw
 mkdir dying
 alive() { for pid in $(cat pid.*); do kill -0 "$pid" 2>/dev/null && return 0; done; return 1; }
 dies() { # WHO SIGNAL: rank 0 or 2, or mpirun
-    local program pid code started
+    local program pid code started under_way=false
     rm -f pid.* dying/.*.tmp
     echo old >dying/out.raw
     # shellcheck disable=SC2016
@@ -207,7 +207,7 @@ dies() { # WHO SIGNAL: rank 0 or 2, or mpirun
         --axis xy --radius 100 --threads 1 --backend cpu --raw 60000x100000:u8 zeros.raw dying/out.raw --force >dying.log 2>&1 &
     program=$!
     for _ in $(seq 500); do
-        [ "$(find dying -name '.*.tmp' -size +64k | wc -l)" -eq 1 ] && break
+        [ "$(find dying -name '.*.tmp' -size +64k | wc -l)" -eq 1 ] && under_way=true && break
         sleep 0.02
     done
     pid=$program
@@ -220,7 +220,7 @@ dies() { # WHO SIGNAL: rank 0 or 2, or mpirun
     for _ in $(seq 100); do alive || break; sleep 0.1; done
     echo "exit code $code, $((SECONDS - started)) s"
     ls -A dying
-    ! alive && [ $code -ne 0 ] && [ $((SECONDS - started)) -lt 15 ] && [ "$(cat dying/out.raw)" = old ] &&
+    $under_way && ! alive && [ $code -ne 0 ] && [ $((SECONDS - started)) -lt 15 ] && [ "$(cat dying/out.raw)" = old ] &&
         { [ "$2" = KILL ] && [ "$1" = mpirun ] || [ "$(ls -A dying)" = out.raw ]; }
 }
 for who in 0 2 mpirun; do
