@@ -98,7 +98,7 @@ gf_status gf_task_open_shared(gf_task *task, const gf_settings *settings,
     task->ranks = ranks;
     if (ranks->rank != 0)
         status = gf_task_open_inputs(task, settings, in_paths, options, error);
-    if (!status && !finds(task, in_paths, &first))
+    if (!status && ranks->rank != 0 && !finds(task, in_paths, &first))
         status = gf_fail(error, GF_FAILED,
                          "%s: rank %u finds another file there than rank 0: it was changed, or the "
                          "machines do not share the file system",

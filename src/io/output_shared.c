@@ -43,8 +43,8 @@ static gf_status fail_mode(const gf_output *output, gf_error *error) {
 }
 
 /* Where it is open for reading, too, NFS may write a whole page back of which this rank changed
- * only some bytes, over those of the rank beside it. *mode is what it is to have once all have opened it, if that is
- * not what it has. */
+ * only some bytes, over those of the rank beside it. *mode is what it is to have once all have
+ * opened it, if that is not what it has. */
 static gf_status reopen(gf_output *output, mode_t *mode, gf_error *error) {
     struct stat info;
 
