@@ -93,6 +93,7 @@ for shape in 41x31x3:u16be 123x31:u16le 31x41x3:u16 1x3813:u16be 3813x1:u16be 41
 done
 tail -c $((41 * 31 * 3 * 4)) a32.pfm >floats.raw
 some axis-sum --csv --axis y --raw 2x1906:f32+4 ../floats.raw
+some axis-sum --csv --axis y --raw 3x1271:f32be ../floats.raw
 some normalize --raw 123x31:f32le ../floats.raw out.pfm
 printf 'P5\n1 1\n255\n7' >pixel.pgm
 some smooth ../pixel.pgm out.pgm

@@ -367,6 +367,76 @@ static void lengthen_input(void) {
     assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
 }
 
+/* The same while others have measured something already: in whatever step one runs out of memory.
+ */
+static void little_memory_of_one_rank(void **state) {
+    uint64_t failed = 0, done = 0;
+    (void)state;
+    put_grey("in.pgm", 40);
+    for (uint64_t memory = 1; memory < 1000; memory += 5) {
+        shared_job job = {.filter = gf_filter_find("axis-sum"),
+                          .settings = test_settings(gf_filter_find("axis-sum"), ""),
+                          .in = {in_folder("in.pgm")}};
+        for (int r = 0; r < 3; r++)
+            job.engines[r] = (gf_engine_options){.backend = "cpu", .threads = 1};
+        job.engines[memory % 3].max_memory = memory;
+        if (run_job(&job, 3)) {
+            assert_message(&job.errors[0], "--max-memory");
+            failed++;
+        } else {
+            done++;
+        }
+        gf_result_free(job.result);
+        free_job(&job);
+    }
+    assert_true(failed > 20 && done > 20);
+}
+
+/* Strips of columns whose bytes must be turned round. */
+static void strips_of_foreign_byte_order(void **state) {
+    const gf_raw raw = {.format = {.width = 7, .height = 33, .channels = 3, .type = GF_F32},
+                        .offset = 5,
+                        .big = true};
+    unsigned char bytes[5 + 7 * 33 * 3 * 4];
+    test_random random = {77};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++) /* exponents that are those of sane numbers */
+        bytes[i] =
+            (unsigned char)(i % 4 == 1 ? 0x3e + test_below(&random, 3) : test_below(&random, 256));
+    put_bytes(in_folder("in.raw"), (const char *)bytes, sizeof bytes);
+    shared_job one = {.filter = gf_filter_find("axis-sum"),
+                      .settings = test_settings(gf_filter_find("axis-sum"), "axis=y"),
+                      .in = {in_folder("in.raw")},
+                      .options = {.raw = &raw}};
+    for (int r = 0; r < MOST_RANKS; r++)
+        one.engines[r] = (gf_engine_options){.backend = "cpu", .threads = 2};
+    shared_job many = one;
+    assert_int_equal(run_job(&one, 0), GF_OK);
+    for (uint32_t count = 2; count <= MOST_RANKS; count++) {
+        assert_int_equal(run_job(&many, count), GF_OK);
+        assert_true(test_same_result(one.result, many.result, "strips"));
+        gf_result_free(many.result);
+    }
+    gf_result_free(one.result);
+    free_job(&one);
+}
+
+static void report_tells_of_all(void **state) {
+    (void)state;
+    put_grey("in.pgm", 40);
+    shared_job job = smooth_job("in.pgm", "out.pgm");
+    for (int r = 0; r < 4; r++)
+        job.engines[r].band_rows = r == 2 ? 3 : 1;
+    assert_int_equal(run_job(&job, 4), GF_OK);
+    assert_int_equal(job.report.ranks, 4);
+    assert_int_equal(job.report.bands, 10 + 10 + 4 + 10);
+    assert_int_equal(job.report.band_rows, 3);
+    assert_int_equal(job.report.busy[GF_COMPUTING].workers, 4);
+    assert_int_equal(job.report.out.height, 40);
+    free_job(&job);
+}
+
 static void cut_input(void) {
     assert_int_equal(truncate(in_folder("in.pgm"), 100), 0);
 }
@@ -468,6 +538,9 @@ int main(void) {
         cmocka_unit_test_teardown(rank_0_does_what_cannot_be_shared, empty_folder),
         cmocka_unit_test_teardown(all_fail_together, empty_folder),
         cmocka_unit_test_teardown(one_rank_stops_all, empty_folder),
+        cmocka_unit_test_teardown(little_memory_of_one_rank, empty_folder),
+        cmocka_unit_test_teardown(strips_of_foreign_byte_order, empty_folder),
+        cmocka_unit_test_teardown(report_tells_of_all, empty_folder),
         cmocka_unit_test_teardown(inputs_that_change_stop_all, empty_folder),
         cmocka_unit_test_teardown(standard_input_is_not_shared, empty_folder),
         cmocka_unit_test_teardown(ready_of_rank_0_stops_all, empty_folder),
