@@ -130,7 +130,7 @@ gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ra
             status = join(path, force, temporary, ranks->rank, output, error);
         free(temporary);
         status = gf_ranks_agree(ranks, status, error);
-        if (status == GF_OK && mode != 0 && fchmod((*output)->fd, mode) != 0)
+        if (status == GF_OK && *output != NULL && mode != 0 && fchmod((*output)->fd, mode) != 0)
             status = fail_mode(*output, error);
         status = gf_follow_first(ranks, status, error);
     }
