@@ -99,7 +99,7 @@ static char *tell_name(const gf_ranks *ranks, const char *name) {
 
     ranks->broadcast(ranks->context, &size, sizeof size);
     char *told = malloc((size_t)size);
-    if (gf_ranks_agree(ranks, told == NULL ? GF_FAILED : GF_OK, NULL) != GF_OK) {
+    if (gf_ranks_agree(ranks, told == NULL ? GF_FAILED : GF_OK, NULL) != GF_OK || told == NULL) {
         free(told);
         return NULL;
     }
