@@ -209,7 +209,7 @@ static uint32_t share_cores(MPI_Comm host) {
         same += CPU_EQUAL(&own, &all[i]) != 0;
     free(all);
     const uint32_t cores = gf_cores();
-    return cores > same ? cores / same : 1;
+    return same && cores > same ? cores / same : 1;
 }
 
 void gf_cli_ranks_start(void) {
