@@ -196,8 +196,8 @@ static void merge_shown(const gf_hist_samples *samples, const gf_seen *to, const
     const uint64_t most = quota(samples);
     const size_t bytes = type_bytes(samples);
     const gf_seen *sides[] = {to, from};
-    uint64_t positions[GF_HIST_SHOWN], at[] = {0, 0}, shown = 0;
-    unsigned char values[GF_HIST_SHOWN * sizeof(float)];
+    uint64_t positions[GF_HIST_SHOWN] = {0}, at[] = {0, 0}, shown = 0;
+    unsigned char values[GF_HIST_SHOWN * sizeof(float)] = {0};
     while (shown < most && (at[0] < to->counts[bin] || at[1] < from->counts[bin])) {
         const uint64_t *own = to->positions + bin * most + at[0];
         const uint64_t *other = from->positions + bin * most + at[1];
