@@ -3,6 +3,7 @@
 #include "rank_threads.h"
 #include "testing.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 
@@ -21,7 +22,29 @@ typedef struct shared_job {
     gf_result *result; /* rank 0's */
     gf_report report;
     bool others_have_results;
+    void (*meanwhile)(void); /* happens once rank 0 has its inputs open, and no other has */
 } shared_job;
+
+/* Ranks whose second broadcast waits for what happens: the first one is about the engines. */
+typedef struct delayed {
+    const gf_ranks *ranks;
+    void (*happens)(void);
+    int broadcasts;
+} delayed;
+
+static void late_broadcast(void *context, void *data, size_t size) {
+    delayed *late = context;
+
+    if (++late->broadcasts == 2 && late->ranks->rank == 0)
+        late->happens();
+    late->ranks->broadcast(late->ranks->context, data, size);
+}
+
+static void late_reduce(void *context, void *data, size_t size, gf_merge *merge,
+                        const void *merging) {
+    const gf_ranks *ranks = ((delayed *)context)->ranks;
+    ranks->reduce(ranks->context, data, size, merge, merging);
+}
 
 static void run_rank(const gf_ranks *ranks, void *context) {
     shared_job *job = context;
@@ -31,7 +54,16 @@ static void run_rank(const gf_ranks *ranks, void *context) {
     gf_engine *engine = NULL;
     gf_result *result = NULL;
     gf_report report;
+    delayed late = {.ranks = ranks, .happens = job->meanwhile};
+    gf_ranks own;
 
+    if (job->meanwhile) {
+        own = *ranks; /* others of its calls are not reached */
+        own.context = &late;
+        own.broadcast = late_broadcast;
+        own.reduce = late_reduce;
+        ranks = &own;
+    }
     options.ranks = ranks;
     gf_status status = gf_engine_open(&job->engines[rank], &engine, error);
     status = gf_ranks_agree(ranks, status, error);
@@ -321,6 +353,157 @@ static void one_rank_stops_all(void **state) {
     assert_all_fail(&job, GF_FAILED, "--max-memory");
 }
 
+static void replace_by_older(void) {
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    put_grey("in.pgm", 40);
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+}
+
+static void lengthen_input(void) {
+    struct stat info;
+    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
+    const struct timespec times[2] = {info.st_atim, info.st_mtim};
+    assert_int_equal(truncate(in_folder("in.pgm"), info.st_size + 1), 0);
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+}
+
+/* The same while others have measured something already: in whatever step one runs out of memory.
+ */
+static void little_memory_of_one_rank(void **state) {
+    uint64_t failed = 0, done = 0;
+    (void)state;
+    put_grey("in.pgm", 40);
+    for (uint64_t memory = 1; memory < 1000; memory += 5) {
+        shared_job job = {.filter = gf_filter_find("axis-sum"),
+                          .settings = test_settings(gf_filter_find("axis-sum"), ""),
+                          .in = {in_folder("in.pgm")}};
+        for (int r = 0; r < 3; r++)
+            job.engines[r] = (gf_engine_options){.backend = "cpu", .threads = 1};
+        job.engines[memory % 3].max_memory = memory;
+        if (run_job(&job, 3)) {
+            assert_message(&job.errors[0], "--max-memory");
+            failed++;
+        } else {
+            done++;
+        }
+        gf_result_free(job.result);
+        free_job(&job);
+    }
+    assert_true(failed > 20 && done > 20);
+}
+
+/* Strips of columns whose bytes must be turned round. */
+static void strips_of_foreign_byte_order(void **state) {
+    const gf_raw raw = {.format = {.width = 7, .height = 33, .channels = 3, .type = GF_F32},
+                        .offset = 5,
+                        .big = true};
+    unsigned char bytes[5 + 7 * 33 * 3 * 4];
+    test_random random = {77};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++) /* exponents that are those of sane numbers */
+        bytes[i] =
+            (unsigned char)(i % 4 == 1 ? 0x3e + test_below(&random, 3) : test_below(&random, 256));
+    put_bytes(in_folder("in.raw"), (const char *)bytes, sizeof bytes);
+    shared_job one = {.filter = gf_filter_find("axis-sum"),
+                      .settings = test_settings(gf_filter_find("axis-sum"), "axis=y"),
+                      .in = {in_folder("in.raw")},
+                      .options = {.raw = &raw}};
+    for (int r = 0; r < MOST_RANKS; r++)
+        one.engines[r] = (gf_engine_options){.backend = "cpu", .threads = 2};
+    shared_job many = one;
+    assert_int_equal(run_job(&one, 0), GF_OK);
+    for (uint32_t count = 2; count <= MOST_RANKS; count++) {
+        assert_int_equal(run_job(&many, count), GF_OK);
+        assert_true(test_same_result(one.result, many.result, "strips"));
+        gf_result_free(many.result);
+    }
+    gf_result_free(one.result);
+    free_job(&one);
+}
+
+static void report_tells_of_all(void **state) {
+    (void)state;
+    put_grey("in.pgm", 40);
+    shared_job job = smooth_job("in.pgm", "out.pgm");
+    for (int r = 0; r < 4; r++)
+        job.engines[r].band_rows = r == 2 ? 3 : 1;
+    assert_int_equal(run_job(&job, 4), GF_OK);
+    assert_int_equal(job.report.ranks, 4);
+    assert_int_equal(job.report.bands, 10 + 10 + 4 + 10);
+    assert_int_equal(job.report.band_rows, 3);
+    assert_int_equal(job.report.busy[GF_COMPUTING].workers, 4);
+    assert_int_equal(job.report.out.height, 40);
+    free_job(&job);
+}
+
+static void cut_input(void) {
+    assert_int_equal(truncate(in_folder("in.pgm"), 100), 0);
+}
+
+static void remove_input(void) {
+    assert_int_equal(unlink(in_folder("in.pgm")), 0);
+}
+
+static void turn_into_folder(void) {
+    remove_input();
+    assert_int_equal(mkdir(in_folder("in.pgm"), 0777), 0);
+}
+
+/* What becomes of an input after rank 0 has opened it. */
+static void inputs_that_change_stop_all(void **state) {
+    static const struct {
+        void (*happens)(void);
+        const char *says;
+    } ways[] = {{replace_by_older, "rank 1 finds another file there than rank 0"},
+                {lengthen_input, "rank 1 finds another file there than rank 0"},
+                {cut_input, "ends too early"},
+                {remove_input, "cannot open"},
+                {turn_into_folder, "in.pgm"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        put_grey("in.pgm", 40);
+        shared_job job = smooth_job("in.pgm", "out.pgm");
+        job.meanwhile = ways[i].happens;
+        assert_int_equal(run_job(&job, 3), GF_FAILED);
+        assert_message(&job.errors[0], ways[i].says);
+        assert_false(exists(in_folder("out.pgm")));
+        assert_int_equal(count_files(true), exists(in_folder("in.pgm")));
+        free_job(&job);
+    }
+    assert_int_equal(rmdir(in_folder("in.pgm")), 0);
+}
+
+/* Each process has a standard input of its own: only rank 0 reads from it. */
+static void standard_input_is_not_shared(void **state) {
+    static const char *const filters[] = {"smooth", "normalize"};
+    const int before = dup(STDIN_FILENO);
+
+    (void)state;
+    put_grey("in.pgm", 40);
+    for (int i = 0; i < 2; i++) {
+        shared_job one = smooth_job("in.pgm", "one.pgm"), many = smooth_job("in.pgm", "many.pgm");
+        free_job(&one);
+        free_job(&many);
+        one.filter = many.filter = gf_filter_find(filters[i]);
+        one.settings = test_settings(one.filter, "");
+        many.settings = test_settings(many.filter, "");
+        one.options.force = many.options.force = true;
+        many.in[0] = "-";
+        assert_int_equal(run_job(&one, 0), GF_OK);
+        const int fd = open(in_folder("in.pgm"), O_RDONLY);
+        assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+        close(fd);
+        assert_int_equal(run_job(&many, 3), GF_OK);
+        assert_int_equal(many.report.ranks, 0);
+        assert_same_file(in_folder("one.pgm"), in_folder("many.pgm"), filters[i]);
+        free_job(&one);
+        free_job(&many);
+    }
+    assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+    close(before);
+}
+
 static gf_status refuse(void *context, const gf_ready *ready, gf_error *error) {
     (void)context, (void)ready;
     return error->status = GF_FAILED;
@@ -355,6 +538,11 @@ int main(void) {
         cmocka_unit_test_teardown(rank_0_does_what_cannot_be_shared, empty_folder),
         cmocka_unit_test_teardown(all_fail_together, empty_folder),
         cmocka_unit_test_teardown(one_rank_stops_all, empty_folder),
+        cmocka_unit_test_teardown(little_memory_of_one_rank, empty_folder),
+        cmocka_unit_test_teardown(strips_of_foreign_byte_order, empty_folder),
+        cmocka_unit_test_teardown(report_tells_of_all, empty_folder),
+        cmocka_unit_test_teardown(inputs_that_change_stop_all, empty_folder),
+        cmocka_unit_test_teardown(standard_input_is_not_shared, empty_folder),
         cmocka_unit_test_teardown(ready_of_rank_0_stops_all, empty_folder),
         cmocka_unit_test_teardown(more_ranks_than_rows, empty_folder),
     };

@@ -175,20 +175,19 @@ typedef struct gf_seen {
     uint64_t *counts;    /* of each bin */
     uint64_t *positions; /* of those shown, a quota for each bin */
     unsigned char *values;
-    size_t bytes; /* of all */
 } gf_seen;
 
+static size_t seen_bytes(const gf_hist_samples *samples) {
+    const size_t extracts = samples->plan->extracts, room = extracts * (size_t)quota(samples);
+    return (extracts + room) * sizeof(uint64_t) + room * type_bytes(samples);
+}
+
 static gf_seen seen_in(const gf_hist_samples *samples, void *block) {
-    const size_t extracts = samples->plan->extracts;
-    const size_t room = extracts * (size_t)quota(samples);
-    gf_seen seen = {.counts = block,
-                    .bytes = extracts * sizeof *seen.counts +
-                             room * (sizeof *seen.positions + type_bytes(samples))};
-    if (block) {
-        seen.positions = seen.counts + extracts;
-        seen.values = (unsigned char *)(seen.positions + room);
-    }
-    return seen;
+    const size_t extracts = samples->plan->extracts, room = extracts * (size_t)quota(samples);
+    uint64_t *counts = block;
+    return (gf_seen){.counts = counts,
+                     .positions = counts + extracts,
+                     .values = (unsigned char *)(counts + extracts + room)};
 }
 
 /* The first ones of both, by their positions: whose they are and who comes when is all the same. */
@@ -197,8 +196,8 @@ static void merge_shown(const gf_hist_samples *samples, const gf_seen *to, const
     const uint64_t most = quota(samples);
     const size_t bytes = type_bytes(samples);
     const gf_seen *sides[] = {to, from};
-    uint64_t positions[GF_HIST_SHOWN], at[] = {0, 0}, shown = 0;
-    unsigned char values[GF_HIST_SHOWN * sizeof(float)];
+    uint64_t positions[GF_HIST_SHOWN] = {0}, at[] = {0, 0}, shown = 0;
+    unsigned char values[GF_HIST_SHOWN * sizeof(float)] = {0};
     while (shown < most && (at[0] < to->counts[bin] || at[1] < from->counts[bin])) {
         const uint64_t *own = to->positions + bin * most + at[0];
         const uint64_t *other = from->positions + bin * most + at[1];
@@ -224,27 +223,28 @@ static void merge_seen(const void *context, void *data, const void *other) {
 }
 
 gf_status gf_hist_samples_join(gf_hist_samples *samples, const gf_ranks *ranks, gf_error *error) {
-    const size_t bytes = seen_in(samples, NULL).bytes;
-    const gf_seen seen = seen_in(samples, malloc(bytes));
-    const size_t counts = samples->plan->extracts * sizeof *seen.counts;
-    const size_t shown = samples->room * sizeof *seen.positions;
+    const size_t bytes = seen_bytes(samples);
+    const size_t counts = samples->plan->extracts * sizeof *samples->counts;
+    const size_t shown = samples->room * sizeof *samples->positions;
+    void *block = malloc(bytes);
     gf_status status = GF_OK;
-    if (!seen.counts)
+    if (!block)
         status = gf_fail_memory(error, samples->keep.name, bytes, "extracted samples");
     status = gf_ranks_agree(ranks, status, error);
-    if (!status && !gf_alone(ranks)) {
+    if (!status && block && !gf_alone(ranks)) {
+        const gf_seen seen = seen_in(samples, block);
         memcpy(seen.counts, samples->counts, counts);
         memcpy(seen.positions, samples->positions, shown);
         memcpy(seen.values, samples->values, samples->room * type_bytes(samples));
-        ranks->reduce(ranks->context, seen.counts, bytes, merge_seen, samples);
+        ranks->reduce(ranks->context, block, bytes, merge_seen, samples);
         memset(samples->counts, 0, counts);
+        if (gf_is_first(ranks)) {
+            memcpy(samples->counts, seen.counts, counts);
+            memcpy(samples->positions, seen.positions, shown);
+            memcpy(samples->values, seen.values, samples->room * type_bytes(samples));
+        }
     }
-    if (!status && !gf_alone(ranks) && gf_is_first(ranks)) {
-        memcpy(samples->counts, seen.counts, counts);
-        memcpy(samples->positions, seen.positions, shown);
-        memcpy(samples->values, seen.values, samples->room * type_bytes(samples));
-    }
-    free(seen.counts);
+    free(block);
     return status;
 }
 

@@ -140,6 +140,7 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     const size_t common_count = gf_cli_common(info, common);
     gf_status status = gf_cli_parse(argc, argv, info, common, common_count, &line, error);
     bool passed = true;
+    status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
     if (status)
         goto done;
     const bool help = gf_settings_flag(line.common, "help");

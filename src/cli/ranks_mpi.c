@@ -76,15 +76,18 @@ static void merge(void *from, void *to, int *count, MPI_Datatype *type) {
                       (const char *)from + (size_t)i * merging.size);
 }
 
-/* One element of so many bytes: MPI never cuts one in two. */
+/* One element of so many bytes: MPI never cuts one in two, and where it keeps one of its own, puts
+ * it where such numbers may be. */
 static MPI_Datatype make_type(size_t size) {
-    enum { BLOCK = 1 << 20 };
+    enum { BLOCK = 1 << 20, NUMBER = sizeof(uint64_t) };
     MPI_Datatype block, type;
-    MPI_Type_contiguous(BLOCK, MPI_BYTE, &block);
-    const int lengths[2] = {(int)(size / BLOCK), (int)(size % BLOCK)};
-    const MPI_Aint places[2] = {0, (MPI_Aint)(size - size % BLOCK)};
-    const MPI_Datatype types[2] = {block, MPI_BYTE};
-    MPI_Type_create_struct(2, lengths, places, types, &type);
+    MPI_Type_contiguous(BLOCK / NUMBER, MPI_UINT64_T, &block);
+    const int lengths[3] = {(int)(size / BLOCK), (int)(size % BLOCK / NUMBER),
+                            (int)(size % NUMBER)};
+    const MPI_Aint places[3] = {0, (MPI_Aint)(size - size % BLOCK),
+                                (MPI_Aint)(size - size % NUMBER)};
+    const MPI_Datatype types[3] = {block, MPI_UINT64_T, MPI_BYTE};
+    MPI_Type_create_struct(3, lengths, places, types, &type);
     MPI_Type_commit(&type);
     MPI_Type_free(&block);
     return type;
@@ -113,7 +116,6 @@ static void scan(void *context, const uint64_t *values, uint64_t *before, uint64
                  size_t count) {
     (void)context;
     const size_t most = MOST_AT_ONCE / sizeof *values;
-    memset(before, 0, count * sizeof *before); /* MPI leaves rank 0's as they are */
     for (size_t at = 0, n; at < count; at += n) {
         MPI_Request requests[2];
         n = count - at < most ? count - at : most;
@@ -122,6 +124,8 @@ static void scan(void *context, const uint64_t *values, uint64_t *before, uint64
         finish(&requests[0]);
         finish(&requests[1]);
     }
+    if (this_rank.job.rank == 0) /* MPI does not say what it has there */
+        memset(before, 0, count * sizeof *before);
 }
 
 static void send(void *context, const void *data, size_t size) {
@@ -255,7 +259,7 @@ static uint32_t share_cores(MPI_Comm host) {
         same += CPU_EQUAL(&own, &all[i]) != 0;
     free(all);
     const uint32_t cores = gf_cores();
-    return cores > same ? cores / same : 1;
+    return same && cores > same ? cores / same : 1;
 }
 
 void gf_cli_ranks_start(void) {

@@ -24,29 +24,69 @@ static bool is_golden(const gf_engine *engine) {
     return engine->named == &gf_backend_golden; /* takes images whole */
 }
 
-static bool can_share(const gf_task *task, const gf_settings *settings, const char *out_path,
-                      const gf_file_options *options) {
+/* Each process has a standard input of its own. */
+static bool has_names(const gf_task *task, const char *const *in_paths) {
+    for (uint32_t i = 0; i < task->filter->info.inputs; i++)
+        if (strcmp(in_paths[i], "-") == 0)
+            return false;
+    return true;
+}
+
+static bool can_share(const gf_task *task, const gf_settings *settings, const char *const *in_paths,
+                      const char *out_path, const gf_file_options *options) {
     const char *samples = gf_task_file(task, settings, GF_PARAM_SAMPLES);
     if (!task->filter->info.makes_image)
         out_path = gf_task_file(task, settings, GF_PARAM_IMAGE);
-    return task->source->ops->seek && !is_golden(task->engine) &&
+    return task->source->ops->seek && has_names(task, in_paths) && !is_golden(task->engine) &&
            (!task->plan->out.width || gf_sink_sharable(out_path, options)) &&
            (!samples || gf_output_sharable(samples));
+}
+
+/* What all must find in their inputs. */
+typedef struct gf_found {
+    bool share;
+    gf_format format;
+    struct {
+        uint64_t bytes;
+        int64_t seconds, nanoseconds;
+    } files[2];
+} gf_found;
+
+/* Numbers of devices and inodes are not the same on all machines. */
+static void look(const gf_task *task, const char *const *in_paths, gf_found *found) {
+    for (uint32_t i = 0; i < task->filter->info.inputs; i++) {
+        const gf_seen seen = gf_see(in_paths[i]);
+        if (!seen.regular)
+            continue;
+        found->files[i].bytes = (uint64_t)seen.info.st_size;
+        found->files[i].seconds = seen.info.st_mtim.tv_sec;
+        found->files[i].nanoseconds = seen.info.st_mtim.tv_nsec;
+    }
+}
+
+static bool finds(const gf_task *task, const char *const *in_paths, const gf_found *first) {
+    gf_found found = {0};
+    look(task, in_paths, &found);
+    for (size_t i = 0; i < 2; i++)
+        if (found.files[i].bytes != first->files[i].bytes ||
+            found.files[i].seconds != first->files[i].seconds ||
+            found.files[i].nanoseconds != first->files[i].nanoseconds)
+            return false;
+    return task->source->ops->seek && gf_format_equal(&task->source->format, &first->format);
 }
 
 gf_status gf_task_open_shared(gf_task *task, const gf_settings *settings,
                               const char *const *in_paths, const char *out_path,
                               const gf_file_options *options, gf_error *error) {
     const gf_ranks *ranks = options->ranks;
-    struct {
-        bool share;
-        gf_format format;
-    } first = {0};
+    gf_found first = {0};
     gf_status status = GF_OK;
-    if (ranks->rank == 0)
+    if (ranks->rank == 0) {
+        look(task, in_paths, &first); /* before: whoever replaces one later is found out */
         status = gf_task_open_inputs(task, settings, in_paths, options, error);
+    }
     if (ranks->rank == 0 && !status) {
-        first.share = can_share(task, settings, out_path, options);
+        first.share = can_share(task, settings, in_paths, out_path, options);
         first.format = task->source->format;
     }
     status = gf_follow_first(ranks, status, error);
@@ -58,13 +98,11 @@ gf_status gf_task_open_shared(gf_task *task, const gf_settings *settings,
     task->ranks = ranks;
     if (ranks->rank != 0)
         status = gf_task_open_inputs(task, settings, in_paths, options, error);
-    if (!status &&
-        (!task->source->ops->seek || !gf_format_equal(&task->source->format, &first.format)))
-        status =
-            gf_fail(error, GF_FAILED,
-                    "%s: rank %u finds another file there than rank 0; all machines must share "
-                    "the file system",
-                    task->name, ranks->rank);
+    if (!status && ranks->rank != 0 && !finds(task, in_paths, &first))
+        status = gf_fail(error, GF_FAILED,
+                         "%s: rank %u finds another file there than rank 0: it was changed, or the "
+                         "machines do not share the file system",
+                         task->name, ranks->rank);
     return gf_ranks_agree(ranks, status, error);
 }
 
@@ -136,7 +174,9 @@ static void take_share_of_rows(const gf_task *task, gf_own *own) {
 static gf_status open_measure(gf_task *task, gf_own *own, gf_error *error) {
     const gf_plan *plan = own->plan;
     const uint64_t records = own->is_first ? 0 : (own->end - own->first) * plan->record;
-    const uint64_t bytes = records + plan->state_bytes;
+    /* Behind rank 0's strip there is room for the others'. */
+    const uint64_t state = own->is_first ? task->plan->state_bytes : plan->state_bytes;
+    const uint64_t bytes = records + state;
     gf_status status = GF_OK;
     if (own->is_first || plan->has_payload) {
         status = gf_task_open_measure(task, error);
@@ -148,7 +188,7 @@ static gf_status open_measure(gf_task *task, gf_own *own, gf_error *error) {
         return status;
     task->memory -= bytes;
     own->records = malloc((size_t)records + 1);
-    own->state = calloc(1, (size_t)plan->state_bytes + 1);
+    own->state = calloc(1, (size_t)state + 1);
     return own->records && own->state
                ? GF_OK
                : gf_fail_memory(error, task->name, bytes, "what is measured");
@@ -210,33 +250,19 @@ static void merge_state(const void *context, void *state, const void *other) {
     merging->measure->merge(merging->plan, state, other);
 }
 
-/* Rank 0 gets the strips side by side. */
-static gf_status join_strips(const gf_task *task, gf_own *own, gf_error *error) {
+/* Rank 0 gets the strips side by side; its own is the first. */
+static void join_strips(const gf_task *task, const gf_own *own) {
     const gf_ranks *ranks = task->ranks;
     const uint64_t width = task->plan->in.width;
     const size_t column = (size_t)(task->plan->state_bytes / width);
     assert(task->plan->state_bytes % width == 0);
-    unsigned char *all = NULL;
-    gf_status status = GF_OK;
-    if (own->is_first && !(all = malloc((size_t)task->plan->state_bytes)))
-        status = gf_fail_memory(error, task->name, task->plan->state_bytes, "what is measured");
-    status = gf_follow_first(ranks, status, error);
-    if (status)
-        return status;
-    const size_t bytes = (size_t)own->window.width * column;
-    if (!own->is_first) {
-        ranks->send(ranks->context, own->state, bytes);
-        return GF_OK;
-    }
-    memcpy(all, own->state, bytes);
-    for (uint32_t r = 1; r < ranks->count; r++) {
+    if (!own->is_first)
+        ranks->send(ranks->context, own->state, (size_t)own->window.width * column);
+    for (uint32_t r = 1; own->is_first && r < ranks->count; r++) {
         const uint64_t x = gf_share(width, r, ranks->count);
-        ranks->receive(ranks->context, r, all + x * column,
+        ranks->receive(ranks->context, r, own->state + x * column,
                        (size_t)(gf_share(width, r + 1, ranks->count) - x) * column);
     }
-    free(own->state);
-    own->state = all;
-    return GF_OK;
 }
 
 static void send_records(const gf_task *task, const gf_own *own, size_t most) {
@@ -289,7 +315,7 @@ static gf_status merge_all(const gf_task *task, gf_own *own, gf_error *error) {
     const gf_ranks *ranks = task->ranks;
     gf_status status = GF_OK;
     if (plan->ordered) {
-        status = join_strips(task, own, error);
+        join_strips(task, own);
     } else if (plan->state_bytes) {
         const gf_merging merging = {own->measure, plan};
         ranks->reduce(ranks->context, own->state, (size_t)plan->state_bytes, merge_state, &merging);

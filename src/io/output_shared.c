@@ -35,11 +35,28 @@ static int flags_of(const gf_output *output) {
     return O_WRONLY | O_CLOEXEC;
 }
 
-/* Where it is open for reading, too, NFS may write a whole page back of which this rank changed
- * only some bytes, over those of the rank beside it. */
-static gf_status reopen(gf_output *output, gf_error *error) {
-    const int fd = open(output->temporary, flags_of(output));
+#define OPENS (S_IRUSR | S_IWUSR)
 
+static gf_status fail_mode(const gf_output *output, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: cannot keep its permissions: %s", output->name,
+                   strerror(errno));
+}
+
+/* Where it is open for reading, too, NFS may write a whole page back of which this rank changed
+ * only some bytes, over those of the rank beside it. *mode is what it is to have once all have
+ * opened it, if that is not what it has. */
+static gf_status reopen(gf_output *output, mode_t *mode, gf_error *error) {
+    struct stat info;
+
+    if (output->temporary == NULL)
+        return gf_fail(error, GF_FAILED, "%s: is no file any more; run again", output->name);
+    /* What replaces a file that nobody may write to must be opened by its name first. */
+    if (fstat(output->fd, &info) == 0 && (info.st_mode & OPENS) != OPENS) {
+        if (fchmod(output->fd, info.st_mode | OPENS) != 0)
+            return fail_mode(output, error);
+        *mode = info.st_mode;
+    }
+    const int fd = open(output->temporary, flags_of(output));
     if (fd < 0)
         return gf_fail(error, GF_FAILED, "%s: cannot open again: %s", output->name,
                        strerror(errno));
@@ -82,7 +99,7 @@ static char *tell_name(const gf_ranks *ranks, const char *name) {
 
     ranks->broadcast(ranks->context, &size, sizeof size);
     char *told = malloc((size_t)size);
-    if (gf_ranks_agree(ranks, told == NULL ? GF_FAILED : GF_OK, NULL) != GF_OK) {
+    if (gf_ranks_agree(ranks, told == NULL ? GF_FAILED : GF_OK, NULL) != GF_OK || told == NULL) {
         free(told);
         return NULL;
     }
@@ -95,6 +112,7 @@ static char *tell_name(const gf_ranks *ranks, const char *name) {
 gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ranks,
                                 gf_output **output, gf_error *error) {
     gf_status status = GF_OK;
+    mode_t mode = 0;
 
     *output = NULL;
     if (gf_is_first(ranks))
@@ -102,7 +120,7 @@ gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ra
     if (gf_alone(ranks))
         return status;
     if (status == GF_OK && *output != NULL)
-        status = reopen(*output, error);
+        status = reopen(*output, &mode, error);
     status = gf_follow_first(ranks, status, error);
     if (status == GF_OK) {
         char *temporary = tell_name(ranks, gf_output_temporary(*output));
@@ -112,6 +130,9 @@ gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ra
             status = join(path, force, temporary, ranks->rank, output, error);
         free(temporary);
         status = gf_ranks_agree(ranks, status, error);
+        if (status == GF_OK && *output != NULL && mode != 0 && fchmod((*output)->fd, mode) != 0)
+            status = fail_mode(*output, error);
+        status = gf_follow_first(ranks, status, error);
     }
     if (status != GF_OK) {
         gf_output_close(*output);
