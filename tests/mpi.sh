@@ -168,6 +168,51 @@ held_back() {
     cmp text <(untimed <record) && [ "$(sed 's/ .*//' most)" -lt 220000 ]
 }
 
+# However many items a share might have. Until rank 0 takes no more.
+held_far() {
+    local job fd first before=0 now=1
+    rm -f late.pgm && mkfifo late.pgm
+    { echo late.pgm && for _ in $(seq 40); do ls tall/*.pgm; done; } >names
+    mpi 3 axis-sum --files-from names --axis x --json --threads 1 >/dev/null 2>told &
+    job=$!
+    exec {fd}>late.pgm
+    sleep 2
+    first=$(rank_of $job 0)
+    while [ "$now" -gt "$before" ] && [ "$now" -lt 220000 ]; do
+        sleep 1.5
+        before=$now
+        now=$(sed -n 's/VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$first/status")
+        echo "$now kB"
+    done
+    kill $job
+    wait $job
+    exec {fd}>&-
+    [ "$now" -gt 50000 ] && [ "$now" -lt 220000 ]
+}
+
+# ---- a rank that is stopped ------------------------------------------------------------------------
+
+made_at_least() { # COUNT FOLDER: within half a minute
+    for _ in $(seq 1500); do
+        [ "$(ls "$2" 2>/dev/null | wc -l)" -lt "$1" ] || return 0
+        sleep 0.02
+    done
+    return 1
+}
+# It keeps what it has, and the others do the rest.
+stopped() { # RANK
+    local job victim code
+    rm -rf stopped && mpi 3 smooth slow/*.pgm -O stopped --backend golden --radius 127 --threads 1 2>told &
+    job=$!
+    made_at_least 5 stopped
+    victim=$(rank_of $job "$1")
+    kill -STOP "$victim"
+    made_at_least 100 stopped
+    code=$?
+    kill -CONT "$victim"
+    wait $job && [ $code = 0 ] && summary 120 0 0 told ' on 3 ranks' && same shared stopped
+}
+
 # ---- how far it has come ---------------------------------------------------------------------------
 
 progress() { # in the background; what it says is looked at later
@@ -299,6 +344,9 @@ test_batches() {
     check "no such backend" no_backend
     check "refused" refused
     check "text that is held back" held_back
+    check "much text that is held back" held_far
+    check "rank 1 is stopped for a while" stopped 1
+    check "rank 2 is stopped for a while" stopped 2
     check "a rank is killed in the middle of its picture" killed holder
     check "another rank is killed" killed other
     check "rank 0 is killed" killed first
