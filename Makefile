@@ -83,7 +83,7 @@ ifeq ($(CAIRO)$(CAIRO_DIR),1)
   $(error CAIRO=1 but no cairo.h: install the package libcairo2-dev)
 endif
 
-# Only one file of the program knows MPI. `make test` links a program with it wherever mpicc is.
+# Only two files of the program know MPI. `make test` links a program with it wherever mpicc is.
 MPICC := $(shell command -v mpicc 2>/dev/null)
 ifeq ($(MPI)$(MPICC)$(filter demo test,$(MAKECMDGOALS)),1)
   $(error MPI=1 but no mpicc: install the package libopenmpi-dev)
@@ -97,7 +97,7 @@ endif
 
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
-CLI_C := $(filter-out %/ranks_none.c %/ranks_mpi.c $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),\
+CLI_C := $(filter-out %/ranks_none.c %/ranks_mpi.c %/ranks_mpi_post.c $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),\
   $(sort $(wildcard src/cli/*.c)))
 # The program sees the public header and its own folder, nothing else of the library.
 CLI_INCLUDES = -I$(BUILD)/include $(addprefix -isystem ,$(CAIRO_DIR))
@@ -110,7 +110,7 @@ OBJ := $(BUILD)/obj
 LIB_O := $(LIB_C:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD_C:%.c=$(OBJ)/%.$(isa).o)) $(CU:%.cu=$(OBJ)/%.cu.o)
 CLI_O := $(CLI_C:%.c=$(OBJ)/%.o)
 ALONE_O := $(OBJ)/src/cli/ranks_none.o
-RANKS_O := $(OBJ)/src/cli/ranks_mpi.o
+RANKS_O := $(OBJ)/src/cli/ranks_mpi.o $(OBJ)/src/cli/ranks_mpi_post.o
 TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
 TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
@@ -295,7 +295,7 @@ format: ## Lay out all code with clang-format
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
-	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(if $(MPICC),src/cli/ranks_mpi.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
+	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(if $(MPICC),src/cli/ranks_mpi.c src/cli/ranks_mpi_post.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 

@@ -183,6 +183,29 @@ held_back() { # HOW_MANY FILE
         diff list <(cut -c 1-200 record | sed 's/.*"files": \["\([^"]*\).*/\1/')
 }
 
+# ---- a rank that is stopped ------------------------------------------------------------------------
+
+made_at_least() { # COUNT FOLDER: within half a minute
+    for _ in $(seq 1500); do
+        [ "$(ls "$2" 2>/dev/null | wc -l)" -lt "$1" ] || return 0
+        sleep 0.02
+    done
+    return 1
+}
+# It keeps what it has, and the others do the rest.
+stopped() { # RANK
+    local job victim code
+    rm -rf stopped && mpi 3 smooth slow/*.pgm -O stopped --backend golden --radius 127 --threads 1 2>told &
+    job=$!
+    made_at_least 5 stopped
+    victim=$(rank_of $job "$1")
+    kill -STOP "$victim"
+    made_at_least 100 stopped
+    code=$?
+    kill -CONT "$victim"
+    wait $job && [ $code = 0 ] && summary 120 0 0 told ' on 3 ranks' && same shared stopped
+}
+
 # ---- how far it has come ---------------------------------------------------------------------------
 
 progress() { # in the background; what it says is looked at later
@@ -313,6 +336,8 @@ test_batches() {
     check "refused" refused
     check "many that are held back" held_back 5000 same/12.pgm
     check "much that is held back" held_back 14 tall.pgm
+    check "rank 1 is stopped for a while" stopped 1
+    check "rank 2 is stopped for a while" stopped 2
     check "a rank is killed in the middle of its picture" killed holder
     check "another rank is killed" killed other
     check "rank 0 is killed" killed first

@@ -3,7 +3,8 @@
  * Items are handed out in their order, a share at a time to whoever asks: an eighth of what would
  * be his if what remains were shared out evenly now, by the bytes of the inputs, but at least one
  * item and at most MOST_SHARE. So messages are few in the beginning, and in the end, when a rank
- * might hold what the others wait for, items go out one by one. */
+ * might hold what the others wait for, items go out one by one. Where order counts a share is also
+ * no more than what may wait to be told, by the largest text so far, has room for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #define MOST_AHEAD                                                                                 \
     4096u /* items handed out beyond the first that is not told, where order counts, */
 #define MOST_HELD ((size_t)64 << 20) /* and bytes of text that waits to be told */
+#define MOST_UNKNOWN 4u              /* items of a share while no text is known */
 
 /* What is known of an item before it can be told. */
 typedef struct gf_cli_early {
@@ -37,7 +39,8 @@ struct gf_cli_leader {
     uint64_t left;      /* what those from there on weigh */
     gf_cli_early **all; /* by item */
     uint64_t told;      /* in order: how many */
-    size_t held;        /* bytes of text */
+    size_t held;        /* bytes of text, */
+    size_t largest;     /* and of that of one item; 0: none is known */
     gf_status status;
     gf_error error;
 };
@@ -87,13 +90,22 @@ static void give(gf_cli_leader *leader, uint32_t to, uint64_t count) {
         leader->left -= weight(leader->run, leader->next++);
 }
 
+static uint64_t most_items(const gf_cli_leader *leader) {
+    if (!leader->in_order)
+        return MOST_SHARE;
+    if (!leader->largest)
+        return MOST_UNKNOWN;
+    const uint64_t most = MOST_HELD / leader->largest / leader->run->ranks;
+    return most < MOST_SHARE ? most : MOST_SHARE;
+}
+
 static void give_share(gf_cli_leader *leader, uint32_t to) {
     const gf_cli_batch_run *run = leader->run;
-    const uint64_t most = leader->left / SHARES / run->ranks;
+    const uint64_t most = leader->left / SHARES / run->ranks, items = most_items(leader);
     uint64_t count = 0, sum = 0;
     do
         sum += weight(run, leader->next + count++);
-    while (count < MOST_SHARE && leader->next + count < run->to_run &&
+    while (count < items && leader->next + count < run->to_run &&
            !is_own(leader, leader->next + count) &&
            sum + weight(run, leader->next + count) <= most);
     leader->members[to].asks = false;
@@ -154,7 +166,7 @@ static void tell(gf_cli_leader *leader, uint64_t item) {
 
 static gf_cli_early *early_of(gf_cli_leader *leader, uint32_t from, uint64_t item) {
     if (item >= leader->next || (leader->in_order && item < leader->told))
-        gf_cli_batch_quit("a rank told of an item that it was not given");
+        gf_cli_ranks_abort("a rank told of an item that it was not given");
     gf_cli_early **early = &leader->all[item];
     if (!*early)
         *early = gf_cli_batch_need(calloc(1, sizeof **early));
@@ -178,6 +190,8 @@ static void add_over(gf_cli_leader *leader, uint32_t from, const gf_cli_item_ove
     gf_cli_early *early = early_of(leader, from, item);
     early->how = *over;
     early->over = true;
+    if (!over->status && early->size + 1 > leader->largest)
+        leader->largest = early->size + 1;
     if (!leader->in_order) {
         tell(leader, item);
         return;

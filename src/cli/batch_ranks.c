@@ -4,22 +4,17 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-_Noreturn void gf_cli_batch_quit(const char *why) {
-    gf_remove_temporaries();
-    fprintf(stderr, "gpufilter: %s\n", why);
-    _exit(GF_FAILED);
-}
+#define MOST_POSTED ((size_t)64 << 10) /* bytes on their way, before more follow */
 
 void *gf_cli_batch_need(void *memory) {
     if (!memory)
-        gf_cli_batch_quit("out of memory for a batch on several ranks");
+        gf_cli_ranks_abort("out of memory for a batch on several ranks");
     return memory;
 }
 
 _Noreturn void gf_cli_batch_misunderstood(void) {
-    gf_cli_batch_quit("ranks do not understand each other; start the same gpufilter on all");
+    gf_cli_ranks_abort("ranks do not understand each other; start the same gpufilter on all");
 }
 
 void gf_cli_letter_head(const void *data, size_t size, gf_cli_head *head) {
@@ -73,7 +68,8 @@ static gf_status lead(gf_cli_batch_run *run, const gf_batch_options *options, gf
 static gf_status follow(gf_cli_batch_run *run, const gf_batch_options *options, gf_error *error) {
     gf_cli_worker *worker = gf_cli_worker_new(run, options);
     for (unsigned vain = 0; !gf_cli_worker_is_over(worker);) {
-        gf_cli_letter *letter = gf_cli_worker_letter(worker);
+        gf_cli_letter *letter =
+            gf_cli_ranks_posted() < MOST_POSTED ? gf_cli_worker_letter(worker) : NULL;
         uint32_t from;
         size_t size;
         if (letter)

@@ -17,9 +17,7 @@ gf_status gf_cli_batch_send_list(gf_cli_batch_run *run, gf_status status, gf_err
  * rank 0 the first cause why some rank could run none; on others their own. */
 gf_status gf_cli_batch_on_ranks(gf_cli_batch_run *run, const gf_batch_options *options,
                                 gf_error *error);
-/* The job cannot go on: ends this process, and so all. Not without a word. */
-_Noreturn void gf_cli_batch_quit(const char *why);
-/* The memory, which must be there. */
+/* The memory, which must be there: without it the job cannot go on. */
 void *gf_cli_batch_need(void *memory);
 
 /* ---- messages -------------------------------------------------------------------------------- */

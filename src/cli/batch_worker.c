@@ -9,10 +9,10 @@
 
 #include "batch_ranks.h"
 
-#define STOCK 1024u              /* more than is ever handed out ahead */
-#define PIECE ((size_t)16 << 20) /* bytes of text in a message */
-#define PATIENCE 50000000L       /* nanoseconds that a thread waits for an item */
-#define WORTH_ASKING 4u          /* items at a time, from which on more are asked for early */
+#define STOCK 1024u             /* more than is ever handed out ahead */
+#define PIECE ((size_t)1 << 20) /* bytes of text in a message */
+#define PATIENCE 50000000L      /* nanoseconds that a thread waits for an item */
+#define WORTH_ASKING 4u         /* items at a time, from which on more are asked for early */
 #define FAULTS SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS
 
 /* A thread that waits for rank 0's answer. */
@@ -193,7 +193,7 @@ gf_cli_worker *gf_cli_worker_new(const gf_cli_batch_run *run, const gf_batch_opt
     pthread_cond_init(&worker->moved, NULL);
     worker->last = &worker->letters;
     if (start(worker) != 0)
-        gf_cli_batch_quit("cannot start a thread for a batch");
+        gf_cli_ranks_abort("cannot start a thread for a batch");
     return worker;
 }
 
@@ -201,7 +201,7 @@ gf_cli_worker *gf_cli_worker_new(const gf_cli_batch_run *run, const gf_batch_opt
 
 static void add_stock(gf_cli_worker *worker, const gf_cli_head *head) {
     if (head->count > STOCK - worker->count)
-        gf_cli_batch_quit("more items came than were asked for");
+        gf_cli_ranks_abort("more items came than were asked for");
     for (uint64_t i = 0; i < head->count; i++)
         worker->stock[(worker->first + worker->count++) % STOCK] = head->item + i;
     worker->share = head->count;

@@ -11,7 +11,7 @@
 typedef struct gf_gather {
     gf_cli_inputs *inputs;
     bool recursive, fail_fast;
-    bool raw;       /* folders hold images without a header */
+    bool raw; /* folders hold images without a header */
     const char *out_dir;
     bool out_there; /* it exists, and this is it: */
     struct stat out;

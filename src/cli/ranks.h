@@ -19,13 +19,18 @@ bool gf_cli_ranks_first(void);
 /* Waits for all. Returns the largest of their exit codes. */
 int gf_cli_ranks_end(int code);
 
+/* Ends all of them, for a reason that is this one's. From any thread. */
+_Noreturn void gf_cli_ranks_abort(const char *why);
+
 /* ---- messages, apart from the calls of gf_ranks ---------------------------------------------- */
 
-/* Returns when the data may be changed. Takes in meanwhile what comes for this rank, so that two
- * who post to each other do not wait for each other. */
+/* Sends a copy of the data. Does not wait: it goes on its way while this rank polls, so that who is
+ * slow to take it holds up nobody else. */
 void gf_cli_ranks_post(uint32_t to, const void *data, size_t size);
+/* Bytes that were posted, and are not known to have left. */
+size_t gf_cli_ranks_posted(void);
 /* A message to this rank, from whom, and its size; NULL if there is none now. For the caller to
- * free. */
+ * free. Those from one rank come in the order in which it posted them. */
 void *gf_cli_ranks_poll(uint32_t *from, size_t *size);
 /* Sleeps: the longer, the more often that has been in vain. *vain begins at 0. */
 void gf_cli_ranks_rest(unsigned *vain);

@@ -11,16 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "ranks.h"
-
-enum { TAG_STREAM, TAG_MESSAGE };
+#include "ranks_mpi.h"
 
 #define MOST_AT_ONCE ((size_t)1 << 30) /* MPI counts in int */
 
 static gf_cli_rank this_rank = {.job = {.count = 1}, .locals = 1};
 static bool started;
-static MPI_Comm world; /* a copy, so that nothing else speaks there */
+MPI_Comm gf_cli_world;
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -36,7 +35,7 @@ void gf_cli_ranks_rest(unsigned *vain) {
     nanosleep(&time, NULL);
 }
 
-static void finish(MPI_Request *request) {
+void gf_cli_ranks_finish(MPI_Request *request) {
     int done = 0;
     for (unsigned vain = 0; !done;) {
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
@@ -57,8 +56,8 @@ static void broadcast(void *context, void *data, size_t size) {
     for (size_t n; size; at += n, size -= n) {
         MPI_Request request;
         n = piece(size);
-        MPI_Ibcast(at, (int)n, MPI_BYTE, 0, world, &request);
-        finish(&request);
+        MPI_Ibcast(at, (int)n, MPI_BYTE, 0, gf_cli_world, &request);
+        gf_cli_ranks_finish(&request);
     }
 }
 
@@ -105,9 +104,9 @@ static void reduce(void *context, void *data, size_t size, gf_merge *how, const 
     merging.context = with;
     merging.size = size;
     MPI_Op_create(merge, 1, &operation);
-    MPI_Ireduce(first ? MPI_IN_PLACE : data, first ? data : NULL, 1, type, operation, 0, world,
-                &request);
-    finish(&request);
+    MPI_Ireduce(first ? MPI_IN_PLACE : data, first ? data : NULL, 1, type, operation, 0,
+                gf_cli_world, &request);
+    gf_cli_ranks_finish(&request);
     MPI_Op_free(&operation);
     MPI_Type_free(&type);
 }
@@ -119,10 +118,12 @@ static void scan(void *context, const uint64_t *values, uint64_t *before, uint64
     for (size_t at = 0, n; at < count; at += n) {
         MPI_Request requests[2];
         n = count - at < most ? count - at : most;
-        MPI_Iexscan(values + at, before + at, (int)n, MPI_UINT64_T, MPI_SUM, world, &requests[0]);
-        MPI_Iallreduce(values + at, all + at, (int)n, MPI_UINT64_T, MPI_SUM, world, &requests[1]);
-        finish(&requests[0]);
-        finish(&requests[1]);
+        MPI_Iexscan(values + at, before + at, (int)n, MPI_UINT64_T, MPI_SUM, gf_cli_world,
+                    &requests[0]);
+        MPI_Iallreduce(values + at, all + at, (int)n, MPI_UINT64_T, MPI_SUM, gf_cli_world,
+                       &requests[1]);
+        gf_cli_ranks_finish(&requests[0]);
+        gf_cli_ranks_finish(&requests[1]);
     }
     if (this_rank.job.rank == 0) /* MPI does not say what it has there */
         memset(before, 0, count * sizeof *before);
@@ -134,8 +135,8 @@ static void send(void *context, const void *data, size_t size) {
     for (size_t n; size; at += n, size -= n) {
         MPI_Request request;
         n = piece(size);
-        MPI_Isend(at, (int)n, MPI_BYTE, 0, TAG_STREAM, world, &request);
-        finish(&request);
+        MPI_Isend(at, (int)n, MPI_BYTE, 0, GF_CLI_TAG_STREAM, gf_cli_world, &request);
+        gf_cli_ranks_finish(&request);
     }
 }
 
@@ -145,91 +146,9 @@ static void receive(void *context, uint32_t from, void *data, size_t size) {
     for (size_t n; size; at += n, size -= n) {
         MPI_Request request;
         n = piece(size);
-        MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, TAG_STREAM, world, &request);
-        finish(&request);
+        MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, GF_CLI_TAG_STREAM, gf_cli_world, &request);
+        gf_cli_ranks_finish(&request);
     }
-}
-
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/* Messages that came while this rank was busy sending. */
-typedef struct gf_came {
-    struct gf_came *next;
-    uint32_t from;
-    size_t size;
-    void *data;
-} gf_came;
-static gf_came *came, **last_came = &came;
-
-static _Noreturn void lack_memory(size_t size) {
-    fprintf(stderr, "gpufilter: out of memory for a message of %zu bytes between ranks\n", size);
-    MPI_Abort(world, GF_FAILED);
-    abort();
-}
-
-/* The next one from MPI; NULL if there is none. */
-static void *receive_message(uint32_t *from, size_t *size) {
-    MPI_Status status;
-    int there, bytes;
-    MPI_Iprobe(MPI_ANY_SOURCE, TAG_MESSAGE, world, &there, &status);
-    if (!there)
-        return NULL;
-    MPI_Get_count(&status, MPI_BYTE, &bytes);
-    void *data = malloc((size_t)bytes + 1);
-    if (!data)
-        lack_memory((size_t)bytes);
-    MPI_Recv(data, bytes, MPI_BYTE, status.MPI_SOURCE, TAG_MESSAGE, world, MPI_STATUS_IGNORE);
-    *from = (uint32_t)status.MPI_SOURCE;
-    *size = (size_t)bytes;
-    return data;
-}
-
-static bool take_in(void) {
-    uint32_t from;
-    size_t size;
-    void *data = receive_message(&from, &size);
-    if (!data)
-        return false;
-    gf_came *one = malloc(sizeof *one);
-    if (!one)
-        lack_memory(sizeof *one);
-    *one = (gf_came){.from = from, .size = size, .data = data};
-    *last_came = one;
-    last_came = &one->next;
-    return true;
-}
-
-void gf_cli_ranks_post(uint32_t to, const void *data, size_t size) {
-    MPI_Request request;
-    if (size > MOST_AT_ONCE) {
-        fprintf(stderr, "gpufilter: a message of %zu bytes between ranks is too long\n", size);
-        MPI_Abort(world, GF_FAILED);
-    }
-    MPI_Isend(data, (int)size, MPI_BYTE, (int)to, TAG_MESSAGE, world, &request);
-    int done = 0;
-    for (unsigned vain = 0; !done;) {
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (done)
-            break;
-        if (take_in())
-            vain = 0;
-        else
-            gf_cli_ranks_rest(&vain);
-    }
-}
-
-void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
-    gf_came *one = came;
-    if (!one)
-        return receive_message(from, size);
-    void *data = one->data;
-    *from = one->from;
-    *size = one->size;
-    came = one->next;
-    if (!came)
-        last_came = &came;
-    free(one);
-    return data;
 }
 
 /* ---- starting and ending --------------------------------------------------------------------- */
@@ -269,10 +188,10 @@ void gf_cli_ranks_start(void) {
         return;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     started = true;
-    MPI_Comm_dup(MPI_COMM_WORLD, &world);
-    MPI_Comm_rank(world, &rank);
-    MPI_Comm_size(world, &count);
-    MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+    MPI_Comm_dup(MPI_COMM_WORLD, &gf_cli_world);
+    MPI_Comm_rank(gf_cli_world, &rank);
+    MPI_Comm_size(gf_cli_world, &count);
+    MPI_Comm_split_type(gf_cli_world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
     MPI_Comm_rank(host, &local);
     MPI_Comm_size(host, &locals);
     this_rank = (gf_cli_rank){.job = {.rank = (uint32_t)rank,
@@ -296,13 +215,23 @@ bool gf_cli_ranks_first(void) {
     return this_rank.job.rank == 0;
 }
 
+_Noreturn void gf_cli_ranks_abort(const char *why) {
+    char host[64] = "";
+    gf_remove_temporaries();
+    (void)gethostname(host, sizeof host - 1);
+    fprintf(stderr, "gpufilter: rank %u on %s: %s\n", this_rank.job.rank, host, why);
+    MPI_Abort(gf_cli_world, GF_FAILED);
+    _exit(GF_FAILED);
+}
+
 int gf_cli_ranks_end(int code) {
     MPI_Request request;
     int worst = code;
     if (!started)
         return code;
-    MPI_Iallreduce(&code, &worst, 1, MPI_INT, MPI_MAX, world, &request);
-    finish(&request);
+    gf_cli_ranks_post_end();
+    MPI_Iallreduce(&code, &worst, 1, MPI_INT, MPI_MAX, gf_cli_world, &request);
+    gf_cli_ranks_finish(&request);
     MPI_Finalize();
     return worst;
 }

@@ -1,4 +1,5 @@
 /* What stands for MPI where gpufilter is built without it: this process is alone. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ranks.h"
@@ -18,8 +19,17 @@ int gf_cli_ranks_end(int code) {
     return code;
 }
 
+_Noreturn void gf_cli_ranks_abort(const char *why) {
+    fprintf(stderr, "gpufilter: %s\n", why);
+    exit(GF_FAILED);
+}
+
 void gf_cli_ranks_post(uint32_t to, const void *data, size_t size) {
     (void)to, (void)data, (void)size;
+}
+
+size_t gf_cli_ranks_posted(void) {
+    return 0;
 }
 
 void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
