@@ -7,28 +7,6 @@
 
 #define MOST_POSTED ((size_t)64 << 10) /* bytes on their way, before more follow */
 
-void *gf_cli_batch_need(void *memory) {
-    if (!memory)
-        gf_cli_ranks_abort("out of memory for a batch on several ranks");
-    return memory;
-}
-
-_Noreturn void gf_cli_batch_misunderstood(void) {
-    gf_cli_ranks_abort("ranks do not understand each other; start the same gpufilter on all");
-}
-
-void gf_cli_letter_head(const void *data, size_t size, gf_cli_head *head) {
-    if (size < sizeof *head)
-        gf_cli_batch_misunderstood();
-    memcpy(head, data, sizeof *head);
-}
-
-const void *gf_cli_letter_check(const void *data, size_t size, size_t wanted) {
-    if (size != wanted)
-        gf_cli_batch_misunderstood();
-    return data;
-}
-
 /* ---- rank 0 ---------------------------------------------------------------------------------- */
 
 static void send(void *worker, uint32_t to, const void *data, size_t size) {
@@ -55,7 +33,7 @@ static gf_status lead(gf_cli_batch_run *run, const gf_batch_options *options, gf
         if (letter || data)
             vain = 0;
         else
-            gf_cli_ranks_rest(&vain);
+            gf_cli_worker_await(worker, true, gf_cli_ranks_pause(&vain));
         free(letter);
         free(data);
     }
@@ -68,8 +46,8 @@ static gf_status lead(gf_cli_batch_run *run, const gf_batch_options *options, gf
 static gf_status follow(gf_cli_batch_run *run, const gf_batch_options *options, gf_error *error) {
     gf_cli_worker *worker = gf_cli_worker_new(run, options);
     for (unsigned vain = 0; !gf_cli_worker_is_over(worker);) {
-        gf_cli_letter *letter =
-            gf_cli_ranks_posted() < MOST_POSTED ? gf_cli_worker_letter(worker) : NULL;
+        const bool room = gf_cli_ranks_posted() < MOST_POSTED;
+        gf_cli_letter *letter = room ? gf_cli_worker_letter(worker) : NULL;
         uint32_t from;
         size_t size;
         if (letter)
@@ -80,7 +58,7 @@ static gf_status follow(gf_cli_batch_run *run, const gf_batch_options *options, 
         if (letter || data)
             vain = 0;
         else
-            gf_cli_ranks_rest(&vain);
+            gf_cli_worker_await(worker, room, gf_cli_ranks_pause(&vain));
         free(letter);
         free(data);
     }

@@ -1,6 +1,7 @@
 /* One rank's part of a batch: its threads take items from a stock, and what they have to say waits
  * for the main thread. */
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,9 @@ struct gf_cli_worker {
     gf_status status;
     gf_error error;
 
-    pthread_mutex_t lock; /* of what is below */
-    pthread_cond_t moved;
+    pthread_mutex_t lock;  /* of what is below */
+    pthread_cond_t moved;  /* for the threads of the batch */
+    pthread_cond_t spoken; /* for the main thread: there may be something for rank 0 */
     uint64_t stock[STOCK], first, count;
     uint64_t share; /* how many came the last time */
     bool hungry;    /* a thread waits for an item */
@@ -54,6 +56,7 @@ static void put_letter(gf_cli_worker *worker, gf_cli_letter *letter) {
     pthread_mutex_lock(&worker->lock);
     *worker->last = letter;
     worker->last = &letter->next;
+    pthread_cond_signal(&worker->spoken);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -76,18 +79,25 @@ static void post_text(gf_cli_worker *worker, uint64_t item, const char *text, si
 
 /* ---- callbacks of the batch, in its threads -------------------------------------------------- */
 
+/* So many nanoseconds from now, by a clock that nobody sets. */
+static struct timespec from_now(long nanoseconds) {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += nanoseconds;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    return end;
+}
+
 static gf_take take(void *context, uint64_t *item) {
     gf_cli_worker *worker = context;
     gf_take took = GF_TAKE_LATER;
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_nsec += PATIENCE;
-    end.tv_sec += end.tv_nsec / 1000000000;
-    end.tv_nsec %= 1000000000;
+    const struct timespec end = from_now(PATIENCE);
     pthread_mutex_lock(&worker->lock);
     int late = 0;
     while (!worker->count && !worker->none && !worker->stopped && !late) {
         worker->hungry = true;
+        pthread_cond_signal(&worker->spoken);
         late = pthread_cond_timedwait(&worker->moved, &worker->lock, &end);
     }
     worker->hungry = false;
@@ -189,8 +199,13 @@ gf_cli_worker *gf_cli_worker_new(const gf_cli_batch_run *run, const gf_batch_opt
         worker->options.files.ready = ready;
         worker->options.files.ready_context = worker;
     }
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->moved, NULL);
+    pthread_cond_init(&worker->moved, &steady);
+    pthread_cond_init(&worker->spoken, &steady);
+    pthread_condattr_destroy(&steady);
     worker->last = &worker->letters;
     if (start(worker) != 0)
         gf_cli_ranks_abort("cannot start a thread for a batch");
@@ -263,6 +278,18 @@ gf_cli_letter *gf_cli_worker_letter(gf_cli_worker *worker) {
     return letter;
 }
 
+void gf_cli_worker_await(gf_cli_worker *worker, bool listening, long nanoseconds) {
+    const struct timespec end = from_now(nanoseconds);
+    if (!nanoseconds) {
+        sched_yield();
+        return;
+    }
+    pthread_mutex_lock(&worker->lock);
+    if (!listening || (!worker->letters && !lacks_items(worker)))
+        pthread_cond_timedwait(&worker->spoken, &worker->lock, &end);
+    pthread_mutex_unlock(&worker->lock);
+}
+
 bool gf_cli_worker_is_over(const gf_cli_worker *worker) {
     return worker->left;
 }
@@ -273,6 +300,7 @@ gf_status gf_cli_worker_end(gf_cli_worker *worker, gf_error *error) {
     if (status)
         *error = worker->error;
     pthread_cond_destroy(&worker->moved);
+    pthread_cond_destroy(&worker->spoken);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
     return status;

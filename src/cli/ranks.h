@@ -32,7 +32,8 @@ size_t gf_cli_ranks_posted(void);
 /* A message to this rank, from whom, and its size; NULL if there is none now. For the caller to
  * free. Those from one rank come in the order in which it posted them. */
 void *gf_cli_ranks_poll(uint32_t *from, size_t *size);
-/* Sleeps: the longer, the more often that has been in vain. *vain begins at 0. */
-void gf_cli_ranks_rest(unsigned *vain);
+/* How many nanoseconds to wait before looking again: the more, the more often that has been in
+ * vain. *vain begins at 0. */
+long gf_cli_ranks_pause(unsigned *vain);
 
 #endif

@@ -23,16 +23,21 @@ MPI_Comm gf_cli_world;
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-void gf_cli_ranks_rest(unsigned *vain) {
-    enum { YIELDS = 32, SHORTEST = 20000, LONGEST = 1000000 }; /* nanoseconds */
-    if (++*vain <= YIELDS) {
-        sched_yield();
-        return;
-    }
+long gf_cli_ranks_pause(unsigned *vain) {
+    enum { YIELDS = 4, SHORTEST = 20000, LONGEST = 1000000 };
+    if (++*vain <= YIELDS)
+        return 0;
     const unsigned more = *vain - YIELDS;
     const long pause = more < 6 ? SHORTEST << more : LONGEST;
-    const struct timespec time = {0, pause < LONGEST ? pause : LONGEST};
-    nanosleep(&time, NULL);
+    return pause < LONGEST ? pause : LONGEST;
+}
+
+void gf_cli_ranks_rest(unsigned *vain) {
+    const struct timespec time = {0, gf_cli_ranks_pause(vain)};
+    if (time.tv_nsec)
+        nanosleep(&time, NULL);
+    else
+        sched_yield();
 }
 
 void gf_cli_ranks_finish(MPI_Request *request) {

@@ -37,6 +37,7 @@ void *gf_cli_ranks_poll(uint32_t *from, size_t *size) {
     return NULL;
 }
 
-void gf_cli_ranks_rest(unsigned *vain) {
+long gf_cli_ranks_pause(unsigned *vain) {
     (void)vain;
+    return 0;
 }
