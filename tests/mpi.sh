@@ -142,6 +142,37 @@ no_backend() {
         grep -q "^gpufilter: rank [012] on $(hostname): cuda: " told
 }
 
+# One of them can start no thread: the job ends with its reason, and what had been begun is whole.
+no_thread() { # RANK
+    local i one=()
+    for i in 0 1 2; do
+        one+=(-n 1)
+        [ $i != "$1" ] || one+=(-x "LD_PRELOAD=$work/no_thread.so")
+        one+=(ranked smooth slow/*.pgm -O alone --backend golden --radius 127 :)
+    done
+    rm -rf alone
+    timeout 120 mpirun --oversubscribe --bind-to none "${one[@]:0:${#one[@]}-1}" 2>told
+    [ $? -eq 1 ] && [ "$(failures told)" = "gpufilter: rank $1 on $(hostname): smooth: cannot start a thread: Resource temporarily unavailable" ] || return 1
+    [ ! -e alone ] || { [ "$(litter alone)" = 0 ] && [ "$(ls alone | wc -l)" -lt 100 ]; }
+}
+make_no_thread() { # a library without threads for the program's own code
+    cat >no_thread.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *with) {
+    Dl_info info;
+    if (dladdr((void *)run, &info) && strstr(info.dli_fname, "ranked"))
+        return EAGAIN;
+    return ((create *)dlsym(RTLD_NEXT, "pthread_create"))(thread, how, run, with);
+}
+END
+    cc -shared -fPIC -o no_thread.so no_thread.c -ldl 2>/dev/null
+}
+
 refused() { # once, and by no more than one
     mpi 3 smooth same/*.pgm -O none --name x.pgm 2>told
     [ $? -eq 2 ] && [ "$(grep -c . told)" = 1 ] || return 1
@@ -256,7 +287,8 @@ holder_of() { # JOB FILE: who has it open
 killed() { # WHO: holder, other (but rank 0), first
     local job fd holder victim code end
     rm -rf part whole pipe.pgm && mkfifo pipe.pgm
-    mpi 3 smooth slow/0*.pgm pipe.pgm slow/1*.pgm -O part --threads 1 2>told &
+    # Else mpirun may leave the others a few milliseconds to end.
+    OMPI_MCA_odls_base_sigkill_timeout=2 mpi 3 smooth slow/0*.pgm pipe.pgm slow/1*.pgm -O part --threads 1 2>told &
     job=$!
     exec {fd}>pipe.pgm
     head -c 300 slow/001.pgm >&$fd
@@ -272,7 +304,7 @@ killed() { # WHO: holder, other (but rank 0), first
         other) [ "$victim" = "$holder" ] || [ "$victim" = "$(rank_of $job 0)" ] || break ;;
         esac
     done
-    end=$((SECONDS + 15))
+    end=$((SECONDS + 20))
     kill -KILL "$victim"
     wait $job
     code=$?
@@ -333,6 +365,12 @@ test_batches() {
     check "what is there is kept" kept
     check "--fail-fast" fails_fast
     check "no such backend" no_backend
+    if grep -q 'fsanitize' "$build/config" || ! make_no_thread; then
+        skip 2 "a rank without threads: not with a sanitizer, nor without cc"
+    else
+        check "rank 0 gets no thread" no_thread 0
+        check "rank 2 gets no thread" no_thread 2
+    fi
     check "refused" refused
     check "many that are held back" held_back 5000 same/12.pgm
     check "much that is held back" held_back 14 tall.pgm

@@ -157,11 +157,7 @@ static bool done(void *context, const gf_batch_done *one) {
 
 /* ---- the batch, in its first thread ---------------------------------------------------------- */
 
-static void *run_batch(void *argument) {
-    gf_cli_worker *worker = argument;
-    const gf_cli_batch_run *run = worker->run;
-    worker->status = gf_run_batch(run->filter, run->line->filter, run->items, run->to_run,
-                                  &worker->options, &worker->error);
+static void end(gf_cli_worker *worker) {
     gf_cli_status ended = {.head = {.kind = GF_CLI_ENDED}, .status = worker->status};
     if (ended.status)
         ended.error = worker->error;
@@ -171,6 +167,14 @@ static void *run_batch(void *argument) {
     worker->ended = true;
     pthread_mutex_unlock(&worker->lock);
     post(worker, &ended, sizeof ended);
+}
+
+static void *run_batch(void *argument) {
+    gf_cli_worker *worker = argument;
+    const gf_cli_batch_run *run = worker->run;
+    worker->status = gf_run_batch(run->filter, run->line->filter, run->items, run->to_run,
+                                  &worker->options, &worker->error);
+    end(worker);
     return NULL;
 }
 
@@ -207,8 +211,13 @@ gf_cli_worker *gf_cli_worker_new(const gf_cli_batch_run *run, const gf_batch_opt
     pthread_cond_init(&worker->spoken, &steady);
     pthread_condattr_destroy(&steady);
     worker->last = &worker->letters;
-    if (start(worker) != 0)
-        gf_cli_ranks_abort("cannot start a thread for a batch");
+    const int failed = start(worker);
+    worker->started = !failed;
+    if (failed) {
+        worker->status = gf_cli_fail(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
+                                     run->info->name, strerror(failed));
+        end(worker);
+    }
     return worker;
 }
 
@@ -295,7 +304,8 @@ bool gf_cli_worker_is_over(const gf_cli_worker *worker) {
 }
 
 gf_status gf_cli_worker_end(gf_cli_worker *worker, gf_error *error) {
-    pthread_join(worker->thread, NULL);
+    if (worker->started)
+        pthread_join(worker->thread, NULL);
     const gf_status status = worker->status;
     if (status)
         *error = worker->error;
