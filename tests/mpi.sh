@@ -4,15 +4,11 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
+. tests/mpi_run.sh
 build=$(cd "${1:-build}" && pwd)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-if ! command -v mpirun >/dev/null || [ ! -x "$build/gpufilter-mpi" ]; then
-    skip 1 "several ranks: there is no mpirun, or no gpufilter-mpi (packages openmpi-bin, libopenmpi-dev)"
-    check_sum
-    exit
-fi
-if grep -q 'fsanitize=thread' "$build/config"; then
-    skip 1 "several ranks: Open MPI is not made for the thread sanitizer"
+if why=$(mpi_missing "$build"); then
+    skip 1 "several ranks: $why"
     check_sum
     exit
 fi
@@ -20,15 +16,12 @@ ulimit -c 0
 cd "$work" || exit
 mkdir bin && ln -s "$build/gpufilter" bin/plain && ln -s "$build/gpufilter-mpi" bin/ranked
 export PATH=$work/bin:$PATH LC_ALL=C
-# Open MPI has leaks of its own; containers forbid one process to read another's memory.
-export ASAN_OPTIONS=detect_leaks=0 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl_base_warn_component_unused=0
 export OMPI_MCA_orte_execute_quiet=1 # that a job failed is said by the exit code
-[ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 mpi() { # RANKS ARGUMENT...
     local ranks=$1
     shift
-    timeout 120 mpirun --oversubscribe --bind-to none -n "$ranks" ranked "$@"
+    timeout 120 mpirun -n "$ranks" ranked "$@"
 }
 summary() { grep -q "^$1 done, $2 failed, $3 skipped.* in [0-9.]* s, [0-9.]* MP/s${5:-.*}\$" "$4"; } # DONE FAILED SKIPPED FILE [RANKS]
 failures() { grep '^gpufilter: ' "$1" | sort; }                            # FILE: each failure

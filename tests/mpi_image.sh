@@ -4,18 +4,14 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
+. tests/mpi_run.sh
 build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C
-if [ ! -x "$build/gpufilter-mpi" ] || ! command -v mpirun >/dev/null; then
-    skip 1 "ranks of MPI: no MPI here (make MPI=1 says what is missing)"
+if why=$(mpi_missing "$build"); then
+    skip 1 "ranks of MPI: $why"
     check_sum
     exit
 fi
-# Leave to start more ranks than there are cores, also for the root of a container.
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-# Between ranks of one machine, without a search for networks, which takes longer than all else.
-export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export shared=$work/shared
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work" "$shared"' EXIT
 cd "$work" || exit
@@ -192,6 +188,25 @@ if other true; then
 else
     skip 1 "a file that nobody may write to: nobody but root is here"
 fi
+
+# ---- two hosts ----------------------------------------------------------------------------------------------------------
+
+over_hosts() { # ARGUMENTS...: two ranks on each
+    rm -rf one many && mkdir one many
+    (cd one && gpufilter "$@" --backend cpu >stdout) && (
+        cd many && mpi_hosts "$work/agent" &&
+            timeout -k 5 60 mpirun --host here:2,there:2 gpufilter-mpi "$@" --backend cpu >stdout 2>../mpi.log
+    ) && diff -r one many
+}
+if mpi_hosts "$work/agent"; then
+    check "two hosts: smooth" over_hosts smooth --axis xy --radius 9 ../a16.ppm out.ppm
+    check "two hosts: normalize" over_hosts normalize ../a32.pfm out.pfm
+    check "two hosts: axis-sum of columns" over_hosts axis-sum --axis y --csv ../a32.pfm
+    check "two hosts: hist" over_hosts hist --bins 8 --extract 2,3 --out out.csv ../a8.ppm
+else
+    skip 4 "two hosts: this user may not give a process another host name"
+fi
+export OMPI_MCA_btl=self,vader
 
 # ---- ranks that end -----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
 . tests/slurm.sh
-. tests/mpi_hosts.sh
+. tests/mpi_run.sh
 root=$PWD
 build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C

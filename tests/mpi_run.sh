@@ -1,9 +1,14 @@
-# For tests that run mpirun, to be sourced: what it needs, and hosts of one's own. Two processes on one machine are on two
+# shellcheck shell=bash
+# For tests that run mpirun, to be sourced: what it needs, and hosts of one's own. Processes of one machine are on two
 # hosts for MPI if these have names of their own: mpirun reaches them through what it takes for ssh.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# Leave to start more ranks than there are cores, also for the root of a container.
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0} # Open MPI has leaks of its own
-export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers do not let processes look into each other
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Without a search for networks, which takes longer than all else; containers forbid looking into another process.
+export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx OMPI_MCA_btl_vader_single_copy_mechanism=none
+# Open MPI has leaks of its own.
+export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0}
 
 mpi_missing() { # BUILD: says why not, and succeeds, if it cannot be run
     if ! command -v mpirun >/dev/null || [ ! -x "$1/gpufilter-mpi" ]; then
@@ -25,5 +30,5 @@ shift
 exec unshare --uts sh -c 'hostname "$0" && exec sh -c "$1"' "$host" "$*"
 END
     chmod +x "$1"
-    export OMPI_MCA_plm_rsh_agent=$1
+    export OMPI_MCA_plm_rsh_agent=$1 OMPI_MCA_btl=self,vader,tcp
 }
