@@ -8,6 +8,15 @@
 
 #include "cli.h"
 
+char *gf_cli_join(const char *folder, const char *name) {
+    const size_t length = strlen(folder), size = length + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
+                 name);
+    return path;
+}
+
 static bool has_room(gf_cli_folders *made) {
     if (made->count < made->room)
         return true;

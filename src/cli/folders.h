@@ -1,4 +1,5 @@
-/* Folders that are made for outputs, and taken away again if nothing came of it. */
+/* Folders: paths in them; those that are made for outputs, and taken away again if nothing came of
+ * it. */
 #ifndef GF_CLI_FOLDERS_H
 #define GF_CLI_FOLDERS_H
 
@@ -10,6 +11,8 @@ typedef struct gf_cli_folders {
     size_t count, room;
 } gf_cli_folders;
 
+/* FOLDER/NAME, for the caller to free; NULL if out of memory. */
+char *gf_cli_join(const char *folder, const char *name);
 /* Makes a folder, and those it is in. */
 gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error);
 /* Removes those that were made and are empty. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "folders.h"
 #include "name.h"
 
 typedef struct gf_gather {
@@ -121,15 +122,6 @@ static gf_status read_folder(const char *path, gf_names *names, gf_error *error)
     return GF_OK;
 }
 
-static char *join(const char *folder, const char *name) {
-    const size_t length = strlen(folder), size = length + strlen(name) + 2;
-    char *path = malloc(size);
-    if (path)
-        snprintf(path, size, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
-                 name);
-    return path;
-}
-
 static bool is_out(gf_gather *gather, const struct stat *info) {
     /* Another shard may have made it since. */
     if (!gather->out_there && gather->out_dir)
@@ -143,7 +135,7 @@ static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_er
 /* What a folder holds under a name. Links to folders are not followed: they may lead back. */
 static gf_status visit(gf_gather *gather, const char *folder, const char *name, size_t below,
                        gf_error *error) {
-    char *path = join(folder, name);
+    char *path = gf_cli_join(folder, name);
     struct stat info;
     if (!path)
         return out_of_memory(error);

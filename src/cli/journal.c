@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "folders.h"
 #include "hash.h"
 #include "journal_end.h"
 #include "journal_file.h"
@@ -133,24 +134,13 @@ static bool add_file(gf_cli_journal *journal, char *path) {
     return false;
 }
 
-static char *join(const char *folder, const char *name) {
-    const size_t length = strlen(folder), size = strlen(name) + 1;
-    char *path = malloc(length + 1 + size);
-    if (path) {
-        memcpy(path, folder, length);
-        path[length] = '/';
-        memcpy(path + length + 1, name, size);
-    }
-    return path;
-}
-
 static gf_status list_files(gf_cli_journal *journal, gf_error *error) {
     DIR *folder = opendir(journal->folder);
     bool good = true;
     errno = folder ? 0 : errno;
     for (struct dirent *entry; folder && good && (entry = readdir(folder)) != NULL; errno = 0)
         if (gf_cli_journal_is_name(entry->d_name))
-            good = add_file(journal, join(journal->folder, entry->d_name));
+            good = add_file(journal, gf_cli_join(journal->folder, entry->d_name));
     const int cause = errno;
     if (folder)
         closedir(folder);
