@@ -8,7 +8,7 @@ build=${1:-build}
 
 # Every symbol that is exported is declared in the header, and the other way round.
 exported() { nm -D --defined-only "$build/libgpufilter.so" | awk '$2 ~ /[TDBR]/ {print $3}' | sort; }
-declared() { grep -o '\bgf_[a-z_]*(' src/gpufilter.h | tr -d '(' | sort -u; }
+declared() { sed '/^typedef/d' src/gpufilter.h | grep -o '\bgf_[a-z_]*(' | tr -d '(' | sort -u; }
 check "exported symbols are those of the header" diff <(declared) <(exported)
 
 # The program on the shared library gives what the program on the static one does.
