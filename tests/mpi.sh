@@ -216,18 +216,28 @@ made_at_least() { # COUNT FOLDER: within half a minute
     done
     return 1
 }
-# It keeps what it has, and the others do the rest.
+# It keeps what it has, and the others do the rest. Of small pictures, so that something is on its way to it.
 stopped() { # RANK
-    local job victim code
-    rm -rf stopped && mpi 3 smooth slow/*.pgm -O stopped --backend golden --radius 127 --threads 1 2>told &
+    local job victim code i
+    rm -rf stopped
+    for _ in $(seq 70); do ls slow/*.pgm; done >names
+    mpi 3 smooth --files-from names -O stopped --name '{index}{ext}' --threads 1 2>told &
     job=$!
-    made_at_least 5 stopped
+    made_at_least 200 stopped
     victim=$(rank_of $job "$1")
-    kill -STOP "$victim"
-    made_at_least 100 stopped
-    code=$?
-    kill -CONT "$victim"
-    wait $job && [ $code = 0 ] && summary 120 0 0 told ' on 3 ranks' && same shared stopped
+    for _ in 1 2 3 4 5 6 7 8; do
+        kill -STOP "$victim"
+        made_at_least $(($(ls stopped | wc -l) + 200)) stopped
+        code=$?
+        kill -CONT "$victim"
+        [ $code = 0 ] || break
+        sleep 0.01
+    done
+    wait $job && [ $code = 0 ] && summary 8400 0 0 told ' on 3 ranks' || return 1
+    rm -rf alike && plain smooth slow/*.pgm -O alike -q
+    for i in 1 7 400 2000 8400; do
+        cmp stopped/$i.pgm "alike/$(printf %03d $(((i - 1) % 120 + 1))).pgm" || return 1
+    done
 }
 
 # ---- how far it has come ---------------------------------------------------------------------------
