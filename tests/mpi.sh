@@ -207,6 +207,29 @@ held_back() { # HOW_MANY FILE
         diff list <(cut -c 1-200 record | sed 's/.*"files": \["\([^"]*\).*/\1/')
 }
 
+# Rank 0's memory, however many items a share might have.
+held_bytes() {
+    local job fd first before=0 now=1
+    rm -f late.pgm && mkfifo late.pgm
+    { printf 'P5\n1 100000\n255\n' && tail -c 100000 tall.pgm; } >tall2.pgm
+    { echo late.pgm; yes tall2.pgm | head -n 1600; } >list
+    mpi 3 axis-sum --files-from list --axis x --json --threads 1 >/dev/null 2>told &
+    job=$!
+    exec {fd}>late.pgm
+    sleep 1
+    first=$(rank_of $job 0)
+    while [ "$now" -gt "$before" ] && [ "$now" -lt 220000 ]; do
+        sleep 1.5
+        before=$now
+        now=$(sed -n 's/VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$first/status")
+        echo "$now kB"
+    done
+    kill "$(children $job | head -n 1)"
+    wait $job
+    exec {fd}>&-
+    [ "$now" -gt 50000 ] && [ "$now" -lt 220000 ]
+}
+
 # ---- a rank that is stopped ------------------------------------------------------------------------
 
 made_at_least() { # COUNT FOLDER: within half a minute
@@ -377,6 +400,11 @@ test_batches() {
     check "refused" refused
     check "many that are held back" held_back 5000 same/12.pgm
     check "much that is held back" held_back 14 tall.pgm
+    if grep -q fsanitize "$build/config"; then
+        skip 1 "memory of what is held back: not with a sanitizer"
+    else
+        check "memory of what is held back" held_bytes
+    fi
     check "rank 1 is stopped for a while" stopped 1
     check "rank 2 is stopped for a while" stopped 2
     check "a rank is killed in the middle of its picture" killed holder
