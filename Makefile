@@ -97,7 +97,8 @@ endif
 
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
-CLI_C := $(filter-out %/ranks_none.c %/ranks_mpi.c %/ranks_mpi_post.c $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),\
+RANKS_C := $(sort $(wildcard src/cli/ranks_mpi*.c))
+CLI_C := $(filter-out %/ranks_none.c $(RANKS_C) $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),\
   $(sort $(wildcard src/cli/*.c)))
 # The program sees the public header and its own folder, nothing else of the library.
 CLI_INCLUDES = -I$(BUILD)/include $(addprefix -isystem ,$(CAIRO_DIR))
@@ -110,7 +111,7 @@ OBJ := $(BUILD)/obj
 LIB_O := $(LIB_C:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD_C:%.c=$(OBJ)/%.$(isa).o)) $(CU:%.cu=$(OBJ)/%.cu.o)
 CLI_O := $(CLI_C:%.c=$(OBJ)/%.o)
 ALONE_O := $(OBJ)/src/cli/ranks_none.o
-RANKS_O := $(OBJ)/src/cli/ranks_mpi.o $(OBJ)/src/cli/ranks_mpi_post.o
+RANKS_O := $(RANKS_C:%.c=$(OBJ)/%.o)
 TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
 TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
@@ -295,7 +296,7 @@ format: ## Lay out all code with clang-format
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
-	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(if $(MPICC),src/cli/ranks_mpi.c src/cli/ranks_mpi_post.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
+	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(if $(MPICC),$(RANKS_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 

@@ -1,17 +1,10 @@
-/* Ranks by MPI.
- *
- * Whoever waits sleeps in between: MPI's own waiting keeps a core busy, which other ranks of the
- * machine, or this one's threads, have a use for. */
+/* Ranks by MPI: starting, ending, and the calls of gf_ranks. */
 #define _GNU_SOURCE /* sched_getaffinity */
 
-#include <errno.h>
 #include <mpi.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "ranks_mpi.h"
 
@@ -19,35 +12,6 @@
 
 static gf_cli_rank this_rank = {.job = {.count = 1}, .locals = 1};
 static bool started;
-MPI_Comm gf_cli_world;
-
-/* ---- waiting --------------------------------------------------------------------------------- */
-
-long gf_cli_ranks_pause(unsigned *vain) {
-    enum { YIELDS = 4, SHORTEST = 20000, LONGEST = 1000000 };
-    if (++*vain <= YIELDS)
-        return 0;
-    const unsigned more = *vain - YIELDS;
-    const long pause = more < 6 ? SHORTEST << more : LONGEST;
-    return pause < LONGEST ? pause : LONGEST;
-}
-
-void gf_cli_ranks_rest(unsigned *vain) {
-    const struct timespec time = {0, gf_cli_ranks_pause(vain)};
-    if (time.tv_nsec)
-        nanosleep(&time, NULL);
-    else
-        sched_yield();
-}
-
-void gf_cli_ranks_finish(MPI_Request *request) {
-    int done = 0;
-    for (unsigned vain = 0; !done;) {
-        MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (!done)
-            gf_cli_ranks_rest(&vain);
-    }
-}
 
 static size_t piece(size_t size) {
     return size < MOST_AT_ONCE ? size : MOST_AT_ONCE;
@@ -218,15 +182,6 @@ const gf_cli_rank *gf_cli_this_rank(void) {
 
 bool gf_cli_ranks_first(void) {
     return this_rank.job.rank == 0;
-}
-
-_Noreturn void gf_cli_ranks_abort(const char *why) {
-    char host[64] = "";
-    gf_remove_temporaries();
-    (void)gethostname(host, sizeof host - 1);
-    fprintf(stderr, "gpufilter: rank %u on %s: %s\n", this_rank.job.rank, host, why);
-    MPI_Abort(gf_cli_world, GF_FAILED);
-    _exit(GF_FAILED);
 }
 
 int gf_cli_ranks_end(int code) {

@@ -79,13 +79,6 @@ static gf_status hold(gf_task *task, gf_error *error) {
     return GF_OK;
 }
 
-gf_seen gf_see(const char *path) {
-    gf_seen seen = {.regular = false};
-    seen.regular =
-        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
-    return seen;
-}
-
 static bool same_file(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;

@@ -51,6 +51,13 @@ gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
     return status;
 }
 
+gf_seen gf_see(const char *path) {
+    gf_seen seen = {.regular = false};
+    seen.regular =
+        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
+    return seen;
+}
+
 gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
     return (gf_limits){.max_pixels = options->max_pixels,
                        .max_memory = options->max_memory,

@@ -39,6 +39,13 @@ const char *gf_task_file(const gf_task *task, const gf_settings *settings, gf_pa
 /* Puts the second image of a filter that reads two beside the first. The names are for messages. */
 gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
                              const char *second_name, gf_error *error);
+/* A file as it was before anything was read of it. */
+typedef struct gf_seen {
+    bool regular; /* it can be read again */
+    struct stat info;
+} gf_seen;
+
+gf_seen gf_see(const char *path);
 /* threads: that may read a file. */
 gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads);
 /* The task's source and plan: files, as many as the filter reads. */
@@ -73,14 +80,6 @@ gf_status gf_task_stream_shared(gf_task *task, const gf_settings *settings, gf_e
 void gf_task_share_report(gf_task *task);
 
 /* ---- a filter that measures first (before.c) ------------------------------------------------- */
-
-/* A file as it was before anything was read of it. */
-typedef struct gf_seen {
-    bool regular; /* it can be read again */
-    struct stat info;
-} gf_seen;
-
-gf_seen gf_see(const char *path);
 
 /* Runs the filter before this one over the task's source, from which the plan learns, and makes the
  * source begin again: a file is read twice, as long as it is the one that was seen; what cannot be
