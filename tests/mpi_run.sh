@@ -7,6 +7,8 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=no
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Without a search for networks, which takes longer than all else; containers forbid looking into another process.
 export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx OMPI_MCA_btl_vader_single_copy_mechanism=none
+# Some roots have no /sys, which is then told once a rank.
+export HWLOC_HIDE_ERRORS=2
 # Open MPI has leaks of its own.
 export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0}
 
