@@ -267,11 +267,9 @@ stopped() { # RANK
 
 progress() { # in the background; what it says is looked at later
     mkfifo slowly.pgm
-    mpi 2 smooth same/*.pgm slowly.pgm -O slowly 2>slowly.log &
-    slowly=$!
+    { mpi 2 smooth same/*.pgm slowly.pgm -O slowly 2>slowly.log; echo $? >slowly.code; } &
     mkfifo quietly.pgm
-    mpi 2 smooth same/*.pgm quietly.pgm -O quietly --no-progress 2>quietly.log &
-    quietly=$!
+    { mpi 2 smooth same/*.pgm quietly.pgm -O quietly --no-progress 2>quietly.log; echo $? >quietly.code; } &
     (
         exec 8>slowly.pgm 9>quietly.pgm
         sleep 10.5
@@ -282,7 +280,11 @@ progress() { # in the background; what it says is looked at later
 told_lines() {
     local count
     count=$(ls same | wc -l)
-    wait $slowly && wait $quietly && summary $((count + 1)) 0 0 slowly.log && summary $((count + 1)) 0 0 quietly.log &&
+    for _ in $(seq 600); do # not by their numbers: other processes may have these by now
+        [ -s slowly.code ] && [ -s quietly.code ] && break
+        sleep 0.1
+    done
+    [ "$(cat slowly.code quietly.code | tr -d '\n')" = 00 ] && summary $((count + 1)) 0 0 slowly.log && summary $((count + 1)) 0 0 quietly.log &&
         [ "$(grep -cE "^gpufilter: $count of $((count + 1)) files, [0-9.]+ MP/s, [0-9]+:[0-9]+ left\$" slowly.log)" = 1 ] &&
         ! grep -q ' of ' quietly.log
 }
