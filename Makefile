@@ -22,6 +22,7 @@ V ?= 0
 Q := $(if $(filter 0,$(V)),@)
 say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' $(1) $(2))
 OPT ?= -O2
+SIMD_OPT ?= -O3
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 # -ffp-contract=off: two roundings must never become one; -fno-math-errno lets rintf be an instruction.
@@ -127,7 +128,7 @@ help: ## List what can be made
 # ---- objects --------------------------------------------------------------------------------------
 
 # Rewritten only when the flags change, so that everything is rebuilt exactly then.
-CONFIG := $(CC) $(CFLAGS_ALL) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
+CONFIG := $(CC) $(CFLAGS_ALL) $(SIMD_OPT) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
 $(BUILD)/config: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
@@ -142,7 +143,7 @@ define SIMD_RULE
 $(OBJ)/%.$(1).o: %.c $(BUILD)/config
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$$(Q)$$(CC) $$(CFLAGS_ALL) -O3 $$(ISA_$(1)) $$(DEFINES) $$(CPPFLAGS) $$(INCLUDES) -MMD -MP -c $$< -o $$@
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(SIMD_OPT) $$(ISA_$(1)) $$(DEFINES) $$(CPPFLAGS) $$(INCLUDES) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
@@ -253,6 +254,17 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
 
+# Hardly optimised: a branch is then one that is in the source.
+coverage: ## Run the tests on a build that counts branches, and tell how many of ours were taken
+	@$(MAKE) --no-print-directory BUILD=build/coverage CUDA=0 OPT=-O0 SIMD_OPT=-O1 \
+	  CFLAGS='--coverage -fprofile-update=atomic' LDFLAGS=--coverage all tests
+	@find build/coverage -name '*.gcda' -delete
+	@tests/run.sh build/coverage
+	@tests/coverage.py build/coverage --least 90
+
+mutants: ## Break the fast code on purpose, a constant or a comparison at a time, and see whether tests notice (MUTANTS="--every 10")
+	@tests/mutate.py $(MUTANTS)
+
 bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
@@ -303,4 +315,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda coverage mutants bench bench-cuda bench-e2e golden samples install uninstall format lint clean
