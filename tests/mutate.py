@@ -36,7 +36,7 @@ FAST = {
     "src/io/deflate_code.c": ["test_deflate"],
     "src/engine/geometry.c": ["test_rows", "test_stream", "test_equality"],
     "src/engine/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
-    "cuda/": ["test_cuda", "test_cuda_smooth", "test_equality"],
+    "cuda/": ["test_equality", "test_cuda_smooth", "test_cuda"],
 }
 # Golden is what they are compared with; a descriptor (name, name.c) says what there is, and has tests of its own.
 NOT_FAST = re.compile(r"_golden\.c$|filters/(\w+)/\1\.[ch]$|_result\.[ch]$|hist_samples\.[ch]$|cuda/(speed|devices)")
@@ -91,10 +91,20 @@ def mutants_of(path):
     return made
 
 
+def listed():
+    """The files of the tree, also where it came without its history."""
+    found = subprocess.run(["git", "ls-files"], cwd=HERE, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           text=True).stdout.split("\n")
+    if len(found) < 2:
+        walked = ((folder, name) for folder, folders, names in os.walk(HERE) for name in names)
+        found = [os.path.relpath(os.path.join(folder, name), HERE) for folder, name in walked]
+        found = [path for path in found if not path.startswith(("build/", "."))] + [
+            os.path.join(".ci", name) for name in os.listdir(os.path.join(HERE, ".ci"))]
+    return sorted(path for path in found if path)
+
+
 def fast_files(cuda):
-    listed = subprocess.run(["git", "ls-files", "filters", "src", "cuda"], cwd=HERE, check=True, stdout=subprocess.PIPE,
-                            text=True).stdout.split()
-    return [path for path in listed if path.startswith("cuda/") == cuda and tests_of(path) and not NOT_FAST.search(path)
+    return [path for path in listed() if path.startswith("cuda/") == cuda and tests_of(path) and not NOT_FAST.search(path)
             and path.endswith((".c", ".h", ".cu", ".cuh"))]
 
 
@@ -139,7 +149,7 @@ class Tree:
             for test in tests_of(mutant.path):
                 if not self.build([test]):
                     return "the compiler"
-                if not self.run([f"build/tests/{test}"], 300):
+                if not self.run([f"build/tests/{test}"], 100):
                     return test
             return None
         finally:
@@ -151,8 +161,7 @@ def copy_tree(folder, first=None):
     if first:
         subprocess.run(["cp", "-a", first + "/.", folder], check=True)
         return
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=HERE, check=True, stdout=subprocess.PIPE).stdout.split(b"\0")
-    for path in (os.fsdecode(name) for name in listed if name):
+    for path in listed():
         os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
         shutil.copy2(os.path.join(HERE, path), os.path.join(folder, path))
 
@@ -173,12 +182,21 @@ def prepare(arguments, files, where):
     return trees
 
 
-def run_all(mutants, trees, tell):
+def run_all(mutants, trees, tell, end):
+    def work(piece):
+        tree = idle.get()
+        try:
+            for mutant in piece:
+                if time.monotonic() < end:
+                    tell(mutant, tree.caught_by(mutant))
+        finally:
+            idle.put(tree)
+
     idle = queue.SimpleQueue()
     for tree in trees:
         idle.put(tree)
     # Pieces of one file: what is compiled again for the next mutant is the same file.
-    size = 12
+    size = 6
     pieces, piece = [], []
     for mutant in mutants:
         if piece and (piece[0].path != mutant.path or len(piece) == size):
@@ -186,14 +204,6 @@ def run_all(mutants, trees, tell):
             piece = []
         piece.append(mutant)
     pieces.append(piece)
-
-    def work(piece):
-        tree = idle.get()
-        try:
-            for mutant in piece:
-                tell(mutant, tree.caught_by(mutant))
-        finally:
-            idle.put(tree)
 
     with concurrent.futures.ThreadPoolExecutor(len(trees)) as pool:
         for _ in pool.map(work, pieces):
@@ -230,7 +240,7 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix="gpufilter-mutants-") as where:
         trees = prepare(arguments, files, where)
-        run_all(mutants, trees, lambda mutant, by: tell(mutant, by))
+        run_all(mutants, trees, tell, end)
     whole = collections.Counter()
     for path in files:
         score = scores[path]
