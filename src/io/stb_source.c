@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "io/bmp_palette.h"
 #include "io/costs.h"
 #include "io/jpeg_check.h"
 #include "io/kinds.h"
@@ -230,6 +231,8 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     char stored[sizeof(*opened)->stored] = "";
     gf_status status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
 
+    if (status == GF_OK)
+        status = gf_bmp_fill_palette(&file, &bytes.size, input->name, error);
     if (status == GF_OK) {
         bytes.data = file;
         bytes.past_end = bytes.size < LEAST_BYTES;
