@@ -286,6 +286,18 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
 
+# libFuzzer needs clang and its runtime (Debian: clang, libclang-rt-dev).
+TIME ?= 60
+fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitizers (TIME=60)
+	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
+	@tests/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
+
+fuzz-quick: fuzzers ## Fuzz every harness for TIME seconds with our own driver, as it was built
+	@tests/fuzz.sh $(BUILD) $(TIME)
+
+hostile: all $(BUILD)/tests/test_hostile_png $(BUILD)/tests/test_hostile_rows $(BUILD)/tests/test_hostile_program ## Hostile files: more than 200,000 of them, generated
+	@for test in png rows program; do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
+
 bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
@@ -336,4 +348,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests fuzzers libfuzzers check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests fuzzers libfuzzers fuzz fuzz-quick hostile check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean

@@ -44,9 +44,11 @@ gf_status gf_bmp_fill_palette(unsigned char **file, size_t *size, const char *na
                               gf_error *error) {
     const unsigned char *old = *file;
 
-    if (*size < FILE_HEADER + HEADER || memcmp(old, "BM", 2) != 0)
+    if (*size < FILE_HEADER + OLD_HEADER || memcmp(old, "BM", 2) != 0)
         return GF_OK;
     const uint32_t pixels = little32(old + 10), header = little32(old + 14);
+    if (header != OLD_HEADER && *size < FILE_HEADER + HEADER)
+        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
     const uint32_t bits = little16(old + (header == OLD_HEADER ? 24 : 28));
     if ((header != OLD_HEADER && header < HEADER) || bits > 8)
         return GF_OK;

@@ -14,6 +14,7 @@
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/stb.h"
+#include "io/stb_sizes.h"
 
 /* Files without a size (pipes) are read in pieces that double. No image is shorter than the least
  * header, and stb's guessing reads that much without asking. */
@@ -152,8 +153,11 @@ static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_lim
     status = gf_check_pixels(format->width, format->height, limits, name, error);
     if (status == GF_OK)
         status = gf_format_check(format, name, error);
+    if (status == GF_OK && gf_stb_least_bytes(bytes, format) > bytes->size) {
+        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
+    }
     if (status == GF_OK) {
-        uint64_t held = bytes->size + format->height * (uint64_t)gf_row_bytes(format);
+        uint64_t held = bytes->size + gf_stb_peak_bytes(bytes, format);
         status = gf_check_memory(held, limits->max_memory, name, "the file and its image", error);
     }
     return status;

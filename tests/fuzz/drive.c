@@ -197,7 +197,9 @@ static void read_input(const char *path, uint64_t *random) {
 }
 
 static size_t mutate(uint8_t *data, size_t size, uint64_t *random) {
-    for (uint64_t n = UINT64_C(1) << fuzz_random(random) % 4; n > 0; n--) {
+    const uint64_t most = UINT64_C(1) << fuzz_random(random) % 4;
+
+    for (uint64_t n = 1 + fuzz_random(random) % most; n > 0; n--) {
         if (LLVMFuzzerCustomMutator != NULL)
             size = LLVMFuzzerCustomMutator(data, size, MOST, (unsigned)fuzz_random(random));
         else
@@ -245,7 +247,9 @@ int main(int argc, char **argv) {
     const uint64_t from_files = executions;
     while ((runs != 0 || seconds > 0) && (runs == 0 || executions < runs + from_files) &&
            (seconds <= 0 || (executions & 15) != 0 || seconds_since(&start) < seconds)) {
-        const struct input *item = &pool[fuzz_random(&random) % pooled];
+        /* What was found is further from being accepted than what was given. */
+        const size_t among = fuzz_random(&random) % 4 == 0 ? pooled : given;
+        const struct input *item = &pool[fuzz_random(&random) % among];
         const struct input *other = &pool[fuzz_random(&random) % pooled];
         memcpy(data, item->data, item->size);
         fuzz_mutate_other(other->data, other->size);

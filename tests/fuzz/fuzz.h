@@ -33,7 +33,7 @@ void fuzz_check_error(gf_status status, const gf_error *error);
 /* What is new in an execution, for our driver, which knows nothing of coverage: it goes on from
  * inputs whose sum of what was seen is a new one. */
 extern uint64_t fuzz_seen;
-void fuzz_see(const char *words); /* digits apart */
+void fuzz_see(const char *words); /* of them, the small letters and blanks */
 
 /* ---- what an input asks for ------------------------------------------------------------------ */
 

@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_outcomes(&fast, &oracle, &file, NULL, "input", 0, &count);
     if (fast.error.status != GF_OK)
         fuzz_check_error(fast.error.status, &fast.error);
-    else if (which % 4 == 0)
-        write_and_read(&fast, which / 4);
+    else if (which % 8 == 0)
+        write_and_read(&fast, which / 8);
     clear(&fast);
     clear(&oracle);
     return 0;
