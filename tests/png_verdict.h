@@ -36,7 +36,7 @@ typedef struct tally {
     int files, accepted, unused_codes, damaged_ends;
 } tally;
 
-/* Both refuse or both accept and give the same image, but for the two exceptions of
+/* Both refuse or both accept and give the same image, but for the exceptions of
  * io/png_inflate.h. intact is the image before the damage; NULL: nobody knows. */
 static inline void check_outcomes(const outcome *fast, const outcome *oracle, const png_bytes *file,
                                   const outcome *intact, const char *what, size_t where,

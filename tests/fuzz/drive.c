@@ -37,6 +37,16 @@ static void put_text(const char *text) {
     (void)!write(tell, text, strlen(text));
 }
 
+static void put_number(uint64_t number) {
+    char digits[21], *at = digits + 20;
+
+    *at = '\0';
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    put_text(at);
+}
+
 /* Only what a signal handler may call. */
 static void leave_input(void) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -57,7 +67,9 @@ static void leave_input(void) {
     (void)!write(file, (const void *)now, now_size);
     (void)close(file);
     put_text(harness);
-    put_text(": the input is in ");
+    put_text(": execution ");
+    put_number(executions);
+    put_text(", the input is in ");
     put_text(path);
     put_text("\n");
     now = NULL;

@@ -1,4 +1,4 @@
-/* PNG by our fast way and by libpng alone: the same verdict, pixels and metadata, but for the two
+/* PNG by our fast way and by libpng alone: the same verdict, pixels and metadata, but for the
  * exceptions of io/png_inflate.h. What is accepted comes back from our own encoder unchanged. */
 #include "../png_verdict.h"
 #include "fuzz.h"
