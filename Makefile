@@ -115,6 +115,11 @@ ALONE_O := $(OBJ)/src/cli/ranks_none.o
 RANKS_O := $(RANKS_C:%.c=$(OBJ)/%.o)
 TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
 TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
+# What fuzzes: harnesses, and what they have in common. Each is linked with a driver: ours, or clang's.
+FUZZ_C := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz png_mend cli_main)
+FUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+LIBFUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
 SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
@@ -194,6 +199,31 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
 
+# Harnesses see the program from inside, too.
+FUZZ_BASE_O = $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/libgpufilter.a
+FUZZ_O = $(FUZZ_UTIL_O) $(FUZZ_BASE_O)
+FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+$(OBJ)/tests/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
+$(OBJ)/tests/fuzz/cli_main.o: $(BUILD)/include/gpufilter.h
+
+$(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(OBJ)/tests/fuzz/seeds_stb.o $(FUZZ_BASE_O)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+
+$(BUILD)/fuzz/corpus: $(BUILD)/fuzz/make_seeds
+	$(Q)rm -rf $@ && $< $@ >/dev/null
+
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/drive.o $(OBJ)/tests/fuzz/mutate.o $(FUZZ_O)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+
+$(BUILD)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_O)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+
 $(BUILD)/tests/list_cases: $(OBJ)/tests/tools/list_cases.o $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -248,7 +278,10 @@ test: ## Install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(BUILD)
 
-tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
+libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
+
+tests: $(TESTS) fuzzers $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
@@ -264,6 +297,18 @@ coverage: ## Run the tests on a build that counts branches, and tell how many of
 
 mutants: ## Break the fast code on purpose, a constant or a comparison at a time, and see whether tests notice (MUTANTS="--every 10")
 	@tests/mutate.py $(MUTANTS)
+
+# libFuzzer needs clang and its runtime (Debian: clang, libclang-rt-dev).
+TIME ?= 60
+fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitizers (TIME=60)
+	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
+	@tests/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
+
+fuzz-quick: fuzzers ## Fuzz every harness for TIME seconds with our own driver, as it was built
+	@tests/fuzz.sh $(BUILD) $(TIME)
+
+hostile: all $(BUILD)/tests/test_hostile_png $(BUILD)/tests/test_hostile_rows $(BUILD)/tests/test_hostile_program ## Hostile files: more than 200,000 of them, generated
+	@for test in png rows program; do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
 
 bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
@@ -315,4 +360,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda coverage mutants bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda coverage mutants fuzzers libfuzzers fuzz fuzz-quick hostile bench bench-cuda bench-e2e golden samples install uninstall format lint clean

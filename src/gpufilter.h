@@ -247,7 +247,7 @@ typedef struct gf_engine_options {
 } gf_engine_options;
 
 #define GF_DEFAULT_MAX_MEMORY (UINT64_C(4) << 30)
-#define GF_DEFAULT_MAX_PIXELS (UINT64_C(1) << 36)
+#define GF_DEFAULT_MAX_PIXELS (UINT64_C(1) << 33)
 #define GF_DEFAULT_MAX_CHUNK (UINT64_C(16) << 20)
 
 /* NULL-terminated names for gf_engine_options.backend, "auto" first. CUDA is named even where it

@@ -16,25 +16,32 @@ typedef struct outcome {
     gf_metadata metadata;
 } outcome;
 
-/* The first `size` bytes of a file, which is none: these are many. */
-static inline outcome load(const png_bytes *file, size_t size, const gf_limits *given,
-                           gf_open_source *open, uint64_t band) {
+/* Fills the input's head, reads the image, and closes it. */
+static inline outcome load_input(gf_input *input, const gf_limits *given, gf_open_source *open,
+                                 uint64_t band) {
     outcome got = {0};
-    gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, size, "rb")};
     gf_source *source;
     const gf_limits limits = gf_limits_resolve(given);
 
     gf_metadata_init(&got.metadata);
-    assert_non_null(input.name);
-    assert_non_null(input.file);
-    input.head_size = fread(input.head, 1, GF_PEEK, input.file);
-    if (open(&input, &limits, &source, &got.error) != GF_OK) {
-        gf_input_close(&input);
+    assert_non_null(input->name);
+    assert_non_null(input->file);
+    input->head_size = fread(input->head, 1, GF_PEEK, input->file);
+    if (open(input, &limits, &source, &got.error) != GF_OK) {
+        gf_input_close(input);
         return got;
     }
     got.format = source->format;
     (void)load_source(source, band, &got.pixels, &got.metadata, &got.error);
     return got;
+}
+
+/* The first `size` bytes of a file, which is none: these are many. */
+static inline outcome load(const png_bytes *file, size_t size, const gf_limits *given,
+                           gf_open_source *open, uint64_t band) {
+    gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, size, "rb")};
+
+    return load_input(&input, given, open, band);
 }
 
 static inline void clear(outcome *got) {

@@ -24,18 +24,6 @@ static void truncated_files_are_refused_alike(void **state) {
     }
 }
 
-static void repair_checksums(png_bytes *file) {
-    for (size_t at = 8; at + 12 <= file->size;) {
-        size_t size = get32(file->data + at);
-        if (size > file->size - at - 12)
-            return;
-        uint32_t sum = (uint32_t)crc32(0, file->data + at + 4, (uInt)size + 4);
-        for (int i = 0; i < 4; i++)
-            file->data[at + 8 + size + (size_t)i] = (unsigned char)(sum >> (24 - 8 * i));
-        at += size + 12;
-    }
-}
-
 static void check_flips(const png_spec *spec, int step, tally *count) {
     png_bytes file;
     outcome intact = make(spec, &file);

@@ -216,6 +216,40 @@ static void refuses_overfull_huffman_tables(void **state) {
     free(file);
 }
 
+/* What no colour of the palette stands for is black, never what was in memory; the palette behind
+ * the oldest header counts to its end. */
+static void fills_the_palettes_of_bmps(void **state) {
+    static const char few[] =
+        "BM\0\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\3\0\0\0\1\0\0\0\1\0\4\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+        "abc\0def\0\x1f\0\0\0";
+    static const char old[] =
+        "BM\0\0\0\0\0\0\0\0\x20\0\0\0\x0c\0\0\0\2\0\1\0\1\0\x08\0"
+        "abcdef\1\0\0\0";
+    static const char none[] =
+        "BM\0\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0\2\0\1\0\1\0\x08\0"
+        "\1\0\0\0\0\0";
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_folder("x.bmp"), few, sizeof few - 1);
+    assert_int_equal(load_image(in_folder("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_OK);
+    assert_int_equal(format.width, 3);
+    assert_memory_equal(pixels, "fed\0\0\0cba", 9);
+    free(pixels);
+    put_bytes(in_folder("x.bmp"), old, sizeof old - 1);
+    assert_int_equal(load_image(in_folder("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_OK);
+    assert_int_equal(format.width, 2);
+    assert_memory_equal(pixels, "fedcba", 6);
+    free(pixels);
+    assert_int_equal(load_bytes("x.bmp", none, sizeof none - 1, NULL, &error), GF_FAILED);
+    assert_message(&error, "x.bmp: the BMP is damaged (no palette)");
+}
+
 /* ---- PSD and GIF, which are only read ---------------------------------------------------------
  */
 
@@ -323,6 +357,7 @@ int main(void) {
         cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
         cmocka_unit_test_teardown(reports_truncation, empty_folder),
         cmocka_unit_test_teardown(refuses_overfull_huffman_tables, empty_folder),
+        cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_folder),
         cmocka_unit_test_teardown(reads_psd, empty_folder),
         cmocka_unit_test_teardown(reads_gif, empty_folder),
         cmocka_unit_test_teardown(reads_bmp_top_down, empty_folder),

@@ -174,7 +174,7 @@ static const struct gf_common {
       .type = GF_PARAM_SIZE,
       .metavar = "N",
       .help = "most pixels an input may have",
-      .fallback = "64G",
+      .fallback = "8G",
       .min = 1,
       .max = 1e18}},
     {ABOUT_ANY,

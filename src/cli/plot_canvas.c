@@ -47,7 +47,15 @@ static struct {
     FUNCTIONS(MEMBER)
 } cairo;
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) /* clang's way to tell */
+#define GF_ADDRESS_SANITIZER
+#endif
+#elif defined __SANITIZE_ADDRESS__
+#define GF_ADDRESS_SANITIZER
+#endif
+
+#ifdef GF_ADDRESS_SANITIZER
 /* Fontconfig keeps what it reads until the process ends. */
 GF_API const char *__lsan_default_suppressions(void);
 GF_API const char *__lsan_default_options(void);

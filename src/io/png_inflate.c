@@ -10,7 +10,8 @@ enum {
     IN_BYTES = 1 << 16,
     /* Rows wait here until they are unfiltered: in the second level cache, beside their results. */
     OUT_BYTES = 1 << 17,
-    MOST_BYTES = 1 << 30 /* that ISA-L is asked for at once */
+    MOST_BYTES = 1 << 30,  /* that ISA-L is asked for at once */
+    MOST_SURPLUS = 1 << 20 /* bytes behind the last row */
 };
 
 struct gf_png_inflate {
@@ -116,12 +117,15 @@ gf_status gf_png_inflate_row(gf_png_inflate *inflate, const unsigned char **row,
 gf_status gf_png_inflate_finish(gf_png_inflate *inflate, unsigned char header[GF_PNG_CHUNK_HEADER],
                                 gf_error *error) {
     gf_status status = GF_OK;
-    size_t got = 1;
+    size_t got = 1, surplus = inflate->end - inflate->begin;
 
-    /* More rows than the image has are passed over, as by libpng. */
+    /* More rows than the image has are passed over, as by libpng, but not for ever. */
     while (status == GF_OK && inflate->state.block_state != ISAL_BLOCK_FINISH) {
+        if (surplus > MOST_SURPLUS)
+            return gf_png_fail_damaged(error, inflate->idat.input->name, "IDAT: too much data");
         inflate->begin = inflate->end = 0;
         status = advance(inflate, error);
+        surplus += inflate->end;
     }
     while (status == GF_OK && got != 0)
         status = gf_png_idat_read(&inflate->idat, inflate->in, IN_BYTES, &got, error);

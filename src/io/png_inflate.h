@@ -9,7 +9,9 @@
  *   overlooks damage there if its buffer of input ended before, or if it lies in an IDAT behind
  *   another chunk, where no IDAT may be;
  * - zlib refuses a Huffman code with words that stand for nothing; here only using one is damage.
- *   As the Adler-32 of all rows must be right, the pixels are, too. */
+ *   As the Adler-32 of all rows must be right, the pixels are, too;
+ * - more than a mebibyte behind the last row is refused: libpng does not look at it, but here it
+ *   would have to be inflated, and a small file can hold much of that. */
 #ifndef GF_PNG_INFLATE_H
 #define GF_PNG_INFLATE_H
 

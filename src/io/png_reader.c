@@ -114,6 +114,20 @@ static bool is_carried(const png_byte name[5]) {
     return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
 }
 
+/* Chunks of few bytes take more memory than room in a file: all of them may not be too many. */
+static gf_status check_metadata(gf_png_reader *reader) {
+    const uint64_t free_of_charge = 1 << 20, bytes = reader->metadata_bytes;
+    const char *name = reader->input.name;
+
+    if (bytes > free_of_charge && (bytes - free_of_charge) / 2 > reader->limits.max_chunk) {
+        return gf_fail(&reader->cause, GF_FAILED,
+                       "%s: all of its metadata are over twice the limit of %" PRIu64
+                       " bytes for a chunk; raise it with --max-chunk",
+                       name, reader->limits.max_chunk);
+    }
+    return gf_check_memory(bytes, reader->limits.max_memory, name, "metadata", &reader->cause);
+}
+
 /* Returns 1 if the chunk is done with, 0 to leave it to libpng (which refuses critical ones). */
 static int PNGCBAPI on_chunk(png_structp png, png_unknown_chunkp chunk) {
     gf_png_reader *reader = png_get_user_chunk_ptr(png);
@@ -135,9 +149,9 @@ static int PNGCBAPI on_chunk(png_structp png, png_unknown_chunkp chunk) {
     } else if ((chunk->location & PNG_HAVE_PLTE) != 0) {
         place = GF_BEFORE_IDAT;
     }
-    reader->metadata_bytes += chunk->size + sizeof(gf_chunk);
-    if (gf_check_memory(reader->metadata_bytes, reader->limits.max_memory, name, "metadata",
-                        &reader->cause) != GF_OK ||
+    /* Its own block of memory has a head, and the array may have twice the room. */
+    reader->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
+    if (check_metadata(reader) != GF_OK ||
         gf_metadata_append(reader->metadata, (const char *)chunk->name, place, chunk->data,
                            chunk->size, name, &reader->cause) != GF_OK) {
         leave(png);

@@ -206,6 +206,18 @@ static void describe(png_source *source) {
                    color, transparent, source->interlaced ? ", interlaced" : "");
 }
 
+/* Deflate makes at most 1032 bytes of one. A file that cannot hold the rows it tells of is refused
+ * before any is read: a small one would keep us busy for long. */
+static gf_status check_size(const png_source *source, gf_error *error) {
+    const gf_input *input = &source->reader.input;
+    const uint64_t rows = source->base.format.height * gf_png_layout_bytes(&source->layout);
+
+    /* Rows of interlaced images are cut into pieces, which are no shorter together. */
+    if (input->regular && input->size >= input->offset && rows / 1032 > input->size - input->offset)
+        return gf_png_fail_short(error, input->name);
+    return GF_OK;
+}
+
 /* Reads the first bytes of the image's data to see whether it is to be inflated here. If not, all
  * is made ready for libpng. Pixels over the limit were refused before rows are allocated. */
 static gf_status start_pixels(png_source *source, bool inflate, gf_error *error) {
@@ -252,7 +264,8 @@ static gf_status open_image(png_source *source, const gf_input *input, const gf_
         (status = gf_format_check(format, input->name, error)) != GF_OK ||
         /* This row and the one above. */
         (status = gf_check_memory(2 * (uint64_t)gf_row_bytes(format), limits->max_memory,
-                                  input->name, "two rows", error)) != GF_OK) {
+                                  input->name, "two rows", error)) != GF_OK ||
+        (status = check_size(source, error)) != GF_OK) {
         return status;
     }
     return start_pixels(source, inflate, error);

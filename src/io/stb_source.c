@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "error.h"
+#include "io/bmp_palette.h"
 #include "io/costs.h"
 #include "io/jpeg_check.h"
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/stb.h"
+#include "io/stb_sizes.h"
 
 /* Files without a size (pipes) are read in pieces that double. No image is shorter than the least
  * header, and stb's guessing reads that much without asking. */
@@ -151,8 +153,11 @@ static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_lim
     status = gf_check_pixels(format->width, format->height, limits, name, error);
     if (status == GF_OK)
         status = gf_format_check(format, name, error);
+    if (status == GF_OK && gf_stb_least_bytes(bytes, format) > bytes->size) {
+        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
+    }
     if (status == GF_OK) {
-        uint64_t held = bytes->size + format->height * (uint64_t)gf_row_bytes(format);
+        uint64_t held = bytes->size + gf_stb_peak_bytes(bytes, format);
         status = gf_check_memory(held, limits->max_memory, name, "the file and its image", error);
     }
     return status;
@@ -230,6 +235,8 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     char stored[sizeof(*opened)->stored] = "";
     gf_status status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
 
+    if (status == GF_OK)
+        status = gf_bmp_fill_palette(&file, &bytes.size, input->name, error);
     if (status == GF_OK) {
         bytes.data = file;
         bytes.past_end = bytes.size < LEAST_BYTES;

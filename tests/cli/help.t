@@ -106,7 +106,7 @@ $ gpufilter help smooth
 >                           the rows
 >       --max-memory SIZE   most memory that one image may take: its bands, its
 >                           result, samples and images that are held (default 4G)
->       --max-pixels N      most pixels an input may have (default 64G)
+>       --max-pixels N      most pixels an input may have (default 8G)
 >       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
 >                           16M)
 >       --json              print one line of JSON: what was done, and what was

@@ -1,0 +1,118 @@
+#define _GNU_SOURCE /* memfd_create, nftw */
+#include "fuzz.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+_Noreturn void fuzz_fail(const char *format, ...) {
+    char text[1536];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "fuzz: %s\n", text);
+    abort();
+}
+
+uint64_t fuzz_seen;
+
+void fuzz_see(const char *words) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *words != '\0'; words++)
+        if ((*words >= 'a' && *words <= 'z') || *words == ' ')
+            hash = (hash ^ (unsigned char)*words) * UINT64_C(0x100000001b3);
+    fuzz_seen += hash;
+}
+
+void fuzz_check_error(gf_status status, const gf_error *error) {
+    FUZZ_CHECK(status >= GF_FAILED && status <= GF_NO_BACKEND, "status %d", (int)status);
+    FUZZ_CHECK(error->status == status, "status %d, the error's is %d", (int)status,
+               (int)error->status);
+    FUZZ_CHECK(error->message[0] != '\0', "no message");
+    for (const char *c = error->message; *c != '\0'; c++)
+        FUZZ_CHECK((unsigned char)*c >= 0x20 && *c != 0x7f, "a control character in the message");
+    fuzz_see(error->message);
+}
+
+char *fuzz_text(const fuzz_bytes *bytes) {
+    char *text = malloc(bytes->size + 1);
+
+    if (text == NULL)
+        abort();
+    memcpy(text, bytes->data, bytes->size);
+    text[bytes->size] = '\0';
+    return text;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static char folder[64];
+static pid_t folder_of;
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+    (void)info;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+static void remove_folder_of_ours(void) {
+    if (folder_of == getpid())
+        (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *fuzz_path(const char *name) {
+    static char paths[4][512];
+    static int next;
+
+    if (folder_of == 0) {
+        const bool memory = access("/dev/shm", W_OK) == 0;
+        (void)snprintf(folder, sizeof folder, "%s/gpufilter-fuzz-XXXXXX",
+                       memory ? "/dev/shm" : "/tmp");
+        if (mkdtemp(folder) == NULL)
+            abort();
+        folder_of = getpid();
+        (void)atexit(remove_folder_of_ours);
+    }
+    char *path = paths[next++ % 4];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
+                       uint64_t band) {
+    static int file = -1;
+    gf_input input = {.name = strdup("x"), .regular = true, .size = size};
+
+    if (file < 0)
+        file = memfd_create("fuzz", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != (ssize_t)size ||
+        lseek(file, 0, SEEK_SET) != 0)
+        abort();
+    input.file = fdopen(dup(file), "rb");
+    return load_input(&input, given, open, band);
+}
+
+outcome fuzz_load_pipe(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
+                       uint64_t band) {
+    /* It is only read from. */
+    gf_input input = {.name = strdup("x"), .file = fmemopen((void *)(uintptr_t)data, size, "rb")};
+
+    return load_input(&input, given, open, band);
+}
+
+void fuzz_check_same(const outcome *a, const outcome *b, const char *what) {
+    const bool a_good = a->error.status == GF_OK, b_good = b->error.status == GF_OK;
+
+    FUZZ_CHECK(a_good == b_good, "%s: one accepts what the other refuses: %s", what,
+               a_good ? b->error.message : a->error.message);
+    if (a_good)
+        FUZZ_CHECK(same_image(a, b), "%s: other pixels", what);
+    else
+        fuzz_check_error(a->error.status, &a->error);
+}

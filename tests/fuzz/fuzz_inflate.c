@@ -1,0 +1,107 @@
+/* The rows in IDAT chunks, by our reader and by zlib: the first bytes say how long rows are and how
+ * the chunks are cut, the others are the stream. */
+#include "fuzz.h"
+
+#include "io/png_inflate.h"
+
+enum { MOST_ROWS = 1 << 13 };
+
+/* The stream in chunks, with their check sums, and a last one. */
+static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
+    png_bytes file = {0};
+
+    for (size_t at = 0; at < stream->size || at == 0; at += piece) {
+        const size_t left = stream->size - at;
+        png_put_chunk(&file, "IDAT", stream->data + at, left < piece ? left : piece, false);
+    }
+    png_put_chunk(&file, "IEND", NULL, 0, false);
+    return file;
+}
+
+typedef struct rows {
+    gf_error error;
+    unsigned char bytes[MOST_ROWS];
+    size_t size; /* that were read before a failure */
+} rows;
+
+static void read_by_us(const png_bytes *file, size_t row, size_t count, rows *got) {
+    gf_input input = {.name = strdup("x"), .file = fmemopen(file->data, file->size, "rb")};
+    unsigned char header[GF_PNG_CHUNK_HEADER], head[2];
+    const unsigned char *bytes;
+    gf_png_inflate *inflate = NULL;
+    gf_png_idat idat;
+    size_t used;
+
+    got->error = (gf_error){0};
+    got->size = 0;
+    if (input.file == NULL ||
+        gf_input_read(&input, header, sizeof header, &used, &got->error) != GF_OK)
+        abort();
+    gf_png_idat_start(&idat, &input, header);
+    if (gf_png_idat_read(&idat, head, sizeof head, &used, &got->error) == GF_OK &&
+        gf_png_inflate_open(&idat, row - 1, &inflate, &got->error) == GF_OK) {
+        for (size_t i = 0; i < count; i++, got->size += row) {
+            if (gf_png_inflate_row(inflate, &bytes, &got->error) != GF_OK)
+                break;
+            memcpy(got->bytes + got->size, bytes, row);
+        }
+        if (got->error.status == GF_OK)
+            (void)gf_png_inflate_finish(inflate, header, &got->error);
+        if (got->error.status == GF_OK)
+            FUZZ_CHECK(memcmp(header + 4, "IEND", 4) == 0, "not behind the chunks");
+    }
+    gf_png_inflate_close(inflate);
+    gf_input_close(&input);
+}
+
+/* What zlib says of the whole stream; the first rows in back. */
+static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t wanted, size_t *got,
+                        const char **why) {
+    static unsigned char rest[1 << 15];
+    z_stream zlib = {.next_in = (Bytef *)(uintptr_t)stream->data, .avail_in = (uInt)stream->size};
+    int status = Z_OK;
+
+    if (inflateInit(&zlib) != Z_OK)
+        abort();
+    zlib.next_out = back;
+    zlib.avail_out = (uInt)wanted;
+    while (status == Z_OK) {
+        if (zlib.avail_out == 0) {
+            zlib.next_out = rest;
+            zlib.avail_out = sizeof rest;
+        }
+        status = inflate(&zlib, Z_NO_FLUSH);
+    }
+    *got = zlib.total_out < wanted ? zlib.total_out : wanted;
+    *why = zlib.msg != NULL ? zlib.msg : "";
+    (void)inflateEnd(&zlib);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static unsigned char back[MOST_ROWS];
+    static rows ours;
+    fuzz_bytes bytes = {data, size};
+    const size_t row = 1 + fuzz_below(&bytes, 300), count = 1 + fuzz_byte(&bytes) % 24;
+    const size_t piece = 3 + fuzz_below(&bytes, 3000);
+    const char *why;
+    size_t got;
+
+    if (bytes.size < 3 || !gf_png_inflate_can(bytes.data))
+        return 0;
+    png_bytes file = in_chunks(&bytes, piece);
+    read_by_us(&file, row, count, &ours);
+    free(file.data);
+    const int zlib = read_by_zlib(&bytes, back, row * count, &got, &why);
+    const bool good = zlib == Z_STREAM_END && got == row * count;
+    if (good)
+        FUZZ_CHECK(ours.error.status == GF_OK, "refused: %s", ours.error.message);
+    if (ours.error.status == GF_OK)
+        FUZZ_CHECK(good || strstr(why, "set") != NULL, "accepted; zlib: %d %s, %zu bytes", zlib,
+                   why, got);
+    else
+        fuzz_check_error(ours.error.status, &ours.error);
+    if (good)
+        FUZZ_CHECK(memcmp(ours.bytes, back, row * count) == 0, "other rows");
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* Command lines: a command's name and its arguments, each ended by a NUL byte. Settings that are
+ * taken are in the ranges that their table names, and mean the same when they are set again. */
+#include <float.h>
+
+#include "fuzz.h"
+
+#include "cli/commands.h"
+#include "cli/name.h"
+
+enum { MOST_ARGUMENTS = 64, SHARED = GF_CLI_MAX_COMMON };
+
+const char *const fuzz_words[] = {
+    "smooth",     "hist",         "--gain\0",     "--radius=",   "--weight=",   "--stages=",
+    "--axis=",    "--tile=",      "-k",           "--bins=",     "--extract=",  "--range=",
+    "--channel=", "--per-row",    "--name=",      "--out-dir=",  "--shard=",    "--raw=",
+    "--threads=", "--max-memory", "--max-pixels", "--max-chunk", "--format=",   "--compression=",
+    "--device=",  "--backend=",   "--simd=",      "--json",      "--csv",       "--",
+    "{stem}",     "{ext}",        "{name}",       "{index}",     "{index:4}",   "{{",
+    "}}",         "enhance,blur", "0.5,",         "-1e30,1e30",  "3x2:u16be+4", "1/2",
+    "4G",         "16K",          "1T",           "luma",        "all",         NULL};
+
+const bool fuzz_words_apart = true;
+
+static void check_param(const gf_settings *settings, const gf_param *param) {
+    const char *name = param->name, *text = gf_settings_text(settings, name);
+    double lo, hi;
+
+    switch (param->type) {
+    case GF_PARAM_INT: {
+        const int64_t v = gf_settings_int(settings, name);
+        FUZZ_CHECK((double)v >= param->min && (double)v <= param->max, "--%s %s", name, text);
+        break;
+    }
+    case GF_PARAM_SIZE: {
+        const uint64_t v = gf_settings_size(settings, name);
+        FUZZ_CHECK((double)v >= param->min && (double)v <= param->max, "--%s %s", name, text);
+        break;
+    }
+    case GF_PARAM_FLOAT: {
+        const float v = gf_settings_float(settings, name);
+        FUZZ_CHECK(v >= (float)param->min && v <= (float)param->max, "--%s %s", name, text);
+        break;
+    }
+    case GF_PARAM_CHOICE: {
+        const size_t v = gf_settings_choice(settings, name);
+        FUZZ_CHECK(strcmp(param->choices[v], text) == 0, "--%s %s", name, text);
+        break;
+    }
+    case GF_PARAM_LIST:
+        FUZZ_CHECK(gf_settings_list(settings, name) != 0, "--%s %s", name, text);
+        break;
+    case GF_PARAM_RANGE:
+        FUZZ_CHECK(gf_settings_range(settings, name, &lo, &hi) && lo < hi && hi - lo <= DBL_MAX,
+                   "--%s %s", name, text);
+        break;
+    default:
+        FUZZ_CHECK(param->type == GF_PARAM_FLAG || text != NULL, "--%s has no text", name);
+    }
+}
+
+/* Set again from its own text, a parameter is what it was. */
+static void check_again(const gf_settings *settings, const gf_param *param, gf_settings *other) {
+    const char *name = param->name, *text = gf_settings_text(settings, name);
+    gf_error error = {0};
+
+    if (param->type == GF_PARAM_FLAG)
+        return;
+    FUZZ_CHECK(gf_settings_set(other, name, text, &error) == GF_OK, "%s", error.message);
+    const float a = gf_settings_float(settings, name), b = gf_settings_float(other, name);
+    FUZZ_CHECK(gf_settings_int(settings, name) == gf_settings_int(other, name) &&
+                   gf_settings_size(settings, name) == gf_settings_size(other, name) &&
+                   memcmp(&a, &b, sizeof a) == 0 &&
+                   gf_settings_list(settings, name) == gf_settings_list(other, name) &&
+                   strcmp(text, gf_settings_text(other, name)) == 0,
+               "--%s %s: set again it is another", name, text);
+}
+
+static void check_settings(const gf_settings *settings, const gf_param *params, size_t count) {
+    gf_settings *other = gf_settings_new(params, count);
+
+    if (other == NULL)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        if (!gf_settings_given(settings, params[i].name))
+            continue;
+        fuzz_see(params[i].name);
+        check_param(settings, &params[i]);
+        check_again(settings, &params[i], other);
+    }
+    gf_settings_free(other);
+}
+
+/* What the names of outputs are made of. */
+static void check_name(const char *template, const char *base) {
+    gf_error error = {0};
+    const gf_status status = gf_cli_template_check(template, &error);
+
+    if (status != GF_OK) {
+        fuzz_check_error(status, &error);
+        return;
+    }
+    char *name = gf_cli_template_fill(template, base, NULL, 7);
+    if (name == NULL)
+        abort();
+    FUZZ_CHECK(strchr(name, '/') == NULL, "'%s' names '%s'", template, name);
+    free(name);
+}
+
+/* The table that a command shares with filters, as far as it takes it. */
+static size_t shared_of(const gf_command *command, const gf_filter_info *info,
+                        gf_param params[SHARED]) {
+    gf_param all[SHARED];
+    const size_t all_count = gf_cli_common(info, all);
+    size_t count = 0;
+
+    for (size_t i = 0; i < all_count; i++) {
+        bool wanted = command == NULL;
+        for (size_t k = 0; !wanted && command->shared[k] != NULL; k++)
+            wanted = strcmp(all[i].name, command->shared[k]) == 0;
+        if (wanted)
+            params[count++] = all[i];
+    }
+    return count;
+}
+
+static void parse(int argc, char **argv, const gf_filter_info *info, const gf_command *command) {
+    gf_param params[SHARED];
+    gf_cli_line line;
+    gf_error error = {0};
+    const size_t count = shared_of(command, info, params);
+    gf_status status = gf_cli_parse(argc, argv, info, params, count, &line, &error);
+
+    if (status == GF_OK && command == NULL)
+        status = gf_cli_check_common(info, &line, &error);
+    if (status != GF_OK) {
+        fuzz_check_error(status, &error);
+        FUZZ_CHECK(status == GF_USAGE, "not usage: %s", error.message);
+    } else {
+        FUZZ_CHECK(line.operand_count <= (size_t)argc, "%zu operands", line.operand_count);
+        check_settings(line.filter, info->params, info->param_count);
+        check_settings(line.common, params, count);
+        const char *name = gf_settings_text(line.common, "name");
+        if (name != NULL && gf_settings_given(line.common, "name"))
+            check_name(name, line.operand_count != 0 && strchr(line.operands[0], '/') == NULL
+                                 ? line.operands[0]
+                                 : "a.b.png");
+    }
+    gf_cli_line_free(&line);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char *argv[MOST_ARGUMENTS + 1] = {NULL};
+    char *text = fuzz_text(&(fuzz_bytes){data, size});
+    int argc = 0;
+
+    for (size_t at = 0; at < size && argc < MOST_ARGUMENTS; at += strlen(text + at) + 1)
+        argv[argc++] = text + at;
+    if (argc != 0) {
+        const gf_filter *filter = gf_filter_find(argv[0]);
+        const gf_command *command = gf_command_find(argv[0]);
+        if (filter == NULL && command == NULL) /* the others' names are not what this is about */
+            filter = gf_filter_at((unsigned char)argv[0][0] % gf_filter_count());
+        parse(argc - 1, argv + 1, filter != NULL ? gf_filter_describe(filter) : &command->info,
+              filter != NULL ? NULL : command);
+    }
+    free(text);
+    return 0;
+}

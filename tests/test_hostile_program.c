@@ -1,0 +1,306 @@
+/* Extreme files given to the program itself: each is refused, with exit code 1 and one line, in
+ * time and memory that do not depend on what the file claims. */
+#define _DEFAULT_SOURCE /* wait4 */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "hostile.h"
+
+/* What is measured means nothing under sanitizers, which take more of both. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { MEASURED = 0 };
+#else
+enum { MEASURED = 1 };
+#endif
+enum { MOST_KIB = 64 << 10, MOST_MS = 100 };
+
+static char program[2048];
+static int files;
+static long most_kib, most_ms, most_wall_ms;
+
+static long ms_of(struct timeval time) {
+    return (long)time.tv_sec * 1000 + (long)time.tv_usec / 1000;
+}
+
+static void start_program(const char *in, const char *out, const char *told) {
+    const int file = open(told, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int nowhere = open("/dev/null", O_RDWR);
+
+    (void)dup2(nowhere, 0);
+    (void)dup2(nowhere, 1);
+    (void)dup2(file, 2);
+    execl(program, "gpufilter", "smooth", in, out, (char *)NULL);
+    _exit(127);
+}
+
+/* words: of the message. allowed_ms: of processor time. Frees the file: what we hold would be
+ * counted as memory of the program, which begins as our copy. */
+static void refused(const char *name, png_bytes *file, const char *words, long allowed_ms) {
+    struct timespec begin, end;
+    struct rusage usage;
+    int status;
+    size_t length;
+    char in[2048], out[2048], told[2048];
+
+    (void)snprintf(in, sizeof in, "%s", in_folder(name));
+    (void)snprintf(out, sizeof out, "%s", in_folder("out.png"));
+    (void)snprintf(told, sizeof told, "%s", in_folder("told"));
+    const size_t size = file->size;
+    put_bytes(in, file->data, size);
+    free(file->data);
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    const pid_t child = fork();
+    if (child == 0)
+        start_program(in, out, told);
+    assert_int_equal(wait4(child, &status, 0, &usage), child);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    char *message = (char *)get_bytes(told, &length);
+    const long ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime);
+    const long wall = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
+    print_message("%-18s %8zu bytes: %3ld ms (%ld ms of processor), %2ld MiB: %s", name, size, wall,
+                  ms, usage.ru_maxrss >> 10, strrchr(message, '/') + 1);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 || strstr(message, words) == NULL)
+        fail_msg("%s: status %d, wanted '%s': %s", name, status, words, message);
+    assert_ptr_equal(strchr(message, '\n'), message + length - 1);
+    assert_int_equal(access(out, F_OK), -1);
+    if (MEASURED && (ms > allowed_ms || usage.ru_maxrss > MOST_KIB))
+        fail_msg("%s: %ld ms, %ld KiB", name, ms, usage.ru_maxrss);
+    files++;
+    most_kib = usage.ru_maxrss > most_kib ? usage.ru_maxrss : most_kib;
+    if (allowed_ms == MOST_MS) {
+        most_ms = ms > most_ms ? ms : most_ms;
+        most_wall_ms = wall > most_wall_ms ? wall : most_wall_ms;
+    }
+    free(message);
+    assert_int_equal(unlink(in), 0);
+    assert_int_equal(unlink(told), 0);
+    assert_int_equal(count_files(false), 0);
+}
+
+/* ---- PNG ------------------------------------------------------------------------------------- */
+
+/* Zeros, packed into about so many bytes. */
+static unsigned char *bomb(size_t wanted, size_t *size) {
+    static unsigned char block[1 << 16];
+    unsigned char *data = malloc(wanted + 4096);
+    z_stream stream = {.next_out = data, .avail_out = (uInt)wanted + 4096};
+
+    assert_non_null(data);
+    assert_int_equal(deflateInit(&stream, 9), Z_OK);
+    while (stream.total_out < wanted) {
+        stream.next_in = block;
+        stream.avail_in = sizeof block;
+        assert_int_equal(deflate(&stream, Z_NO_FLUSH), Z_OK);
+    }
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    *size = stream.total_out;
+    (void)deflateEnd(&stream);
+    return data;
+}
+
+/* Of any size, with chunks of `middle` and then IDAT. */
+static png_bytes png_of(uint32_t width, uint32_t height, int depth, int color, bool interlaced,
+                        const png_bytes *middle, const void *idat, size_t idat_bytes) {
+    const unsigned char header[13] = {(unsigned char)(width >> 24),
+                                      (unsigned char)(width >> 16),
+                                      (unsigned char)(width >> 8),
+                                      (unsigned char)width,
+                                      (unsigned char)(height >> 24),
+                                      (unsigned char)(height >> 16),
+                                      (unsigned char)(height >> 8),
+                                      (unsigned char)height,
+                                      (unsigned char)depth,
+                                      (unsigned char)color,
+                                      0,
+                                      0,
+                                      (unsigned char)(interlaced ? 1 : 0)};
+    png_bytes rest = {0}, file;
+
+    png_put_chunk(&rest, "IHDR", header, sizeof header, false);
+    const size_t first = rest.size;
+    png_put_chunk(&rest, "IDAT", idat, idat_bytes, false);
+    png_put_chunk(&rest, "IEND", NULL, 0, false);
+    const size_t between = middle != NULL ? middle->size : 0;
+    file = (png_bytes){malloc(8 + rest.size + between), 8 + rest.size + between};
+    assert_non_null(file.data);
+    memcpy(file.data, "\x89PNG\r\n\x1a\n", 8);
+    memcpy(file.data + 8, rest.data, first);
+    if (between != 0)
+        memcpy(file.data + 8 + first, middle->data, between);
+    memcpy(file.data + 8 + first + between, rest.data + first, rest.size - first);
+    free(rest.data);
+    return file;
+}
+
+static void pngs_that_claim_much(void **state) {
+    static const struct {
+        const char *name;
+        uint32_t width, height;
+        int depth, color;
+        bool interlaced;
+        const char *words;
+    } claims[] = {
+        {"rgb.png", 100000, 100000, 8, 2, false, "--max-pixels"}, /* 10^10 */
+        {"bits.png", 100000, 100000, 1, 0, false, "--max-pixels"},
+        {"deep.png", 100000, 100000, 16, 6, false, "--max-pixels"},
+        {"adam7.png", 100000, 100000, 8, 2, true, "--max-pixels"},
+        {"most.png", 0x7fffffff, 0x7fffffff, 16, 6, false, "--max-pixels"},
+        {"wide.png", 0x7fffffff, 1, 16, 6, false, "--max-memory"},
+        {"half.png", 50000, 50000, 8, 2, false, "ends too early"},
+        {"held.png", 60000, 60000, 8, 2, true, "ends too early"},
+        {"halfheld.png", 25000, 25000, 8, 6, true, "ends too early"},
+    };
+    size_t size;
+
+    (void)state;
+    unsigned char *data = bomb(1300000, &size);
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        png_bytes file = png_of(claims[i].width, claims[i].height, claims[i].depth, claims[i].color,
+                                claims[i].interlaced, NULL, data, size);
+        refused(claims[i].name, &file, claims[i].words, MOST_MS);
+    }
+    /* An image that is all there, and much behind it. */
+    png_bytes file = png_of(100, 100, 8, 2, false, NULL, data, size);
+    refused("surplus.png", &file, "too much data", MOST_MS);
+    free(data);
+}
+
+static void try_chunks(const char *name, const char *chunk, const void *data, size_t size,
+                       size_t count, size_t cut, const char *words) {
+    png_bytes one = {0};
+    size_t packed;
+
+    png_put_chunk(&one, chunk, data, size, false);
+    png_bytes middle = {malloc(one.size * count), one.size * count};
+    assert_non_null(middle.data);
+    for (size_t i = 0; i < count; i++)
+        memcpy(middle.data + i * one.size, one.data, one.size);
+    unsigned char *pixels = stream_of("\0\1", 2, &packed);
+    png_bytes file = png_of(1, 1, 8, 0, false, &middle, pixels, packed);
+    free(middle.data);
+    free(one.data);
+    free(pixels);
+    file.size -= cut;
+    refused(name, &file, words, 1000);
+}
+
+/* cut: the file ends too early by so much, so that it is refused at all. */
+static void pngs_of_many_chunks(void **state) {
+    size_t size;
+
+    (void)state;
+    unsigned char *packed = bomb(1300000, &size);
+    memcpy(packed, "a\0\0", 3); /* over the head of the stream, which nobody unpacks */
+    try_chunks("ztxt.png", "zTXt", packed, size, 1, 20, "ends too early");
+    try_chunks("iccp.png", "iCCP", packed, size, 1, 20, "ends too early");
+    free(packed);
+    try_chunks("million.png", "tEXt", "a\0", 2, 1000000, 0, "--max-chunk");
+    try_chunks("unknown.png", "abcd", "", 0, 1000000, 4, "ends too early");
+    try_chunks("empty.png", "IDAT", "", 0, 1000000, 4, "ends too early");
+    unsigned char *large = calloc(1, 17 << 20);
+    assert_non_null(large);
+    try_chunks("large.png", "tEXt", large, 17 << 20, 1, 0, "--max-chunk");
+    free(large);
+}
+
+/* ---- other formats --------------------------------------------------------------------------- */
+
+static png_bytes bytes_of(const void *data, size_t size, size_t filled, int filler) {
+    png_bytes file = {malloc(size), size};
+
+    assert_non_null(file.data);
+    memset(file.data, filler, size);
+    memcpy(file.data, data, filled);
+    return file;
+}
+
+static void refused_text(const char *name, const void *data, size_t size, const char *words) {
+    png_bytes file = bytes_of(data, size, size, 0);
+
+    refused(name, &file, words, MOST_MS);
+}
+
+#define REFUSED(name, literal, words) refused_text(name, literal, sizeof(literal) - 1, words)
+
+static void rows_that_claim_much(void **state) {
+    (void)state;
+    REFUSED("a.pgm", "P5\n100000 100000\n255\n12345", "--max-pixels");
+    REFUSED("b.pgm", "P5\n65535 65535\n65535\n12345", "ends too early");
+    REFUSED("c.pgm", "P2\n65535 65535\n255\n1 2 3 4", "ends too early");
+    REFUSED("d.ppm", "P6\n18446744073709551615 18446744073709551615\n255\n1", "--max-pixels");
+    REFUSED("e.pfm", "PF\n60000 60000\n-1\n12345", "ends too early");
+    REFUSED("f.pam", "P7\nWIDTH 4294967296\nHEIGHT 1\nDEPTH 4\nMAXVAL 65535\nENDHDR\n1",
+            "ends too early");
+    REFUSED("g.pgm", "P5\n8000000000 1\n255\n1", "ends too early");
+    png_bytes comment = bytes_of("P5\n", 32 << 20, 3, '#');
+    refused("h.pgm", &comment, "ends too early", 1000);
+    png_bytes number = bytes_of("P5\n", 32 << 20, 3, '0');
+    refused("i.pgm", &number, "ends too early", 1000);
+}
+
+#define JPEG_OF(size)                                                                              \
+    "\xff\xd8\xff\xc0\0\x11\x08" size                                                              \
+    "\3\1\x22\0\2\x11\0\3\x11\0\xff\xda\0\x0c\3\1\0\2\0\3\0\0"                                     \
+    "\x3f\0\1\2\3\4\5\6\7"
+
+static void others_that_claim_much(void **state) {
+    static const char gif[] = "GIF89a\xff\xff\xff\xff\xf0\0\0abcdef,\0\0\0\0\1\0\1\0\0\2\1\x4c\0;";
+    static const char canvas[] = "GIF89a\x20\x4e\x20\x4e\xf0\0\0abcdef";
+    unsigned char head[18] = {0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 32, 0};
+
+    (void)state;
+    REFUSED("a.jpg", JPEG_OF("\xff\xdc\xff\xdc"), "ends too early");
+    REFUSED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "ends too early");
+    REFUSED("a.gif", gif, "ends too early");
+    REFUSED("b.gif", canvas, "ends too early");
+    REFUSED("a.psd",
+            "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\x75\x30\0\0\x75\x30\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
+            "1234567890",
+            "ends too early");
+    REFUSED("a.hdr", "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 60000 +X 60000\n\2\2\xea\x60",
+            "ends too early");
+    REFUSED("b.hdr", "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 16000 +X 16000\n\2\2\x3e\x80",
+            "ends too early");
+    REFUSED("a.bmp",
+            "BM\x42\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x30\x75\0\0\x30\x75\0\0\1\0\x18\0\0\0\0\0\0\0"
+            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+            "1234567890",
+            "ends too early");
+    REFUSED("b.bmp",
+            "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\x30\x75\0\0\x30\x75\0\0\1\0\1\0\0\0\0\0\0\0"
+            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+            "1234567890",
+            "ends too early");
+    png_bytes runs = bytes_of(head, 1300000, sizeof head, 0xff);
+    refused("a.tga", &runs, "", MOST_MS);
+    head[13] = head[15] = 0x60;
+    runs = bytes_of(head, 1300000, sizeof head, 0xff);
+    refused("b.tga", &runs, "ends too early", MOST_MS);
+    head[13] = head[15] = 0x10;
+    runs = bytes_of(head, 2000, sizeof head, 0xff);
+    refused("c.tga", &runs, "ends too early", MOST_MS);
+}
+
+static void told_in_sum(void **state) {
+    (void)state;
+    print_message(
+        "%d files refused by the program: at most %ld MiB; those that claim much, at most "
+        "%ld ms of processor, %ld ms of wall time\n",
+        files, most_kib >> 10, most_ms, most_wall_ms);
+    assert_true(files > 30);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pngs_that_claim_much), cmocka_unit_test(pngs_of_many_chunks),
+        cmocka_unit_test(rows_that_claim_much), cmocka_unit_test(others_that_claim_much),
+        cmocka_unit_test(told_in_sum),
+    };
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+
+    (void)snprintf(program, sizeof program, "%.*s../gpufilter",
+                   slash != NULL ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,188 @@
+/* Hostile PGM, PPM, PAM, PFM and raw files, and those of stb's formats, generated: each is refused
+ * in one line or read, from a file and from a pipe alike, and soon. */
+#include "hostile.h"
+
+#include "io/kinds.h"
+#include "io/stb.h"
+
+static hostile sum;
+static gf_open_source *open_as;
+static const gf_limits small = {.max_pixels = 100000, .max_memory = 1 << 22};
+
+static void try_any(const png_bytes *file, const char *what, size_t where, hostile *to) {
+    const double start = processor_seconds();
+    outcome got = load(file, file->size, &small, open_as, 2);
+
+    if (got.error.status != GF_OK)
+        assert_message(&got.error, "x.png: ");
+    hostile_count(to, got.error.status == GF_OK, start, what, where);
+    clear(&got);
+}
+
+static void try_all(const png_bytes *file, const char *what) {
+    every_cut(file, try_any, what, &sum);
+    every_flip(file, hostile_all() ? 1 : 3, NULL, try_any, what, &sum);
+    every_byte(file, try_any, what, &sum);
+}
+
+#define FILE_OF(literal)                                                                           \
+    { (unsigned char *)(uintptr_t)(literal), sizeof(literal) - 1 }
+
+static void rows(void **state) {
+    static const png_bytes files[] = {
+        FILE_OF("P2\n# comment\n3 2\n255\n0 1 2\n253 254 255\n"),
+        FILE_OF("P3 1 2 65535 1 2 3 65535 0 9\n"),
+        FILE_OF("P5\n3 2\n255\nabcdef"),
+        FILE_OF("P5 2 2 65535\n\0\1\2\3\4\5\6\7"),
+        FILE_OF("P6\r1 1\r65535\r123456"),
+        FILE_OF("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\nabcdefgh"),
+        FILE_OF("Pf\n2 2\n-1.0\n\0\0\x80?\0\0\0\0\0\0\xc0\x7f\1\0\0\0"),
+        FILE_OF("PF\n1 1\n1e3\n?\x80\0\0@\0\0\0@@\0\0"),
+    };
+
+    (void)state;
+    open_as = gf_pnm_source_open;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        try_all(&files[i], "rows");
+    hostile_print(&sum);
+}
+
+/* Numbers that no size is, at every place of every header. */
+static void numbers(void **state) {
+    static const char *const numbers[] = {"0",
+                                          "-1",
+                                          "00000000000000000000000000000000000000000000000002",
+                                          "2147483648",
+                                          "4294967296",
+                                          "4294967297",
+                                          "9223372036854775808",
+                                          "18446744073709551615",
+                                          "18446744073709551616",
+                                          "99999999999999999999999999999999999999999999",
+                                          "1e3",
+                                          "0x10",
+                                          "nan",
+                                          "inf",
+                                          "",
+                                          "1.",
+                                          "+3"};
+    static const char *const headers[] = {
+        "P2\n%s 2\n255\n1 2 3 4",
+        "P5\n2 %s\n255\n1234",
+        "P6\n1 1\n%s\n123456",
+        "P3 1 1 255 1 %s 3",
+        "P7\nWIDTH %s\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\n1234",
+        "P7\nWIDTH 1\nHEIGHT %s\nDEPTH 1\nMAXVAL 255\nENDHDR\n1234",
+        "P7\nWIDTH 1\nHEIGHT 1\nDEPTH %s\nMAXVAL 255\nENDHDR\n1234",
+        "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL %s\nENDHDR\n1234",
+        "Pf\n%s 1\n1\n1234",
+        "PF\n1 %s\n-1\n123456789012",
+        "Pf\n1 1\n%s\n1234"};
+
+    (void)state;
+    open_as = gf_pnm_source_open;
+    for (size_t h = 0; h < sizeof headers / sizeof *headers; h++)
+        for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
+            const char *hole = strstr(headers[h], "%s");
+            png_bytes file = {malloc(300), 0};
+            assert_non_null(file.data);
+            file.size =
+                (size_t)snprintf((char *)file.data, 300, "%.*s%s%s", (int)(hole - headers[h]),
+                                 headers[h], numbers[n], hole + 2);
+            try_any(&file, headers[h], n, &sum);
+            free(file.data);
+        }
+    hostile_print(&sum);
+}
+
+/* Headers, comments, lines, numbers and blanks that do not end. */
+static void headers_without_end(void **state) {
+    static const char *const starts[] = {
+        "P5\n#",         "P5\n# c\n#",      "P7\n#",     "P7\nWIDTH 1", "P7\n",
+        "P7\nTUPLTYPE ", "P2\n1 1\n255\n#", "PF\n1 1\n", "Pf 1 ",       "P3 "};
+    static const char fillers[] = {'x', '1', ' ', '\n', '#', '\0', '\r'};
+    const size_t size = hostile_all() ? 16 << 20 : 1 << 20;
+
+    (void)state;
+    open_as = gf_pnm_source_open;
+    png_bytes file = {malloc(size), size};
+    assert_non_null(file.data);
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        for (size_t f = 0; f < sizeof fillers; f++) {
+            memset(file.data, fillers[f], size);
+            memcpy(file.data, starts[i], strlen(starts[i]));
+            try_any(&file, starts[i], f, &sum);
+        }
+    free(file.data);
+    hostile_print(&sum);
+}
+
+/* ---- stb's formats --------------------------------------------------------------------------- */
+
+static void on_write(void *context, void *data, int size) {
+    png_bytes *file = context;
+
+    file->data = realloc(file->data, file->size + (size_t)size);
+    assert_non_null(file->data);
+    memcpy(file->data + file->size, data, (size_t)size);
+    file->size += (size_t)size;
+}
+
+static void written_by_stb(void **state) {
+    unsigned char pixels[5 * 4 * 3], scratch[4 * 5];
+    float floats[5 * 4 * 3];
+
+    (void)state;
+    open_as = gf_stb_source_open;
+    for (size_t i = 0; i < sizeof pixels; i++) {
+        pixels[i] = (unsigned char)(i * i);
+        floats[i] = (float)pixels[i];
+    }
+    for (int kind = GF_STB_JPG; kind <= GF_STB_HDR; kind++) {
+        png_bytes file = {0};
+        assert_true(gf_stb_write((gf_stb_kind)kind, on_write, &file, 5, 4, 3,
+                                 kind == GF_STB_HDR ? (const void *)floats : pixels, scratch));
+        every_cut(&file, try_any, "cut", &sum);
+        every_flip(&file, hostile_all() ? 1 : 7, NULL, try_any, "bit", &sum);
+        if (hostile_all())
+            every_byte(&file, try_any, "byte", &sum);
+        free(file.data);
+    }
+    hostile_print(&sum);
+}
+
+static void written_by_hand(void **state) {
+    static const png_bytes files[] = {
+        FILE_OF("8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\2\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                "abcdefghijkl"),
+        FILE_OF("8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\4\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
+                "\0\2\0\2\0\5\xfdx\xfdy\3abcd"),
+        FILE_OF("GIF89a\2\0\2\0\xf0\0\0abcdef!\xf9\4\1\0\0\1\0,\0\0\0\0\2\0\2\0\0\2\2\x4c\1\0;"),
+        FILE_OF("\0\1\x09\0\0\2\0\x18\0\0\0\0\4\0\2\0\x08\0"
+                "abcdef"
+                "\x83\1\3\0\1\0\1"),
+        FILE_OF("\0\0\x0a\0\0\0\0\0\0\0\0\0\3\0\2\0\x18\x20\x82"
+                "abc\2defghijkl"),
+        FILE_OF("BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\3\0\0\0\1\0\0\0\1\0\4\0\0\0\0\0\0\0\0\0\0"
+                "\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+                "abc\0def\0\1\0\0\0"),
+    };
+
+    (void)state;
+    open_as = gf_stb_source_open;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        try_all(&files[i], "by hand");
+    hostile_print(&sum);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(headers_without_end),
+        cmocka_unit_test(written_by_stb),
+        cmocka_unit_test(written_by_hand),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
