@@ -64,10 +64,10 @@ for signal in KILL TERM INT HUP; do
             descriptors+=("$fd")
         done
         for _ in $(seq 500); do
-            [ "$(litter out 2>/dev/null)" = $threads ] && [ "$(ls out | wc -l)" -ge $half ] && break
+            [ "$(under_way $program)" = $threads ] && [ "$(ls out | wc -l)" -ge $half ] && break
             sleep 0.01
         done
-        under_way=$(litter out)
+        begun=$(under_way $program) named=$(litter out)
         kill -s $signal $program
         wait $program 2>/dev/null
         code=$?
@@ -79,8 +79,9 @@ for signal in KILL TERM INT HUP; do
         resumed=$?
         ls -i out >after
         gpufilter smooth some/* -O whole$signal$threads -q
-        killed() { [ "$under_way" -eq $threads ] && [ $code -eq $((128 + $(kill -l $signal))) ] && [ "$made" -eq $half ]; }
-        clean() { [ $signal = KILL ] || [ "$left" -eq 0 ]; }
+        killed() { [ "$begun" -eq $threads ] && [ $code -eq $((128 + $(kill -l $signal))) ] && [ "$made" -eq $half ]; }
+        # Only temporary names outlive the process.
+        clean() { [ "$left" -eq 0 ] || { [ $signal = KILL ] && [ "$left" -eq "$named" ]; }; }
         rest() { [ $resumed -eq 0 ] && summary $((${#files[@]} - half)) 0 $half sum &&
             [ -z "$(comm -23 <(sort before) <(sort after))" ] && diff -r -x '.*' out whole$signal$threads; }
         check "$signal, $threads threads: exit code and what was there" killed
@@ -125,7 +126,7 @@ end_by_many() {
         env --default-signal gpufilter smooth in/[0-4]/*[124-9].pgm -O ended --threads $((i % 4 ? 1 : 8)) -q 2>errors &
         program=$!
         # Sooner, it might be the shell that is hit, on its way to the program.
-        until compgen -G 'ended/.*.tmp' >/dev/null || ! kill -0 $program 2>/dev/null; do :; done
+        until [ -e ended/.gpufilter-done ] || ! kill -0 $program 2>/dev/null; do :; done
         for signal in {TERM,INT,TERM,HUP}-{1..9}; do
             kill -s ${signal%-*} $program $program
         done 2>/dev/null
