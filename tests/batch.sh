@@ -166,6 +166,29 @@ unwritten() {
 check "a torn line" torn
 check "a line never written" unwritten
 
+# What a power failure may leave: less of an output, or one with gaps, of the time that was noted. It is ours, and made
+# again; what somebody cut later is not ours.
+cut_off() {
+    rm -rf torn && gpufilter smooth in/1/001.pgm in/1/008.pgm -O torn -q && cp -p torn/008.pgm kept && truncate -s 50 torn/008.pgm
+    gpufilter smooth in/1/001.pgm in/1/008.pgm -O torn --resume 2>sum
+    summary 0 1 1 sum && touch -r kept torn/008.pgm || return 1
+    gpufilter smooth in/1/001.pgm in/1/008.pgm -O torn --resume 2>sum
+    summary 1 0 1 sum && cmp torn/008.pgm kept
+}
+with_gaps() {
+    rm -rf torn && gpufilter smooth large.pgm -O torn -q && gpufilter smooth large.pgm -O torn --resume 2>sum && summary 0 0 1 sum &&
+        cp -p torn/large.pgm kept && fallocate -p -o 65536 -l 65536 torn/large.pgm && touch -r kept torn/large.pgm &&
+        ! cmp -s torn/large.pgm kept && gpufilter smooth large.pgm -O torn --resume 2>sum && summary 1 0 0 sum &&
+        cmp torn/large.pgm kept
+}
+check "cut off by a power failure" cut_off
+{ printf 'P5\n500 500\n255\n' && head -c 250000 /dev/urandom; } >large.pgm
+if cp large.pgm gaps && fallocate -p -o 65536 -l 65536 gaps 2>/dev/null; then
+    check "gaps left by a power failure" with_gaps
+else
+    skip 1 "gaps left by a power failure: the file system makes none"
+fi
+
 # What somebody put under the name of an output that was never begun is kept.
 never_begun() {
     gpufilter smooth in/3/003.pgm in/1/001.pgm in/1/008.pgm -O never --fail-fast --threads 1 -q 2>/dev/null

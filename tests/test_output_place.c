@@ -166,6 +166,27 @@ static void say_what_cannot_be_taken_back(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
+/* What an output was to replace is gone: it is new, and so taken back. */
+static void replace_what_is_gone(void **state) {
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        gf_output *outputs[2];
+        gf_error error = {0};
+        put_old("a");
+        outputs[0] = complete("a", true);
+        outputs[1] = complete("b", false);
+        assert_int_equal(unlink(in_folder("a")), 0);
+        if (fails)
+            put_old("b");
+        assert_int_equal(gf_outputs_place(outputs, 2, &error), fails ? GF_FAILED : GF_OK);
+        assert_null(strstr(error.message, "before that"));
+        close_all(outputs, 2);
+        assert_int_equal(count_files(false), fails ? 1 : 2);
+        assert_bytes(in_folder(fails ? "b" : "a"), fails ? "old" : "a", fails ? 3 : 1);
+        (void)count_files(true);
+    }
+}
+
 /* A folder that took the target's name stays, whether the output is the last or not. */
 static void do_not_move_folders(void **state) {
     (void)state;
@@ -204,7 +225,7 @@ static void keep_what_came_since(void **state) {
     outputs[1] = complete("b", true);
     outputs[2] = complete("c", false);
     calls_do.fails = named ? 'N' : 'L';
-    calls_do.after = named ? 2 : 3;
+    calls_do.after = named ? 1 : 2;
     calls_do.cause = EEXIST;
     calls_do.meanwhile = replace_both;
     assert_int_equal(gf_outputs_place(outputs, 3, &error), GF_FAILED);
@@ -257,9 +278,9 @@ static void assert_calls(const char *name, bool force, gf_sync sync, const char 
 static void sync_before_they_appear(void **state) {
     (void)state;
     assert_calls("a", false, GF_SYNC_REPLACING, "L", "N");
-    assert_calls("a", true, GF_SYNC_REPLACING, "DlLR", "DnR");
-    assert_calls("a", true, GF_SYNC_NEVER, "lLR", "nR");
-    assert_calls("a", true, GF_SYNC_ALWAYS, "FlLRF", "FnRF");
+    assert_calls("a", true, GF_SYNC_REPLACING, "DLR", "DR");
+    assert_calls("a", true, GF_SYNC_NEVER, "LR", "R");
+    assert_calls("a", true, GF_SYNC_ALWAYS, "FLRF", "FRF");
     assert_calls("b", true, GF_SYNC_REPLACING, "L", "N");
     assert_calls("c", false, GF_SYNC_ALWAYS, "FLF", "FNF");
     assert_calls("d", false, GF_SYNC_NEVER, "L", "N");
@@ -391,6 +412,7 @@ int main(void) {
         BOTH(are_taken_back),
         BOTH(leave_nothing_whichever_call_fails),
         BOTH(say_what_cannot_be_taken_back),
+        BOTH(replace_what_is_gone),
         BOTH(do_not_move_folders),
         BOTH(keep_what_came_since),
         BOTH(are_not_parted_by_a_signal),

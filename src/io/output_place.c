@@ -67,16 +67,14 @@ static int place_new(gf_output *output) {
     return cause;
 }
 
-/* False where the system or the file system does not know how, or what is there is no file. */
-static bool exchange(gf_output *output) {
+static int exchange(gf_output *output) {
     struct stat info;
+    const int cause = rename_with(output->temporary, output->target, RENAME_EXCHANGE);
 
-    if (rename_with(output->temporary, output->target, RENAME_EXCHANGE) != 0)
-        return false;
-    if (lstat(output->temporary, &info) != 0 || !S_ISDIR(info.st_mode))
-        return true;
+    if (cause != 0 || lstat(output->temporary, &info) != 0 || !S_ISDIR(info.st_mode))
+        return cause;
     (void)rename_with(output->temporary, output->target, RENAME_EXCHANGE);
-    return false;
+    return EISDIR;
 }
 
 /* Gives the file a name that something has. revocable: in a way that can be taken back, if
@@ -91,10 +89,16 @@ static int place_over(gf_output *output, bool revocable) {
         cause = gf_output_give_temporary(output);
     if (cause != 0)
         return cause;
-    if (revocable && exchange(output)) {
-        output->placed = GF_EXCHANGED;
-        return 0;
+    if (revocable) {
+        cause = exchange(output);
+        output->placed = cause == 0 ? GF_EXCHANGED : GF_NOT_PLACED;
+        /* It is gone. */
+        if (cause == ENOENT)
+            cause = place_new(output);
+        if (cause != EINVAL && cause != ENOSYS && cause != EOPNOTSUPP)
+            return cause;
     }
+    /* The last one, or the system or the file system exchanges no names. */
     if (rename(output->temporary, output->target) != 0)
         return errno;
     output->placed = GF_OVER;
@@ -106,7 +110,9 @@ static gf_status place(gf_output *output, bool revocable, gf_error *error) {
     /* What is written directly is where it should be; of ranks the first one's is the file. */
     if (!gf_output_seekable(output) || output->joined)
         return GF_OK;
-    int cause = stat(gf_output_reach(output), &output->made) == 0 ? place_new(output) : errno;
+    int cause = stat(gf_output_reach(output), &output->made) != 0 ? errno
+                : output->force && output->replaces               ? EEXIST
+                                                                  : place_new(output);
     if (cause == EEXIST && !output->force)
         return gf_output_fail_exists(output->name, error);
     if (cause == EEXIST)
