@@ -264,7 +264,7 @@ bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against 
 bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program beside vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
-kill: all $(BUILD)/draw ## End runs at 150 random moments by each of four signals, and look at what is left (KILL=1000)
+kill: all $(BUILD)/draw ## End three kinds of runs by four signals 150 times each, and look at what is left (KILL=1000)
 	@tests/kill.sh $(BUILD) $(or $(KILL),150)
 
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Signals at any moment: tests/kill.sh BUILD [ROUNDS]. Runs with threads, one image or several outputs or a batch, are
-# ended at ROUNDS random moments by each of KILL, TERM, INT and HUP. Every output is then the old one or the new one, to the
-# byte; outputs that belong together are both, but after KILL; a batch goes on with --resume to what it would have been.
+# ended ROUNDS times by each of KILL, TERM, INT and HUP, at random moments. Every output is then the old one or the new one,
+# to the byte; those that belong together are all old or all new, but after KILL; a batch goes
+# on with --resume to what it would have been.
 # Ends with what was counted. GF_TEST_SEED has other moments.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -70,15 +71,15 @@ left_in() { # FOLDER SIGNAL NEW...
 }
 
 one_image() { # SIGNAL
-    local duration i
+    local duration i enough file
     mkdir -p one && cp old.png one/o.png
     duration=$(lasts gpufilter smooth --radius 9 in.png one/o.png --force --threads 4)
-    for ((i = 0; i < rounds; i++)); do
+    for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
         cp old.png one/o.png && rm -f one/n.png
         if [ $((i % 2)) -eq 0 ]; then
-            kill_at "$1" $((RANDOM * duration / 30000)) gpufilter smooth --radius 9 in.png one/o.png --force --threads 4
+            kill_at "$1" $((RANDOM * duration / 36000)) gpufilter smooth --radius 9 in.png one/o.png --force --threads 4
         else
-            kill_at "$1" $((RANDOM * duration / 30000)) gpufilter smooth --radius 9 in.png one/n.png --threads 4
+            kill_at "$1" $((RANDOM * duration / 36000)) gpufilter smooth --radius 9 in.png one/n.png --threads 4
         fi
         left_in one "$1" new.png old.png
         [ -e one/o.png ] || lost=$((lost + 1))
@@ -87,12 +88,12 @@ one_image() { # SIGNAL
     done
 }
 several() { # SIGNAL
-    local duration i file olds news
+    local duration i enough file olds news
     rm -rf all && cp -r old all
     duration=$(lasts measure 3 all)
-    for ((i = 0; i < rounds; i++)); do
+    for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
         rm -rf all && cp -r old all
-        kill_at "$1" $((RANDOM * duration / 30000)) gpufilter hist in.ppm -q --bins 3 -x 1 --out all/v.csv --mask all/m.png --plot all/p.svg \
+        kill_at "$1" $((RANDOM * duration / 36000)) gpufilter hist in.ppm -q --bins 3 -x 1 --out all/v.csv --mask all/m.png --plot all/p.svg \
             --force --threads 4
         left_in all "$1" new/* old/*
         olds=0 news=0
@@ -111,14 +112,14 @@ several() { # SIGNAL
     done
 }
 batch() { # SIGNAL: on and on, until it is done; and from the start again
-    local duration i file
+    local duration i enough file
     duration=$(lasts gpufilter smooth in/*.ppm -O timed --threads 4 -q)
     rm -rf timed many
-    for ((i = 0; i < rounds; i++)); do
+    for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
         kill_at "$1" $((RANDOM * duration / 60000)) gpufilter smooth in/*.ppm -O many --threads 4 -q --resume
         [ ! -d many ] || left_in many "$1" want/*
         for file in many/*.ppm; do [ ! -e "$file" ] || cmp -s "$file" "want/${file#many/}" || torn=$((torn + 1)); done
-        if [ $code -eq 0 ] || [ $i -eq $((rounds - 1)) ]; then
+        if [ $code -eq 0 ] || [ $hit -eq $enough ]; then
             gpufilter smooth in/*.ppm -O many --threads 4 -q --resume || wrong=$((wrong + 1))
             diff -r -x '.*' want many >/dev/null || lost=$((lost + 1))
             rm -rf many
@@ -133,7 +134,7 @@ done
 echo "signals sent $sent, runs ended by them $hit; torn $torn, lost $lost, parted $parted, leftovers $leftover, wrong exits $wrong;" \
     "complete files under a temporary name after KILL: $windows"
 none_wrong() { [ $((torn + lost + parted + leftover + wrong)) -eq 0 ]; }
-enough() { [ $hit -ge $((rounds * 4)) ]; }
+are_enough() { [ $hit -ge $((rounds * 9)) ]; }
 check "nothing torn, lost, parted or left" none_wrong
-check "enough runs were ended by a signal" enough
+check "enough runs were ended by a signal" are_enough
 check_sum
