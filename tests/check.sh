@@ -17,6 +17,10 @@ check() { # WHAT COMMAND...
     fi
 }
 
+under_way() { # PID: outputs that it has begun, and that have no name yet, or a temporary one
+    find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | grep -cE '/#[0-9]+ \(deleted\)$|/\..*\.gpufilter-[0-9a-f]+\.tmp$'
+}
+
 skip() { # HOW_MANY [WHY]
     skipped=$((skipped + $1))
     [ -z "${2:-}" ] || echo "SKIP $2"

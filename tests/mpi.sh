@@ -304,6 +304,12 @@ children() { # and theirs
         children "$process"
     done
 }
+all_under_way() { # JOB
+    local process
+    for process in $(children "$1"); do
+        under_way "$process"
+    done | awk '{n += $1} END {print n + 0}'
+}
 holder_of() { # JOB FILE: who has it open
     local process
     for process in $(children "$1"); do
@@ -321,7 +327,7 @@ killed() { # WHO: holder, other (but rank 0), first
     exec {fd}>pipe.pgm
     head -c 300 slow/001.pgm >&$fd
     for _ in $(seq 1000); do
-        [ "$(litter part 2>/dev/null)" = 1 ] && [ "$(ls part | wc -l)" = 120 ] && break
+        [ "$(all_under_way $job)" = 1 ] && [ "$(ls part | wc -l)" = 120 ] && break
         sleep 0.02
     done
     holder=$(holder_of $job pipe.pgm)

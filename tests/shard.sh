@@ -167,7 +167,7 @@ killed() {
     exec {fd}<>some/1/049.pgm # whether or not it is opened by the other
     head -c 30 in/1/049.pgm >&$fd
     for _ in $(seq 500); do
-        compgen -G 'part/.049.pgm*.tmp' >/dev/null && break
+        [ "$(under_way $program)" = 1 ] && [ "$(ls part | wc -l)" -eq 49 ] && break
         sleep 0.01
     done
     kill -s KILL $program

@@ -2,14 +2,12 @@
 # Signals in the middle of a run: tests/signals.sh BUILD. Each ends the program with 128 + n, leaves what
 # was there before, and no temporary file. So does each that comes several times.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
+. tests/check.sh
 root=$PWD
 build=$(cd "${1:-build}" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit
 ulimit -c 0
-passed=0 failed=0 skipped=0
 
 try() { # SIGNAL HOW-OFTEN [COMMAND...]: as the child of that command
     local signal=$1 times=$2 target
@@ -23,12 +21,12 @@ try() { # SIGNAL HOW-OFTEN [COMMAND...]: as the child of that command
     exec 9>in
     head -c 9999 "$root/samples/scene.png" >&9
     for _ in $(seq 200); do
-        compgen -G '.out.png.gpufilter-*' >/dev/null && break
+        target=$program
+        [ $# -eq 0 ] || target=$(($(cat /proc/$program/task/$program/children)))
+        before=$(under_way "$target")
+        [ "$before" -eq 0 ] || break
         sleep 0.02
     done
-    before=$(compgen -G '.out.png.gpufilter-*' | wc -l)
-    target=$program
-    [ $# -eq 0 ] || target=$(cat /proc/$program/task/$program/children)
     # shellcheck disable=SC2046 # words
     kill -s $signal $(yes $target | head -n $times) 2>/dev/null
     [ $# -eq 0 ] || exec 9>&- # or it might wait for more for ever
@@ -41,7 +39,7 @@ try() { # SIGNAL HOW-OFTEN [COMMAND...]: as the child of that command
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAIL $times times $signal $*: $before temporary files before, exit $code (want $want), left:" $(ls -A)
+        echo "FAIL $times times $signal $*: $before outputs under way, exit $code (want $want), left:" $(ls -A)
     fi
 }
 
@@ -57,7 +55,6 @@ if "${container[@]}" true 2>/dev/null; then
     try INT 3 "${container[@]}"
 else
     echo "SKIP the first process of a container: unshare may not make one"
-    skipped=$((skipped + 2))
+    skip 2
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+check_sum

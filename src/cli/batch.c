@@ -75,12 +75,14 @@ static gf_status check(gf_cli_batch_run *run, gf_error *error) {
 
 static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
     const char *folder = gf_settings_text(run->line->common, "out-dir");
+    const bool sync = gf_cli_file_options(run->line).sync == GF_SYNC_ALWAYS;
+    run->folders.sync = sync;
     gf_status status = gf_cli_folders_make(&run->folders, folder, error);
     if (!status)
         status = gf_cli_batch_digest(run, error);
     if (!status)
-        status =
-            gf_cli_journal_open(folder, run->shard.number, run->shard.of, &run->journal, error);
+        status = gf_cli_journal_open(folder, run->shard.number, run->shard.of, sync, &run->journal,
+                                     error);
     if (!status && gf_settings_flag(run->line->common, "resume"))
         status = gf_cli_journal_read(run->journal, error);
     return status;

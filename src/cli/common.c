@@ -22,6 +22,8 @@ typedef enum gf_about {
 } gf_about;
 
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
+/* In the order of gf_sync. */
+static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
 
 /* Choices without a list here are the library's to name: gf_cli_common fills them in. */
@@ -154,6 +156,14 @@ static const struct gf_common {
       .letter = 'f',
       .type = GF_PARAM_FLAG,
       .help = "replace an existing output; allow an image to a terminal"}},
+    {ABOUT_OUTPUT,
+     {.name = "sync",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "WHEN",
+      .help = "outputs that are on the disk, safe from a power failure, before they appear: those "
+              "that replace a file (auto), all, or none",
+      .fallback = "auto",
+      .choices = syncs}},
     {ABOUT_ANY,
      {.name = "raw",
       .type = GF_PARAM_TEXT,
@@ -300,6 +310,7 @@ gf_file_options gf_cli_file_options(const gf_cli_line *line) {
     return (gf_file_options){.format = gf_settings_text(common, "format"),
                              .sample_format = gf_settings_text(common, "sample-format"),
                              .force = gf_settings_flag(common, "force"),
+                             .sync = (gf_sync)gf_settings_choice(common, "sync"),
                              .strip = gf_settings_flag(common, "strip"),
                              .compression = gf_settings_text(common, "compression"),
                              .max_pixels = gf_settings_size(common, "max-pixels"),

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -29,6 +30,23 @@ static bool is_data_out(const gf_filter_info *info, const gf_cli_line *line) {
             return true;
     }
     return false;
+}
+
+/* What is printed would be written over the input, or behind it, while it is read. */
+static gf_status check_inputs(const gf_filter_info *info, const gf_cli_line *line,
+                              gf_error *error) {
+    struct stat out, in;
+    const bool file = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
+    for (size_t i = 0; i < info->inputs && file; i++) {
+        const char *name = line->operands[i];
+        const bool there = is_standard(name) ? fstat(STDIN_FILENO, &in) == 0 : stat(name, &in) == 0;
+        if (there && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return gf_cli_fail(error, GF_USAGE,
+                               "%s: is where standard output goes, too; redirect that to another "
+                               "file",
+                               is_standard(name) ? "standard input" : name);
+    }
+    return GF_OK;
 }
 
 /* Finds what contradicts each other before anything is done. */
@@ -63,7 +81,7 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
         return gf_cli_fail(error, GF_USAGE,
                            "--%s: standard output takes the data already; give that a file name",
                            second);
-    return GF_OK;
+    return check_inputs(info, line, error);
 }
 
 static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_error *error) {
@@ -96,6 +114,7 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
     gf_file_options file_options = gf_cli_file_options(line);
     file_options.ready = plot ? draw : NULL;
     file_options.ready_context = plot;
+    file_options.beside = plot ? gf_cli_plot_file(plot) : NULL;
     file_options.ranks = ranks;
     gf_engine *engine = NULL;
     gf_status status =
@@ -120,7 +139,7 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *pas
     if (!status && info->makes_image)
         done.output = line->operands[info->inputs];
     if (!status && gf_cli_ranks_first() && gf_settings_text(line->common, "plot"))
-        status = gf_cli_plot_open(line->common, &plot, error);
+        status = gf_cli_plot_open(line, &plot, error);
     status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
     if (!status)
         status = compute(filter, line, done.output, plot, &result, &report, error);

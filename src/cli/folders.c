@@ -1,6 +1,7 @@
 #include "folders.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,18 @@ char *gf_cli_join(const char *folder, const char *name) {
         snprintf(path, size, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
                  name);
     return path;
+}
+
+int gf_cli_folder_sync(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+    const int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    /* EINVAL: the file system has no need of it. */
+    const int cause = (fd < 0 || fsync(fd) != 0) && errno != EINVAL ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return cause;
 }
 
 static bool has_room(gf_cli_folders *made) {
@@ -37,7 +50,7 @@ static int make_one(gf_cli_folders *made, const char *path) {
         return ENOMEM;
     if (mkdir(path, 0777) == 0) {
         made->list[made->count++] = copy;
-        return 0;
+        return made->sync ? gf_cli_folder_sync(path) : 0;
     }
     const int cause = errno;
     free(copy);

@@ -9,10 +9,13 @@
 typedef struct gf_cli_folders {
     char **list;
     size_t count, room;
+    bool sync; /* each is on the disk when it has been made */
 } gf_cli_folders;
 
 /* FOLDER/NAME, for the caller to free; NULL if out of memory. */
 char *gf_cli_join(const char *folder, const char *name);
+/* Waits until the folder that a path is in is on the disk. Returns 0 or an errno. */
+int gf_cli_folder_sync(const char *path);
 /* Makes a folder, and those it is in. */
 gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error);
 /* Removes those that were made and are empty. */

@@ -33,14 +33,13 @@ struct gf_cli_journal {
 static uint64_t hash_look(const void *things, size_t i) {
     const gf_cli_made *made = &((const struct gf_noted *)things)[i].made;
     uint64_t hash = gf_cli_hash_text(GF_CLI_HASH_START, made->name);
-    hash = gf_cli_hash(hash, &made->size, sizeof made->size);
     return gf_cli_hash(hash, &made->time, sizeof made->time);
 }
 
 static bool same_look(const void *things, size_t i, size_t j) {
     const struct gf_noted *list = things;
     const gf_cli_made *a = &list[i].made, *b = &list[j].made;
-    return a->size == b->size && a->time == b->time && strcmp(a->name, b->name) == 0;
+    return a->time == b->time && strcmp(a->name, b->name) == 0;
 }
 
 static bool grow(gf_cli_journal *journal) {
@@ -58,7 +57,8 @@ static bool grow(gf_cli_journal *journal) {
 /* The last one of a look takes the place of those before it in the same file. */
 static void keep_again(gf_cli_journal *journal, struct gf_noted *same, const gf_cli_made *made) {
     if (same->file != journal->reading &&
-        (same->made.settings != made->settings || same->made.input != made->input))
+        (same->made.settings != made->settings || same->made.input != made->input ||
+         same->made.size != made->size))
         same->disputed = true;
     same->made = *made;
     same->made.name = same->name;
@@ -85,12 +85,12 @@ static bool keep(void *context, const gf_cli_made *made) {
     return last->name != NULL;
 }
 
-const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name, uint64_t size,
-                                       int64_t time, bool *sure) {
+const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name, int64_t time,
+                                       bool *sure) {
     *sure = false;
     if (!journal->count)
         return NULL;
-    journal->list[journal->count].made = (gf_cli_made){.size = size, .time = time, .name = name};
+    journal->list[journal->count].made = (gf_cli_made){.time = time, .name = name};
     const size_t found = gf_cli_index_find(&journal->by_look, journal->list, journal->count);
     if (found == GF_CLI_NONE)
         return NULL;
@@ -155,7 +155,7 @@ static gf_status list_files(gf_cli_journal *journal, gf_error *error) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-gf_status gf_cli_journal_open(const char *folder, uint32_t shard, uint32_t shards,
+gf_status gf_cli_journal_open(const char *folder, uint32_t shard, uint32_t shards, bool sync,
                               gf_cli_journal **out, gf_error *error) {
     char *path = gf_cli_journal_path(folder, shard, shards), *copy = strdup(folder);
     gf_cli_journal *journal = calloc(1, sizeof *journal);
@@ -169,7 +169,7 @@ gf_status gf_cli_journal_open(const char *folder, uint32_t shard, uint32_t shard
     journal->folder = copy;
     journal->by_path = (gf_cli_index){.hash = hash_path, .same = same_path};
     journal->by_look = (gf_cli_index){.hash = hash_look, .same = same_look};
-    gf_cli_journal_end_init(&journal->end, path);
+    gf_cli_journal_end_init(&journal->end, path, sync);
     const gf_status status = gf_cli_journal_file_check(path, error);
     if (status)
         gf_cli_journal_close(journal);

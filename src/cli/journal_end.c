@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "folders.h"
 #include "journal_file.h"
 #include "journal_line.h"
 
@@ -44,11 +45,12 @@ static int begin_lines(int fd) {
 static int open_to_write(gf_cli_journal_end *end) {
     const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     end->fd = open(end->path, flags, 0666);
-    return end->fd < 0 ? errno : begin_lines(end->fd);
+    const int cause = end->fd < 0 ? errno : begin_lines(end->fd);
+    return cause || !end->sync ? cause : gf_cli_folder_sync(end->path);
 }
 
-void gf_cli_journal_end_init(gf_cli_journal_end *end, char *path) {
-    *end = (gf_cli_journal_end){.path = path, .fd = -1};
+void gf_cli_journal_end_init(gf_cli_journal_end *end, char *path, bool sync) {
+    *end = (gf_cli_journal_end){.path = path, .fd = -1, .sync = sync};
     pthread_mutex_init(&end->lock, NULL);
 }
 
@@ -60,7 +62,15 @@ void gf_cli_journal_end_add(gf_cli_journal_end *end, const gf_cli_made *made) {
         end->cause = open_to_write(end);
     if (!end->cause)
         end->cause = line ? put(end->fd, line, size) : ENOMEM;
+    const bool good = !end->cause;
     pthread_mutex_unlock(&end->lock);
+    /* Others may add theirs meanwhile: the disk then takes them together. */
+    if (good && end->sync && fdatasync(end->fd) != 0) {
+        const int cause = errno;
+        pthread_mutex_lock(&end->lock);
+        end->cause = end->cause ? end->cause : cause;
+        pthread_mutex_unlock(&end->lock);
+    }
     free(line);
 }
 

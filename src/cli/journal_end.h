@@ -12,10 +12,11 @@ typedef struct gf_cli_journal_end {
     int fd;               /* -1: it is not open */
     int cause;            /* why it cannot be written, an errno */
     bool told;
+    bool sync; /* each line is to be on the disk */
 } gf_cli_journal_end;
 
 /* Takes the path. The file is made with its first line. */
-void gf_cli_journal_end_init(gf_cli_journal_end *end, char *path);
+void gf_cli_journal_end_init(gf_cli_journal_end *end, char *path, bool sync);
 /* Adds a line, if it can be written. From any thread. */
 void gf_cli_journal_end_add(gf_cli_journal_end *end, const gf_cli_made *made);
 /* Why it cannot be written, in words for people, once; false if it can be. */

@@ -33,7 +33,9 @@ static bool ends_with(const char *path, const char *ending) {
     return n >= m && strcasecmp(path + n - m, ending) == 0;
 }
 
-gf_status gf_cli_plot_open(const gf_settings *options, gf_cli_plot **out, gf_error *error) {
+gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **out, gf_error *error) {
+    const gf_settings *options = line->common;
+    const gf_file_options files = gf_cli_file_options(line);
     *out = NULL;
     const char *path = gf_settings_text(options, "plot");
     const char *format = gf_settings_text(options, "plot-format");
@@ -50,13 +52,17 @@ gf_status gf_cli_plot_open(const gf_settings *options, gf_cli_plot **out, gf_err
     plot->log = gf_settings_flag(options, "log");
     gf_status status = gf_canvas_open(svg, WIDTH, HEIGHT, &plot->canvas, error);
     if (!status)
-        status = gf_output_file_open(path, gf_settings_flag(options, "force"), &plot->file, error);
+        status = gf_output_file_open(path, &files, &plot->file, error);
     if (status) {
         gf_cli_plot_close(plot);
         return status;
     }
     *out = plot;
     return GF_OK;
+}
+
+gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
+    return plot->file;
 }
 
 void gf_cli_plot_close(gf_cli_plot *plot) {
@@ -295,5 +301,5 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error 
     const void *data;
     size_t size;
     status = gf_canvas_finish(plot->canvas, &data, &size, error);
-    return status ? status : gf_output_file_finish(plot->file, data, size, error);
+    return status ? status : gf_output_file_write(plot->file, data, size, error);
 }

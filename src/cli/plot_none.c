@@ -1,8 +1,8 @@
 /* What stands for plots where cairo's header was not there when gpufilter was built. */
 #include "plot.h"
 
-gf_status gf_cli_plot_open(const gf_settings *options, gf_cli_plot **plot, gf_error *error) {
-    (void)options;
+gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **plot, gf_error *error) {
+    (void)line;
     *plot = NULL;
     return gf_cli_fail(error, GF_FAILED,
                        "--plot: this gpufilter was built without cairo and draws no plots; install "
@@ -13,6 +13,11 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error 
     (void)plot;
     (void)result;
     return gf_cli_fail(error, GF_FAILED, "built without cairo");
+}
+
+gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
+    (void)plot;
+    return NULL;
 }
 
 void gf_cli_plot_close(gf_cli_plot *plot) {

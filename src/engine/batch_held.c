@@ -212,7 +212,7 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
         status = sink->ops->finish(sink, &held->metadata, error);
     held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
     if (!status && options->ready) {
-        const gf_ready ready = {.item = held->item, .file = gf_output_temporary(sink->output)};
+        const gf_ready ready = {.item = held->item, .file = gf_output_reach(sink->output)};
         status = options->ready(options->ready_context, &ready, error);
     }
     if (!status)

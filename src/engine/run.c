@@ -39,6 +39,18 @@ static gf_status compute(gf_task *task, const gf_settings *settings, gf_result *
     return gf_ranks_agree(task->ranks, status, error);
 }
 
+static gf_status place_all(gf_task *task, const gf_file_options *options, gf_error *error) {
+    gf_output *outputs[3];
+    size_t count = 0;
+    if (task->sink && task->sink->output)
+        outputs[count++] = task->sink->output;
+    if (task->samples)
+        outputs[count++] = gf_sample_sink_output(task->samples);
+    if (options && options->beside)
+        outputs[count++] = gf_output_file_output(options->beside);
+    return gf_outputs_place(outputs, count, error);
+}
+
 /* Nothing appears before everything is there. */
 static gf_status complete(gf_task *task, const gf_settings *settings,
                           const gf_file_options *options, gf_result **result, gf_error *error) {
@@ -47,15 +59,13 @@ static gf_status complete(gf_task *task, const gf_settings *settings,
     if (!status && task->ranks)
         gf_task_share_report(task);
     if (!status && options && options->ready && gf_is_first(task->ranks)) {
-        const gf_ready ready = {.file = task->sink ? gf_output_temporary(task->sink->output) : NULL,
+        const gf_ready ready = {.file = task->sink ? gf_output_reach(task->sink->output) : NULL,
                                 .result = made};
         status = options->ready(options->ready_context, &ready, error);
     }
     status = gf_follow_first(task->ranks, status, error);
-    if (!status && task->sink)
-        status = task->sink->ops->place(task->sink, error);
-    if (!status && task->samples)
-        status = gf_sample_sink_place(task->samples, error);
+    if (!status)
+        status = place_all(task, options, error);
     if (status || !result)
         gf_result_free(made);
     else

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "engine/stream.h"
 #include "error.h"
+#include "io/files.h"
 #include "io/limits.h"
 #include "plan.h"
 #include "result.h"
@@ -113,6 +114,8 @@ gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const
         filter->measure->layout(task->plan, &layout);
         status = gf_sample_sink_open(samples_path, options->sample_format, options->force, &layout,
                                      options->ranks, &task->samples, error);
+        if (!status)
+            status = gf_output_set_sync(gf_sample_sink_output(task->samples), options->sync, error);
         task->hold_samples =
             !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
     }

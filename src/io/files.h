@@ -42,8 +42,9 @@ void gf_input_close(gf_input *input);
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* A file written beside its target under a temporary name and renamed when complete. Devices and
- * pipes that exist already, and standard output, are written directly. */
+/* A file written in the folder of its target without a name, or under a temporary one, which gets
+ * its name when complete. Devices and pipes that exist already, and standard output, are written
+ * directly. */
 typedef struct gf_output gf_output;
 
 /* GF_USAGE for what another output of this process is writing. */
@@ -52,12 +53,16 @@ gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_er
  * file, and is the one to be put in place after all have prepared theirs; ranks may be NULL. */
 gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ranks,
                                 gf_output **output, gf_error *error);
+/* Says when it is to be on the disk; GF_SYNC_REPLACING if that is not said. Before it is prepared.
+ */
+gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error);
 /* Can ranks share it? Not standard output, nor what exists and is no regular file. */
 bool gf_output_sharable(const char *path);
 /* The path, or "standard output". */
 const char *gf_output_name(const gf_output *output);
-/* The name of the temporary file; NULL for what is written directly, and for NULL. */
-const char *gf_output_temporary(const gf_output *output);
+/* A path by which this process reaches the file that has not got its name yet; NULL for what is
+ * written directly, and for NULL. */
+const char *gf_output_reach(const gf_output *output);
 /* Can gf_output_write_at be used? */
 bool gf_output_seekable(const gf_output *output);
 gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error);
@@ -70,11 +75,17 @@ gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, u
                              gf_error *error);
 /* Fails with what writing to it met, an errno. */
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error);
-/* Flushes and closes: all that can fail before the file has its name. */
+/* Flushes, syncs and closes: all that can fail before the file has its name. */
 gf_status gf_output_prepare(gf_output *output, gf_error *error);
-/* After prepare: renames. */
+/* After prepare: gives the file its name. */
 gf_status gf_output_place(gf_output *output, gf_error *error);
-/* Frees; removes the temporary file unless it was put in place. */
+/* The same of several: if one cannot get its name, those before it are taken back, and what they
+ * replaced is there again. (Not on file systems that cannot exchange two names: the message then
+ * says so.) */
+gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *error);
+/* Of a file of one's own. */
+gf_output *gf_output_file_output(const gf_output_file *file);
+/* Frees; what was not put in place is gone. */
 void gf_output_close(gf_output *output);
 
 #endif

@@ -130,7 +130,7 @@ struct gf_sink {
     uint32_t threads; /* as a source's */
     double busy_seconds;
     uint64_t memory; /* bytes of --max-memory that it holds: for speed, or the whole image */
-    const struct gf_output *output; /* where it writes; NULL: to memory */
+    struct gf_output *output; /* where it writes; NULL: to memory */
     /* Before the first row: gives up what it holds for speed. NULL if there is nothing. */
     gf_status (*spare)(gf_sink *sink, gf_error *error);
 };

@@ -212,6 +212,10 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
             GF_OK) {
         return status;
     }
+    if ((status = gf_output_set_sync(output, options->sync, error)) != GF_OK) {
+        gf_output_close(output);
+        return status;
+    }
     gf_metadata_init(&none);
     const gf_limits limits = gf_limits_resolve(&(gf_limits){.max_memory = options->max_memory});
     const gf_sink_setup setup = {
@@ -227,9 +231,10 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
         .header = gf_is_first(options->ranks),
     };
     status = kind->open(&setup, sink, error);
-    if (status != GF_OK)
+    if (status != GF_OK) {
         gf_output_close(output);
-    else
-        (*sink)->output = output;
-    return status;
+        return status;
+    }
+    (*sink)->output = output;
+    return GF_OK;
 }

@@ -1,6 +1,6 @@
-/* Writing an output, and giving it its name. */
+/* Writing an output, to its last byte. */
 
-#define _GNU_SOURCE /* renameat2 */
+#define _XOPEN_SOURCE 700 /* fdatasync, writev */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,6 @@
 
 #include "error.h"
 #include "io/output.h"
-#include "io/temporaries.h"
 
 enum {
     VECTORS = 256,      /* rows in one call to the system */
@@ -26,12 +25,14 @@ const char *gf_output_name(const gf_output *output) {
     return output->name;
 }
 
-const char *gf_output_temporary(const gf_output *output) {
-    return output != NULL ? output->temporary : NULL;
+const char *gf_output_reach(const gf_output *output) {
+    return output == NULL                ? NULL
+           : output->nameless[0] != '\0' ? output->nameless
+                                         : output->temporary;
 }
 
 bool gf_output_seekable(const gf_output *output) {
-    return output->temporary != NULL;
+    return gf_output_reach(output) != NULL;
 }
 
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
@@ -147,88 +148,62 @@ gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, u
 
 /* ---- completing ------------------------------------------------------------------------------ */
 
-gf_status gf_output_fail_exists(const char *name, gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: exists already; use --force to replace it", name);
+int gf_output_sync_file(gf_output *output) {
+    int failed;
+
+    do
+        failed = output->sync == GF_SYNC_ALWAYS ? fsync(output->fd) : fdatasync(output->fd);
+    while (failed != 0 && errno == EINTR);
+    output->synced = failed == 0;
+    return failed == 0 ? 0 : errno;
 }
 
-/* Gives the temporary its final name only if nothing has that name. */
-static gf_status rename_new(const gf_output *output, gf_error *error) {
+/* Is it to be on the disk before it has its name? */
+static bool must_sync(const gf_output *output) {
     struct stat info;
 
-#ifdef RENAME_NOREPLACE
-    if (renameat2(AT_FDCWD, output->temporary, AT_FDCWD, output->target, RENAME_NOREPLACE) == 0)
-        return GF_OK;
-    if (errno == EEXIST)
-        return gf_output_fail_exists(output->name, error);
-#endif
-    /* Not every file system knows that call, nor hard links; what is left is to look first. */
-    if (link(output->temporary, output->target) == 0) {
-        (void)unlink(output->temporary);
-        return GF_OK;
-    }
-    if (errno == EEXIST || lstat(output->target, &info) == 0)
-        return gf_output_fail_exists(output->name, error);
-    if (rename(output->temporary, output->target) != 0)
-        return gf_fail(error, GF_FAILED, "%s: cannot put the output in place: %s", output->name,
-                       strerror(errno));
-    return GF_OK;
+    if (output->sync != GF_SYNC_REPLACING)
+        return output->sync == GF_SYNC_ALWAYS;
+    return output->replaces ||
+           (output->force && output->target != NULL && lstat(output->target, &info) == 0);
 }
 
-static gf_status rename_over(const gf_output *output, gf_error *error) {
-    if (rename(output->temporary, output->target) != 0)
-        return gf_fail(error, GF_FAILED, "%s: cannot put the output in place: %s", output->name,
-                       strerror(errno));
-    return GF_OK;
+static gf_status sync_if_due(gf_output *output, gf_error *error) {
+    const int cause = must_sync(output) ? gf_output_sync_file(output) : 0;
+
+    /* Pipes, terminals and the like have no disk. */
+    if (cause == 0 || ((cause == EINVAL || cause == ENOTSUP) && !gf_output_seekable(output)))
+        return GF_OK;
+    return gf_output_fail_write(output, cause, error);
+}
+
+/* Some file systems report only here that the disk is full. A file without a name must stay open:
+ * then they are asked by closing another descriptor of it. Returns 0 or an errno. */
+static int close_file(gf_output *output) {
+    const bool stays = output->nameless[0] != '\0';
+    const int fd = stays ? fcntl(output->fd, F_DUPFD_CLOEXEC, 0) : output->fd;
+
+    if (!stays) {
+        output->fd = -1;
+        output->owned = false;
+    }
+    /* After EINTR Linux has closed. */
+    return fd >= 0 && close(fd) != 0 && errno != EINTR ? errno : 0;
 }
 
 gf_status gf_output_prepare(gf_output *output, gf_error *error) {
     gf_status status = flush(output, error);
     struct stat info;
 
+    if (status == GF_OK)
+        status = sync_if_due(output, error);
     if (status != GF_OK)
         return status;
-    if (output->owned) {
-        /* Some file systems report only here that the disk is full. After EINTR Linux has closed.
-         */
-        int failed = close(output->fd);
-        output->fd = -1;
-        output->owned = false;
-        if (failed != 0 && errno != EINTR)
-            return gf_output_fail_write(output, errno, error);
-    }
-    if (output->temporary != NULL && !output->joined && !output->force &&
+    const int cause = output->owned ? close_file(output) : 0;
+    if (cause != 0)
+        return gf_output_fail_write(output, cause, error);
+    if (gf_output_seekable(output) && !output->joined && !output->force &&
         lstat(output->target, &info) == 0)
         return gf_output_fail_exists(output->name, error);
     return GF_OK;
-}
-
-gf_status gf_output_place(gf_output *output, gf_error *error) {
-    if (output->temporary != NULL && !output->joined) {
-        gf_status status = output->force ? rename_over(output, error) : rename_new(output, error);
-        if (status != GF_OK)
-            return status;
-        gf_temporary_drop(output->slot);
-        output->slot = -1;
-        free(output->temporary);
-        output->temporary = NULL;
-    }
-    gf_claim_drop(&output->claim);
-    return GF_OK;
-}
-
-void gf_output_close(gf_output *output) {
-    if (output == NULL)
-        return;
-    if (output->owned)
-        (void)close(output->fd);
-    if (output->temporary != NULL && !output->joined) {
-        (void)unlink(output->temporary);
-        gf_temporary_give_way();
-    }
-    gf_temporary_drop(output->slot);
-    gf_claim_drop(&output->claim);
-    free(output->temporary);
-    free(output->target);
-    free(output->name);
-    free(output);
 }

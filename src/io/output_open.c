@@ -1,62 +1,23 @@
-/* Opening an output: where it goes, whether it may, and the temporary file beside it. */
+/* Opening an output: where it goes, and whether it may. */
 
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "io/output.h"
-#include "io/temporaries.h"
-
-/* Names of temporary files stay under NAME_MAX (255) whatever the target is called. */
-enum { STEM_BYTES = 200, ATTEMPTS = 16 };
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
-static uint64_t random_number(void) {
-    static _Thread_local uint64_t counter;
-    uint64_t number;
-
-    if (getrandom(&number, sizeof number, GRND_NONBLOCK) == (ssize_t)sizeof number)
-        return number;
-    /* Only uniqueness matters: O_EXCL turns a clash into another attempt. */
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    number = (uint64_t)now.tv_sec * UINT64_C(1000000007) + (uint64_t)now.tv_nsec;
-    return number ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
-}
-
-/* ".NAME.gpufilter-RANDOM.tmp" in the target's folder, so that renaming it is atomic. */
-static char *temporary_name(const char *target) {
-    const char *stem = last_part(target);
-    size_t folder = (size_t)(stem - target);
-    size_t size = folder + STEM_BYTES + 64;
-    char *name = malloc(size);
-
-    if (name != NULL) {
-        memcpy(name, target, folder);
-        (void)snprintf(name + folder, size - folder, ".%.*s.gpufilter-%016" PRIx64 ".tmp",
-                       STEM_BYTES, stem, random_number());
-    }
-    return name;
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
+
+gf_status gf_output_fail_exists(const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: exists already; use --force to replace it", name);
+}
 
 static gf_status take_claim(gf_output *output, dev_t device, ino_t inode, const char *name,
                             gf_error *error) {
@@ -111,44 +72,6 @@ static gf_status open_special(gf_output *output, const char *path, const struct 
     return GF_OK;
 }
 
-static gf_status fail_create(const char *path, int cause, gf_error *error) {
-    if (cause == ENOENT) {
-        return gf_fail(error, GF_FAILED, "%s: its folder does not exist; create it first", path);
-    }
-    return gf_fail(error, GF_FAILED, "%s: cannot create a file in its folder: %s", path,
-                   strerror(cause));
-}
-
-gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error) {
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        output->temporary = temporary_name(output->target);
-        if (output->temporary == NULL)
-            return gf_fail_memory(error, output->name, strlen(output->target) + STEM_BYTES,
-                                  "a name");
-        /* Noted before it exists, so that no signal falls between the two. */
-        output->slot = gf_temporary_add(output->temporary);
-        if (output->slot < 0)
-            return gf_fail(error, GF_FAILED,
-                           "%s: too many outputs are open at once, or its path is too long",
-                           output->name);
-        /* For reading, too: what is only written cannot be mapped. */
-        output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        int cause = errno;
-        gf_temporary_made(output->slot);
-        if (output->fd >= 0) {
-            output->owned = true;
-            return GF_OK;
-        }
-        gf_temporary_drop(output->slot);
-        output->slot = -1;
-        free(output->temporary);
-        output->temporary = NULL;
-        if (cause != EEXIST)
-            return fail_create(output->name, cause, error);
-    }
-    return fail_create(output->name, EEXIST, error);
-}
-
 /* Sets output->target. */
 static gf_status resolve_target(gf_output *output, const char *path, bool exists, gf_error *error) {
     struct stat info;
@@ -164,7 +87,7 @@ static gf_status resolve_target(gf_output *output, const char *path, bool exists
         return gf_fail(error, GF_FAILED,
                        "%s: is a symbolic link to nothing; remove it or create its target", path);
     }
-    if (*last_part(path) == '\0')
+    if (*gf_output_last_part(path) == '\0')
         return gf_fail(error, GF_FAILED, "%s: is not a file name", path);
     output->target = strdup(path);
     if (output->target == NULL)
@@ -174,11 +97,9 @@ static gf_status resolve_target(gf_output *output, const char *path, bool exists
 
 /* Nobody else may write to the target until it is in place. */
 static gf_status claim_target(gf_output *output, gf_error *error) {
-    const char *last = last_part(output->target);
+    const char *last = gf_output_last_part(output->target);
     struct stat info;
-    char *folder = last == output->target
-                       ? strdup(".")
-                       : strndup(output->target, (size_t)(last - output->target));
+    char *folder = gf_output_folder(output->target);
 
     if (folder == NULL)
         return gf_fail_memory(error, output->name, strlen(output->target), "a name");
@@ -186,10 +107,22 @@ static gf_status claim_target(gf_output *output, gf_error *error) {
     const int cause = errno;
     free(folder);
     return there ? take_claim(output, info.st_dev, info.st_ino, last, error)
-                 : fail_create(output->name, cause, error);
+                 : gf_output_fail_create(output->name, cause, error);
 }
 
-static gf_status open_path(gf_output *output, const char *path, gf_error *error) {
+/* What is printed, or told of errors, would go to the file that is replaced, and be lost with it.
+ */
+static bool is_standard(const struct stat *info) {
+    struct stat standard;
+
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &standard) == 0 && standard.st_dev == info->st_dev &&
+            standard.st_ino == info->st_ino)
+            return true;
+    return false;
+}
+
+static gf_status open_path(gf_output *output, const char *path, bool named, gf_error *error) {
     struct stat info;
     bool exists = stat(path, &info) == 0;
 
@@ -197,6 +130,10 @@ static gf_status open_path(gf_output *output, const char *path, gf_error *error)
         return gf_fail(error, GF_FAILED, "%s: cannot open: %s", path, strerror(errno));
     if (exists && !S_ISREG(info.st_mode))
         return open_special(output, path, &info, error);
+    if (exists && is_standard(&info))
+        return gf_fail(error, GF_USAGE,
+                       "%s: standard output or standard error goes there, too; name another file",
+                       path);
     if (exists && !output->force)
         return gf_output_fail_exists(path, error);
     gf_status status = resolve_target(output, path, exists, error);
@@ -206,7 +143,9 @@ static gf_status open_path(gf_output *output, const char *path, gf_error *error)
         return status;
     /* The new file is never open to more people than the one it replaces. */
     mode_t mode = exists ? info.st_mode & 0777 : 0666;
-    status = gf_output_create_temporary(output, mode, error);
+    output->replaces = exists;
+    status = named ? gf_output_create_temporary(output, mode, error)
+                   : gf_output_create(output, mode, error);
     if (status == GF_OK && exists) {
         /* The owner is kept where that is allowed. Without its group, what the group might do is
          * for another group. */
@@ -229,6 +168,7 @@ gf_output *gf_output_new(const char *name, bool force, gf_error *error) {
     }
     memset(new, 0, offsetof(gf_output, buffer));
     new->fd = -1;
+    new->folder = -1;
     new->slot = -1;
     new->force = force;
     new->name = strdup(name);
@@ -240,18 +180,45 @@ gf_output *gf_output_new(const char *name, bool force, gf_error *error) {
     return new;
 }
 
-gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error) {
+static gf_status open_output(const char *path, bool force, bool named, gf_output **output,
+                             gf_error *error) {
     bool standard = strcmp(path, "-") == 0;
     gf_output *new = gf_output_new(standard ? "standard output" : path, force, error);
 
     *output = NULL;
     if (new == NULL)
         return GF_FAILED;
-    gf_status status = standard ? open_standard(new, error) : open_path(new, path, error);
+    gf_status status = standard ? open_standard(new, error) : open_path(new, path, named, error);
     if (status != GF_OK) {
         gf_output_close(new);
         return status;
     }
     *output = new;
     return GF_OK;
+}
+
+gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error) {
+    return open_output(path, force, false, output, error);
+}
+
+gf_status gf_output_open_named(const char *path, bool force, gf_output **output, gf_error *error) {
+    return open_output(path, force, true, output, error);
+}
+
+gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error) {
+    output->sync = sync;
+    if (sync != GF_SYNC_ALWAYS || output->target == NULL || output->joined)
+        return GF_OK;
+    /* Whether its folder can be synced is found out before any work. */
+    char *folder = gf_output_folder(output->target);
+    if (folder == NULL)
+        return gf_fail_memory(error, output->name, strlen(output->target), "a name");
+    output->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int cause = errno;
+    free(folder);
+    return output->folder >= 0 ? GF_OK
+                               : gf_fail(error, GF_FAILED,
+                                         "%s: cannot open its folder, to sync it: %s; leave --sync "
+                                         "out, or allow it to be read",
+                                         output->name, strerror(cause));
 }

@@ -48,7 +48,7 @@ static gf_status fail_mode(const gf_output *output, gf_error *error) {
 static gf_status reopen(gf_output *output, mode_t *mode, gf_error *error) {
     struct stat info;
 
-    if (output->temporary == NULL)
+    if (!gf_output_seekable(output))
         return gf_fail(error, GF_FAILED, "%s: is no file any more; run again", output->name);
     /* What replaces a file that nobody may write to must be opened by its name first. */
     if (fstat(output->fd, &info) == 0 && (info.st_mode & OPENS) != OPENS) {
@@ -112,23 +112,30 @@ static char *tell_name(const gf_ranks *ranks, const char *name) {
 gf_status gf_output_open_shared(const char *path, bool force, const gf_ranks *ranks,
                                 gf_output **output, gf_error *error) {
     gf_status status = GF_OK;
+    bool replaces = false;
     mode_t mode = 0;
 
     *output = NULL;
     if (gf_is_first(ranks))
-        status = gf_output_open(path, force, output, error);
+        status = gf_alone(ranks) ? gf_output_open(path, force, output, error)
+                                 : gf_output_open_named(path, force, output, error);
     if (gf_alone(ranks))
         return status;
     if (status == GF_OK && *output != NULL)
         status = reopen(*output, &mode, error);
     status = gf_follow_first(ranks, status, error);
     if (status == GF_OK) {
-        char *temporary = tell_name(ranks, gf_output_temporary(*output));
+        char *temporary = tell_name(ranks, gf_output_reach(*output));
+        if (*output != NULL)
+            replaces = (*output)->replaces;
+        ranks->broadcast(ranks->context, &replaces, sizeof replaces);
         if (temporary == NULL)
             status = gf_fail(error, GF_FAILED, "%s: out of memory for its name", path);
         else if (ranks->rank != 0)
             status = join(path, force, temporary, ranks->rank, output, error);
         free(temporary);
+        if (*output != NULL)
+            (*output)->replaces = replaces;
         status = gf_ranks_agree(ranks, status, error);
         if (status == GF_OK && *output != NULL && mode != 0 && fchmod((*output)->fd, mode) != 0)
             status = fail_mode(*output, error);

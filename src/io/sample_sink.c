@@ -259,6 +259,10 @@ gf_status gf_sample_sink_place(gf_sample_sink *sink, gf_error *error) {
     return gf_output_place(sink->output, error);
 }
 
+gf_output *gf_sample_sink_output(const gf_sample_sink *sink) {
+    return sink->output;
+}
+
 void gf_sample_sink_close(gf_sample_sink *sink) {
     if (sink == NULL)
         return;

@@ -1,6 +1,4 @@
 /* Bytes in memory, and in a nameless file once they are too many. */
-#define _GNU_SOURCE /* O_TMPFILE */
-
 #include "io/spool.h"
 
 #include <errno.h>
@@ -47,22 +45,6 @@ void gf_spool_close(gf_spool *spool) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* A file that never has a name, in the folder of that one; -1 where the file system has no such. */
-static int open_nameless(const char *beside) {
-#ifdef O_TMPFILE
-    const char *slash = strrchr(beside, '/');
-    char *folder = slash == NULL ? strdup(".") : strndup(beside, (size_t)(slash - beside + 1));
-    const int fd =
-        folder != NULL ? open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600) : -1;
-
-    free(folder);
-    return fd;
-#else
-    (void)beside;
-    return -1;
-#endif
-}
-
 /* One whose temporary name is taken away at once. */
 static gf_status open_unlinked(const gf_output *output, int *fd, gf_error *error) {
     gf_output *file = gf_output_new(output->name, false, error);
@@ -88,7 +70,7 @@ static gf_status file_away(gf_spool *spool, gf_error *error) {
     gf_status status = GF_OK;
 
     if (spool->fd < 0)
-        spool->fd = open_nameless(spool->output->temporary);
+        spool->fd = gf_output_open_nameless(spool->output->temporary, O_EXCL, 0600);
     if (spool->fd < 0)
         status = open_unlinked(spool->output, &spool->fd, error);
     for (size_t done = 0; done < spool->used && status == GF_OK;) {

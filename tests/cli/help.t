@@ -100,6 +100,10 @@ $ gpufilter help smooth
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal
+>       --sync WHEN         outputs that are on the disk, safe from a power
+>                           failure, before they appear: those that replace a
+>                           file (auto), all, or none (auto, always, never;
+>                           default auto)
 >       --raw SHAPE         inputs are rows without a header, of the shape
 >                           WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE is u8,
 >                           u16le, u16be, f32le or f32be, OFFSET the bytes before

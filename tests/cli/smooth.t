@@ -87,3 +87,14 @@ $ ls -A | grep -E 'tmp|z.png'
 $ { printf 'P6\n20000 300\n255\n'; head -c 18000000 /dev/zero; } >wide.ppm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.ppm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.ppm wide.png
 ! gpufilter: wide.ppm: bands of 203 rows need more than 11534336 bytes; raise --max-memory
 [1]
+# What is on the disk before it appears.
+$ for when in auto always never; do gpufilter smooth samples/page.png sync.png --force --sync $when && gpufilter smooth samples/page.png - | cmp - sync.png; gpufilter smooth samples/page.png -O sync/$when --sync $when -q; ls -A sync/$when; done
+> .gpufilter-done
+> page.png
+> .gpufilter-done
+> page.png
+> .gpufilter-done
+> page.png
+$ gpufilter smooth samples/page.png sometimes.png --sync sometimes
+! gpufilter: --sync 'sometimes': must be auto, always or never
+[2]

@@ -1,0 +1,229 @@
+/* Giving outputs their names: all that belong together, or none of them. */
+#define _GNU_SOURCE /* renameat2 */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io/output.h"
+#include "io/temporaries.h"
+
+/* ---- names: these return 0 or an errno ---------------------------------------------------------
+ */
+
+static int rename_with(const char *from, const char *to, unsigned flags) {
+#ifdef RENAME_NOREPLACE
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0 ? 0 : errno;
+#else
+    (void)from, (void)to, (void)flags;
+    return ENOSYS;
+#endif
+}
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#define RENAME_EXCHANGE 2
+#endif
+
+/* The temporary name became the output's, or is no more. */
+static void end_temporary(gf_output *output) {
+    gf_temporary_drop(output->slot);
+    output->slot = -1;
+    free(output->temporary);
+    output->temporary = NULL;
+}
+
+/* Gives the file its name only if nothing has it: otherwise EEXIST. */
+static int place_new(gf_output *output) {
+    struct stat info;
+    int cause = 0;
+
+    if (output->temporary == NULL) {
+        if (linkat(AT_FDCWD, output->nameless, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) != 0)
+            cause = errno;
+    } else {
+        cause = rename_with(output->temporary, output->target, RENAME_NOREPLACE);
+        /* Not every file system knows that call, nor hard links; what is left is to look first. */
+        if (cause != 0 && cause != EEXIST) {
+            cause = link(output->temporary, output->target) == 0 ? 0 : errno;
+            if (cause == 0)
+                (void)unlink(output->temporary);
+            else if (cause != EEXIST)
+                cause = lstat(output->target, &info) == 0                ? EEXIST
+                        : rename(output->temporary, output->target) == 0 ? 0
+                                                                         : errno;
+        }
+    }
+    if (cause == 0) {
+        output->placed = GF_NEW;
+        end_temporary(output);
+    }
+    return cause;
+}
+
+static int exchange(gf_output *output) {
+    struct stat info;
+    const int cause = rename_with(output->temporary, output->target, RENAME_EXCHANGE);
+
+    if (cause != 0 || lstat(output->temporary, &info) != 0 || !S_ISDIR(info.st_mode))
+        return cause;
+    (void)rename_with(output->temporary, output->target, RENAME_EXCHANGE);
+    return EISDIR;
+}
+
+/* Gives the file a name that something has. revocable: in a way that can be taken back, if
+ * possible. */
+static int place_over(gf_output *output, bool revocable) {
+    int cause = 0;
+
+    /* It came while the output was written. */
+    if (output->nameless[0] != '\0' && !output->synced && output->sync != GF_SYNC_NEVER)
+        cause = gf_output_sync_file(output);
+    if (cause == 0 && output->temporary == NULL)
+        cause = gf_output_give_temporary(output);
+    if (cause != 0)
+        return cause;
+    if (revocable) {
+        cause = exchange(output);
+        output->placed = cause == 0 ? GF_EXCHANGED : GF_NOT_PLACED;
+        /* It is gone. */
+        if (cause == ENOENT)
+            cause = place_new(output);
+        if (cause != EINVAL && cause != ENOSYS && cause != EOPNOTSUPP)
+            return cause;
+    }
+    /* The last one, or the system or the file system exchanges no names. */
+    if (rename(output->temporary, output->target) != 0)
+        return errno;
+    output->placed = GF_OVER;
+    end_temporary(output);
+    return 0;
+}
+
+static gf_status place(gf_output *output, bool revocable, gf_error *error) {
+    /* What is written directly is where it should be; of ranks the first one's is the file. */
+    if (!gf_output_seekable(output) || output->joined)
+        return GF_OK;
+    int cause = stat(gf_output_reach(output), &output->made) != 0 ? errno
+                : output->force && output->replaces               ? EEXIST
+                                                                  : place_new(output);
+    if (cause == EEXIST && !output->force)
+        return gf_output_fail_exists(output->name, error);
+    if (cause == EEXIST)
+        cause = place_over(output, revocable);
+    return cause == 0 ? GF_OK
+                      : gf_fail(error, GF_FAILED, "%s: cannot put the output in place: %s",
+                                output->name, strerror(cause));
+}
+
+/* Nobody has put something else there since. */
+static bool is_still_ours(const gf_output *output) {
+    const struct stat *made = &output->made;
+    struct stat info;
+
+    /* A file that is gone leaves its inode to the next one. */
+    return lstat(output->target, &info) == 0 && info.st_dev == made->st_dev &&
+           info.st_ino == made->st_ino && info.st_size == made->st_size &&
+           info.st_mtim.tv_sec == made->st_mtim.tv_sec &&
+           info.st_mtim.tv_nsec == made->st_mtim.tv_nsec;
+}
+
+/* Back to what was there before. False where that is no more. */
+static bool take_back(gf_output *output) {
+    const gf_placed placed = output->placed;
+
+    output->placed = GF_NOT_PLACED;
+    if (placed == GF_NEW && is_still_ours(output))
+        return unlink(output->target) == 0;
+    if (placed == GF_EXCHANGED && is_still_ours(output))
+        return rename_with(output->temporary, output->target, RENAME_EXCHANGE) == 0;
+    return placed != GF_OVER;
+}
+
+static void take_all_back(gf_output *const *outputs, size_t count, gf_error *error) {
+    while (count > 0)
+        if (!take_back(outputs[--count]) && error != NULL) {
+            const size_t used = strlen(error->message);
+            (void)snprintf(error->message + used, sizeof error->message - used,
+                           "; %s was replaced before that", outputs[count]->name);
+        }
+}
+
+/* What it replaced is not needed any more. */
+static void settle(gf_output *output) {
+    if (output->placed == GF_EXCHANGED)
+        (void)unlink(output->temporary);
+    if (!output->joined)
+        end_temporary(output);
+    gf_claim_drop(&output->claim);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* A signal that ends the program waits until all have their names. */
+static void hold_signals(sigset_t *before) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t outside;
+
+    sigfillset(&outside);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&outside, faults[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &outside, before);
+}
+
+static gf_status sync_folder(const gf_output *output, gf_error *error) {
+    /* EINVAL: the file system has no need of it. */
+    if (output->folder < 0 || fsync(output->folder) == 0 || errno == EINVAL)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: is complete, but may not be there after a power failure: cannot sync its "
+                   "folder: %s",
+                   output->name, strerror(errno));
+}
+
+gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *error) {
+    gf_status status = GF_OK;
+    size_t placed = 0;
+    sigset_t before;
+
+    hold_signals(&before);
+    for (; placed < count && status == GF_OK; placed += status == GF_OK)
+        status = place(outputs[placed], placed + 1 < count, error);
+    if (status != GF_OK)
+        take_all_back(outputs, placed, error);
+    for (size_t i = 0; i < count && status == GF_OK; i++)
+        settle(outputs[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (size_t i = 0; i < count && status == GF_OK; i++)
+        status = sync_folder(outputs[i], error);
+    return status;
+}
+
+gf_status gf_output_place(gf_output *output, gf_error *error) {
+    return gf_outputs_place(&output, 1, error);
+}
+
+void gf_output_close(gf_output *output) {
+    if (output == NULL)
+        return;
+    if (output->owned)
+        (void)close(output->fd);
+    if (output->folder >= 0)
+        (void)close(output->folder);
+    if (output->temporary != NULL && !output->joined) {
+        (void)unlink(output->temporary);
+        gf_temporary_give_way();
+    }
+    gf_temporary_drop(output->slot);
+    gf_claim_drop(&output->claim);
+    free(output->temporary);
+    free(output->target);
+    free(output->name);
+    free(output);
+}
