@@ -154,7 +154,8 @@ static gf_status stream(gf_way *way, gf_error *error) {
     } else if (rest.source) {
         rest.source->ops->close(rest.source);
     }
-    if (status && !rest.begun && task->report->bands == 0 && gf_task_spare(task, error)) {
+    if (status == GF_FAILED && !rest.begun && task->report->bands == 0 &&
+        gf_task_spare(task, error)) {
         way->job.max_memory = task->memory;
         status = run(way, task->source, NULL, error);
     }
@@ -178,10 +179,13 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
         return status;
     gf_way way = {.task = task};
     const gf_codec_costs codec = codec_of(task);
-    status = gf_engine_choose(engine, task->plan, &codec, &way.backend, &way.state, report->reason,
-                              sizeof report->reason, error);
+    char reason[sizeof report->reason];
+    status = gf_engine_choose(engine, task->plan, &codec, &way.backend, &way.state, reason,
+                              sizeof reason, error);
     if (status)
         return status;
+    if (!report->device_failed) /* when the image was read before: that is what is to be told */
+        memcpy(report->reason, reason, sizeof reason);
     report->in = task->plan->in;
     report->out = task->plan->out;
     report->bands = 0;
