@@ -15,6 +15,7 @@ static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_
     const gf_engine_options options = {.backend = backend,
                                        .threads = 1 + (uint32_t)(n % 3),
                                        .unthreaded = n % 5 == 4,
+                                       .verify = n % 4 == 2,
                                        .band_rows = n % 7 == 3 ? 1 + job->format.height / 4 : 0};
     gf_engine *engine = NULL;
     gf_error error = {0};

@@ -33,17 +33,24 @@ static bool is_lost(const gf_engine *engine) {
     return engine->lost && !engine->replaceable;
 }
 
+/* Before anybody can tell of what it left. */
+static void note_loss(gf_device_files *all, const gf_engine *engine) {
+    if (engine->lost)
+        gf_files_note_loss(all->files, &engine->loss);
+}
+
 /* From file to file. An engine whose device fails, or a further one that finds no room beside the
  * others, returns the image: for one of these, if it can be read again. */
 static gf_held *run_alone(gf_device_files *all, gf_engine *engine, bool further, gf_held *held) {
     gf_leave leave = further ? GF_LEAVE_UNBEGUN : GF_LEAVE_LOST;
     gf_held_shed(all, held);
-    /* What cannot be read again goes on with what is left of it. */
     if (held->once)
         leave = GF_LEAVE_NOTHING;
-    engine->replaceable = any_backend(all) && (!further || held->once);
-    if (gf_held_may_tell(all) && !gf_files_run_one(all->files, engine, held->item, leave))
+    engine->leaves = leave == GF_LEAVE_UNBEGUN;
+    if (gf_held_may_tell(all) && !gf_files_run_one(all->files, engine, held->item, leave)) {
+        note_loss(all, engine);
         return held;
+    }
     gf_held_release(all, held);
     return NULL;
 }
@@ -127,6 +134,7 @@ static gf_status run_together(gf_files *files, gf_engine *engine, gf_held *group
 static void run_group(gf_device_files *all, gf_engine *engine, gf_held *group, size_t count) {
     const gf_status status = run_together(all->files, engine, group, count);
     if (status && is_lost(engine)) {
+        note_loss(all, engine);
         pthread_mutex_lock(&all->files->lock);
         gf_held_put_back(&all->waiting, group);
         pthread_mutex_unlock(&all->files->lock);
@@ -181,7 +189,6 @@ static gf_engine_options device_options(const gf_device_thread *thread) {
 /* The device failed: others do what is left, unless it was the last. */
 static void lose_device(gf_device_files *all, const gf_error *loss) {
     gf_files *files = all->files;
-    gf_files_note_loss(files, loss);
     pthread_mutex_lock(&files->lock);
     const bool last = --all->driven == 0;
     all->engines--;
@@ -246,6 +253,8 @@ static void *drive_further(void *argument) {
     all->engines += wanted;
     pthread_mutex_unlock(&files->lock);
     const bool opened = wanted && gf_engine_open(&options, &engine, NULL) == GF_OK;
+    if (opened)
+        engine->replaceable = any_backend(all);
     gf_held *left = NULL;
     pthread_mutex_lock(&files->lock);
     while (opened && !left && !gf_files_over(files)) {

@@ -202,8 +202,7 @@ static gf_status on_ready(void *context, const gf_ready *one, gf_error *error) {
 void gf_files_note_loss(gf_files *files, const gf_error *error) {
     pthread_mutex_lock(&files->telling);
     if (!files->device_failed)
-        snprintf(files->reason, sizeof files->reason, "%.*s", (int)sizeof files->reason - 1,
-                 error->message);
+        gf_engine_give_reason(files->reason, sizeof files->reason, error);
     files->device_failed = true;
     pthread_mutex_unlock(&files->telling);
 }

@@ -289,11 +289,12 @@ static void begin(gf_device_files *all) {
         open_image(all, item);
 }
 
-/* What is done goes first, it makes room; then what is open. */
+/* What is done goes first, it makes room; then what is open. Nothing appears before it may be told.
+ */
 static bool work_once(gf_device_files *all) {
     gf_files *files = all->files;
     gf_held *held = all->opened.first;
-    if (all->finished.first) {
+    if (all->finished.first && all->starting == 0) {
         held = gf_held_take_out(&all->finished, &all->finished.first);
         pthread_mutex_unlock(&files->lock);
         encode(all, held);

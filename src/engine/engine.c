@@ -137,8 +137,7 @@ static bool wants_cuda(const gf_engine *engine, const gf_plan *plan, const gf_co
     return forecast.cuda || stand_in;
 }
 
-/* What CUDA said, without what it then advised. */
-static void give_reason(char *reason, size_t size, const gf_error *error) {
+void gf_engine_give_reason(char *reason, size_t size, const gf_error *error) {
     static const char advice[] = "; use --backend";
     const char *end = strstr(error->message, advice);
     const size_t length = end ? (size_t)(end - error->message) : strlen(error->message);
@@ -151,7 +150,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
     int which = CPU;
     reason[0] = 0;
     if (engine->lost && (!engine->named || engine->replaceable)) {
-        give_reason(reason, size, &engine->loss);
+        gf_engine_give_reason(reason, size, &engine->loss);
     } else if (engine->lost) {
         if (error)
             *error = engine->loss;
@@ -165,7 +164,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
         if (start(engine, CUDA, &refused) == GF_OK)
             which = CUDA;
         else
-            give_reason(reason, size, &refused);
+            gf_engine_give_reason(reason, size, &refused);
     }
     return use(engine, which, backend, state, error);
 }
@@ -178,7 +177,7 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
     }
     if ((engine->named && !engine->replaceable) || *backend == backends[CPU])
         return false;
-    give_reason(reason, size, error);
+    gf_engine_give_reason(reason, size, error);
     gf_error ignored;
     return use(engine, CPU, backend, state, &ignored) == GF_OK;
 }

@@ -16,7 +16,8 @@ struct gf_engine {
     double start_seconds; /* spent on starting since the last job's report took note */
     uint64_t images;      /* like this one that are to come, itself among them; 0 counts as one */
     uint64_t rows;        /* of an image that this engine does, others doing the rest; 0: all */
-    bool replaceable;     /* CUDA was named by those who would have the cpu backend as well */
+    bool replaceable;     /* CUDA was named by those who would have the cpu backend as well, ... */
+    bool leaves;          /* ... but not for an image that CUDA cannot begin */
     bool lost;            /* CUDA failed, and is not used any more, ... */
     gf_error loss;        /* ... because of this */
     gf_pool *checkers;    /* for golden, which verifies; NULL until they are wanted */
@@ -39,6 +40,9 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
  * it? True under auto, with the CPU in *backend and what failed as the reason. */
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error);
+
+/* A backend's failure as the reason to do without it: less its advice. */
+void gf_engine_give_reason(char *reason, size_t size, const gf_error *error);
 
 /* The threads for golden, started. */
 gf_status gf_engine_checkers(gf_engine *engine, gf_pool **pool, gf_error *error);

@@ -120,9 +120,11 @@ static void tell_both(const gf_way *way, const gf_stream_rest *rest, const gf_re
 /* After a failure, of which *failure tells: may another backend do what is left? */
 static bool may_go_on(gf_way *way, const gf_stream_rest *rest, const gf_error *failure) {
     gf_report *report = way->task->report;
+    gf_engine *engine = way->task->engine;
     return !way->verifier.differs && (rest->by_backend || !rest->begun) &&
-           gf_engine_fall_back(way->task->engine, &way->backend, &way->state, report->reason,
-                               sizeof report->reason, failure);
+           gf_engine_fall_back(engine, &way->backend, &way->state, report->reason,
+                               sizeof report->reason, failure) &&
+           (rest->begun || !engine->leaves);
 }
 
 /* ---- one image ------------------------------------------------------------------------------- */
