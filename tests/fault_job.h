@@ -230,6 +230,8 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_w
             fault_check_files(job, what);
         assert_int_equal(count_files(false), files_before);
     }
+    if (!done.status)
+        assert_string_equal(done.error.message, "");
     if (done.status) {
         assert_null(result);
         assert_int_equal(done.error.status, done.status);

@@ -144,23 +144,22 @@ static gf_status stream(gf_way *way, gf_error *error) {
         return status;
     tell_who(way);
     status = run(way, task->source, &rest, &failure);
-    if (status && error)
-        *error = failure;
     if (status && may_go_on(way, &rest, &failure)) {
         const gf_report before = *task->report;
+        const gf_error first = failure;
         tell_who(way);
         tell_both(way, &rest, &before);
-        status = go_on(way, &rest, &failure, error);
-        if (rest.source)
-            rest.source->ops->close(rest.source);
-    } else if (rest.source) {
+        status = go_on(way, &rest, &first, &failure);
+    }
+    if (rest.source)
         rest.source->ops->close(rest.source);
-    }
     if (status == GF_FAILED && !rest.begun && task->report->bands == 0 &&
-        gf_task_spare(task, error)) {
+        gf_task_spare(task, &failure)) {
         way->job.max_memory = task->memory;
-        status = run(way, task->source, NULL, error);
+        status = run(way, task->source, NULL, &failure);
     }
+    if (status && error) /* what another backend made good is none */
+        *error = failure;
     return status;
 }
 

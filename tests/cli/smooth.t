@@ -87,3 +87,15 @@ $ ls -A | grep -E 'tmp|z.png'
 $ { printf 'P6\n20000 300\n255\n'; head -c 18000000 /dev/zero; } >wide.ppm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.ppm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.ppm wide.png
 ! gpufilter: wide.ppm: bands of 203 rows need more than 11534336 bytes; raise --max-memory
 [1]
+# Golden beside it: the same file, and it is told.
+$ gpufilter smooth -q -a xy samples/scene.png plain.png; gpufilter smooth -v --verify -a xy samples/scene.png checked.png 2>&1 | grep verified; cmp plain.png checked.png
+>   verified: golden computed the same
+$ gpufilter smooth --json --verify samples/scene.png checked.pam --force | grep -o '"verified": [a-z]*'
+> "verified": true
+$ gpufilter smooth -q --verify samples/scene.png samples/page.png --out-dir checked && ls checked
+> page.png
+> scene.png
+$ ls -A checked
+> .gpufilter-done
+> page.png
+> scene.png
