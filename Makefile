@@ -155,9 +155,9 @@ $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 # stb counts on int arithmetic that wraps.
 $(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
 
-# The only C file that calls CUDA by itself. (/usr/include may not be named again: its place matters.)
+# The only C files that call CUDA by themselves. (/usr/include may not be named again: its place matters.)
 ifneq ($(NVCC),)
-$(OBJ)/tests/band_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/tests/band_cuda.o $(OBJ)/tests/test_cuda_fault.o $(OBJ)/tests/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
 $(CLI_O) $(ALONE_O) $(RANKS_O): INCLUDES = $(CLI_INCLUDES)
@@ -229,6 +229,11 @@ $(BUILD)/tests/list_cases: $(OBJ)/tests/tools/list_cases.o $(BUILD)/libgpufilter
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
+$(BUILD)/tests/hold_memory: $(OBJ)/tests/tools/hold_memory.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
+
 $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -281,7 +286,7 @@ test: ## Install what is missing, build, and run every test
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
 libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
 
-tests: $(TESTS) fuzzers $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+tests: $(TESTS) fuzzers $(BUILD)/tests/list_cases $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests

@@ -72,6 +72,7 @@ void cuda_close(void *state) {
         gf_cuda_timeline_close(&cuda->timelines[i]);
     }
     gf_pinned_free(&cuda->ring);
+    cudaGetLastError(); // a device that failed says so again
     free(cuda);
 }
 
@@ -127,6 +128,28 @@ gf_status grow_device(void **memory, size_t *have, size_t want, cudaStream_t str
         status = gf_cuda_check(cudaMemsetAsync(*memory, 0, want, stream), "device memory", error);
     *have = status ? 0 : want;
     return status;
+}
+
+// What was got for an image that cannot begin: for a smaller one, or another process. Host memory
+// stays: making it is slow.
+void free_device(Cuda *cuda) {
+    for (Place &place : cuda->places) {
+        if (!place.stream)
+            continue;
+        cudaSetDevice(place.device);
+        for (int i = 0; i < DEVICE_BUFFERS; i++) {
+            cudaFree(place.memory[i]);
+            place.memory[i] = nullptr;
+            place.memory_size[i] = 0;
+        }
+    }
+    for (int i = 0; i < cuda->devices.count; i++) {
+        cudaSetDevice(cuda->devices.list[i]);
+        cudaFree(cuda->states[i]);
+        cuda->states[i] = nullptr;
+        cuda->state_size[i] = 0;
+    }
+    cudaGetLastError(); // of what began it all, which was reported
 }
 
 gf_status prepare_place(Place *place, int device, Run *run, gf_error *error) {
@@ -210,6 +233,7 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
     if (!status)
         status = start_timelines(cuda, job, error);
     if (status) {
+        free_device(cuda);
         free(run);
         return status;
     }
@@ -300,6 +324,10 @@ gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
 // Only when the head of a payload is here is it known how much follows.
 gf_status wait_payload(const Run *run, const Place *place, const gf_slot *slot, gf_error *error) {
     const size_t used = run->job.filter->measure->payload_used(run->job.plan, slot->payload_buffer);
+    // Believed, a wrong number would write over other memory.
+    if (used < run->head_bytes || used > run->sizes[PAYLOAD])
+        return gf_fail(error, GF_NO_BACKEND,
+                       "cuda: the device found more samples than there are; use --backend cpu");
     gf_status status = mark(place, GF_CUDA_SENT, error);
     if (!status)
         status = download(place, slot->payload_buffer + run->head_bytes,
@@ -345,7 +373,10 @@ gf_status cuda_collect(void *state, void *total, gf_error *error) {
     const gf_plan *plan = run->job.plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
     if (plan->ordered) {
-        cudaSetDevice(run->before->device);
+        const gf_status set =
+            gf_cuda_check(cudaSetDevice(run->before->device), "cudaSetDevice", error);
+        if (set)
+            return set;
         return gf_cuda_check(cudaMemcpy(total, cuda->states[device_index(cuda, run->before)], bytes,
                                         cudaMemcpyDeviceToHost),
                              "download", error);

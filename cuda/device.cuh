@@ -11,13 +11,14 @@ extern "C" {
 }
 
 // Fails with CUDA's own words and clears the error, which would otherwise be met again by the next,
-// innocent call.
+// innocent call. After a lack of memory the device can be used for something smaller, or later. Any
+// other error is GF_NO_BACKEND: most stay with the process, and every later call meets them.
 static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_error *error) {
     if (result == cudaSuccess)
         return GF_OK;
     cudaGetLastError();
-    return gf_fail(error, GF_FAILED, "cuda: %s: %s; use --backend cpu", what,
-                   cudaGetErrorString(result));
+    return gf_fail(error, result == cudaErrorMemoryAllocation ? GF_FAILED : GF_NO_BACKEND,
+                   "cuda: %s: %s; use --backend cpu", what, cudaGetErrorString(result));
 }
 
 // Blocks for a kernel whose blocks take turns: as many as there is work for, a few a processor at

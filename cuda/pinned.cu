@@ -3,12 +3,14 @@
 #include "pinned.cuh"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace {
 
 constexpr size_t LARGE_PAGE = size_t{2} << 20;
+constexpr size_t ALIGNMENT = 64; // of rows
 
 // Memory from the system, in large pages if it has them. NULL if there is none.
 void *map_pages(size_t bytes) {
@@ -41,7 +43,7 @@ bool pin_pages(gf_pinned *pinned, size_t size) {
         munmap(pages, bytes);
         return false;
     }
-    *pinned = gf_pinned{pages, size, bytes};
+    *pinned = gf_pinned{pages, size, bytes, false};
     return true;
 }
 
@@ -53,15 +55,26 @@ gf_status gf_pinned_grow(gf_pinned *pinned, size_t size, gf_error *error) {
     gf_pinned_free(pinned);
     if (size >= LARGE_PAGE && pin_pages(pinned, size))
         return GF_OK;
-    const cudaError_t result = cudaHostAlloc(&pinned->data, size, cudaHostAllocPortable);
-    pinned->size = result == cudaSuccess ? size : 0;
-    return gf_cuda_check(result, "pinned memory", error);
+    if (cudaHostAlloc(&pinned->data, size, cudaHostAllocPortable) != cudaSuccess) {
+        // A limit on locked memory, or a device that failed: the next call tells.
+        cudaGetLastError();
+        pinned->ordinary = true;
+        pinned->data = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    }
+    if (!pinned->data) {
+        *pinned = gf_pinned{};
+        return gf_fail_memory(error, "cuda", size, "bands");
+    }
+    pinned->size = size;
+    return GF_OK;
 }
 
 void gf_pinned_free(gf_pinned *pinned) {
     if (pinned->mapped) {
         cudaHostUnregister(pinned->data);
         munmap(pinned->data, pinned->mapped);
+    } else if (pinned->ordinary) {
+        free(pinned->data);
     } else {
         cudaFreeHost(pinned->data);
     }

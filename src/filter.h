@@ -108,6 +108,13 @@ typedef struct gf_keep {
     const char *name;               /* of the image, for messages */
 } gf_keep;
 
+/* What a backend extracted from some rows: pieces, a stride apart, in image order. */
+typedef struct gf_payloads {
+    unsigned char *data;
+    size_t stride;
+    uint32_t count;
+} gf_payloads;
+
 /* What turns states, records and payloads into a result: on the host, in one thread. */
 typedef struct gf_measure {
     /* Adds another state, exactly, in any order; zero bytes are an empty one. NULL where there are
@@ -117,6 +124,11 @@ typedef struct gf_measure {
     size_t (*payload_bytes)(const gf_plan *plan, uint64_t rows);
     /* Bytes that a payload has, from its head. */
     size_t (*payload_used)(const gf_plan *plan, const void *head);
+    /* Is what was extracted from so many rows not what golden extracted from them, however each is
+     * cut into pieces? Then `where` says what differs first. Believes nothing of what it got. NULL
+     * where there are no payloads. */
+    bool (*differ)(const gf_plan *plan, uint64_t rows, const gf_payloads *golden,
+                   const gf_payloads *got, char *where, size_t size);
 
     /* What the extracted samples are, for their file. NULL for a filter that extracts none. */
     void (*layout)(const gf_plan *plan, struct gf_sample_layout *layout);
@@ -152,7 +164,8 @@ struct gf_filter {
     const gf_filter *before;
     /* What it changes in the plan are plain bytes: no pointers. */
     void (*learn)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
-    /* The definition: scalar, one thread. Image filters get the whole image at once. */
+    /* The definition: scalar, one thread. The golden backend gives it the whole image at once;
+     * --verify, bands with the rows around them that plan->halo says. */
     gf_status (*golden)(const gf_plan *plan, const gf_band *band, gf_error *error);
     gf_filter_cpu cpu;
     const gf_filter_cuda *cuda; /* NULL where CUDA is not built in */

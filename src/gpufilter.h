@@ -240,6 +240,9 @@ typedef struct gf_engine_options {
      * those that are named, or all, with one for each process. turns 0: it is alone. */
     uint32_t turn, turns;
     uint64_t band_rows; /* rows a band; 0: chosen from the row size */
+    /* Golden computes every band, too, as it goes: what differs in any bit is GF_FAILED, and the
+     * image's files do not appear. Those that give their rows back are read back before they do. */
+    bool verify;
     /* Bytes that one image may take: the result, an image that is read twice and cannot be (from a
      * pipe), samples that are held until the end, and the bands in flight, all together. Held
      * samples get half of what result and image leave, the bands the rest. 0:
@@ -323,6 +326,10 @@ typedef struct gf_report {
     char backend[16];
     char device[192]; /* "2 threads, avx2"; "NVIDIA H200 (sm_90)" */
     char reason[192]; /* why "auto" chose this backend; empty if it was named */
+    /* A device failed, for this image or before it, and what was asked for was done without it: the
+     * reason says why. "cuda+cpu" as the backend: the second went on where the first had failed. */
+    bool device_failed;
+    bool verified; /* golden computed all of it, too, and found no difference */
     gf_format in, out;
     uint64_t band_rows, bands;
     gf_busy busy[GF_STAGE_COUNT];
@@ -463,7 +470,10 @@ typedef struct gf_batch_options {
  * together, and to a gigabyte.
  *
  * GF_OK though items failed: `done` was told. Otherwise why none could be run: settings that suit
- * no image (which is all that is found out for a count of 0), a backend that is not there. */
+ * no image (which is all that is found out for a count of 0), a backend that is not there. Of
+ * several named devices that were all started, those that are left do what another leaves when it
+ * fails; when none is left the batch ends with GF_NO_BACKEND, and what was not told was not done.
+ */
 GF_API gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
                               const gf_batch_item *items, uint64_t count,
                               const gf_batch_options *options, gf_error *error);

@@ -28,9 +28,22 @@ for source in tests/test_*.c; do # a build folder may hold tests that are no mor
     grep -hE '^SKIP|samples compared' "$log/$name"
 done
 
-for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/outputs.sh tests/kill.sh tests/library.sh \
-    tests/plot.sh tests/numpy.sh tests/png_readers.sh tests/fuzz.sh tests/batch.sh tests/shard.sh tests/recipes.sh \
-    tests/mpi.sh tests/mpi_image.sh; do
+for script in tests/golden.sh \
+    tests/transcripts.sh \
+    tests/signals.sh \
+    tests/outputs.sh \
+    tests/kill.sh \
+    tests/library.sh \
+    tests/plot.sh \
+    tests/numpy.sh \
+    tests/png_readers.sh \
+    tests/fuzz.sh \
+    tests/batch.sh \
+    tests/shard.sh \
+    tests/recipes.sh \
+    tests/mpi.sh \
+    tests/mpi_image.sh \
+    tests/gpu_faults.sh; do
     start=$SECONDS
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?

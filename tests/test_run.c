@@ -289,12 +289,14 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     (void)snprintf(path, sizeof path, "%s", in_folder("in.pgm"));
     gf_task task = gf_task_begin(engine, filter, path, &report);
     put_picture("in.pgm", 20, 10);
-    const gf_seen seen_before = gf_see(path);
-    assert_true(seen_before.regular);
-    assert_int_equal(gf_source_open(path, NULL, &task.source, error), GF_OK);
+    const char *const paths[] = {path};
+    task.paths = paths;
+    task.seen[0] = gf_see(path);
+    assert_true(task.seen[0].regular);
+    assert_int_equal(gf_task_open_sources(&task, error), GF_OK);
     assert_int_equal(gf_plan_new(filter, settings, &task.source->format, &task.plan, error), GF_OK);
     change();
-    gf_status status = gf_measure_file(&task, path, &seen_before, NULL, error);
+    gf_status status = gf_measure_file(&task, error);
     gf_task_end(&task);
     gf_settings_free(settings);
     gf_engine_close(engine);

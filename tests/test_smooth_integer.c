@@ -90,7 +90,7 @@ static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *sample
     float signal[100], work[100];
     for (uint64_t i = 0; i < n; i++)
         signal[i] = samples[i];
-    gf_smooth_golden_chain(plan, signal, work, n);
+    gf_smooth_golden_chain(plan, signal, work, 0, n, n);
     const gf_smooth_integer *by = &plan->integer;
     for (uint64_t i = by->reach; i + by->reach < n; i++) {
         const double value = value_at(by, samples, i), chain = (double)signal[i];

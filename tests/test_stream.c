@@ -115,7 +115,8 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
                          .max_memory = max_memory,
                          .unthreaded = unthreaded};
     outcome result = {0};
-    result.status = gf_stream_run(&job, &source.base, &sink.base, &result.report, &result.error);
+    result.status =
+        gf_stream_run(&job, &source.base, &sink.base, &result.report, NULL, &result.error);
     result.read = source.next;
     result.written = sink.next;
     result.finished = source.finished;
@@ -304,7 +305,7 @@ static void bands_stay_whole(void **state) {
                              .unthreaded = test_below(&random, 8) == 0};
         gf_report report = {0};
         gf_error error = {0};
-        if (gf_stream_run(&job, &source.base, &sink.base, &report, &error))
+        if (gf_stream_run(&job, &source.base, &sink.base, &report, NULL, &error))
             fail_msg("%s", error.message);
         assert_int_equal(source.next, plan.in.height);
         assert_int_equal(sink.next, plan.in.height);

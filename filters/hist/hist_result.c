@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "hist/hist_differ.h"
 #include "hist/hist_result.h"
 #include "io/sample_sink.h"
 
@@ -105,6 +106,7 @@ const gf_measure gf_hist_measure = {
     .merge = merge,
     .payload_bytes = payload_bytes,
     .payload_used = payload_used,
+    .differ = gf_hist_differ,
     .layout = layout,
     .open = open_data,
     .rows = take_rows,

@@ -44,8 +44,11 @@ void gf_smooth_golden_blur(const float *in, float *out, uint64_t n, uint32_t rad
 void gf_smooth_golden_smooth(const float *in, float *out, uint64_t n, float weight);
 void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_factor,
                            float end_factor);
-/* The chain of a plan on one signal, tiles and all; work holds n floats. Result in signal. */
-void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t n);
+/* The chain of a plan on n samples of one signal of `whole`, from `first` on, tiles and all; work
+ * holds n floats. Result in signal. Where the piece ends within the signal, what is nearer to that
+ * end than plan->halo is not what it would be in the whole. */
+void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t first,
+                            uint64_t n, uint64_t whole);
 gf_status gf_smooth_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
 size_t gf_smooth_cpu_scratch(const gf_plan *plan);

@@ -54,11 +54,14 @@ void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_
     }
 }
 
-void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t n) {
+void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t first,
+                            uint64_t n, uint64_t whole) {
     uint64_t begin, end;
-    for (uint64_t i = 0; i < n; i = end) {
-        gf_smooth_tile(plan, i, n, &begin, &end);
-        float *tile = signal + begin;
+    for (uint64_t i = first; i < first + n; i = end) {
+        gf_smooth_tile(plan, i, whole, &begin, &end);
+        begin = begin < first ? first : begin;
+        end = end > first + n ? first + n : end;
+        float *tile = signal + (begin - first);
         uint64_t length = end - begin;
         size_t bytes = (size_t)length * sizeof(float);
         if (plan->enhance) {
@@ -122,11 +125,14 @@ static void store(unsigned char *row, gf_type type, uint64_t i, float x) {
     }
 }
 
+/* Columns begin with the first row that the band holds. Only the rows to compute are stored: others
+ * are there for their sake. */
 gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     const gf_rows *in = &band->in, *out = &band->out;
     const gf_type type = head->in.type;
-    const uint64_t width = head->in.width, height = head->in.height;
+    const uint64_t width = head->in.width, height = in->rows;
+    const uint64_t from = out->y0 - in->y0, to = from + out->rows;
     const uint32_t channels = head->in.channels;
     const uint64_t longest = width > height ? width : height;
     gf_status status = GF_OK;
@@ -143,29 +149,29 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *e
         bool alpha = gf_has_alpha(channels) && c == channels - 1;
         if (alpha) {
             size_t bytes = gf_type_bytes(type);
-            for (uint64_t y = 0; y < height; y++)
+            for (uint64_t y = from; y < to; y++)
                 for (uint64_t x = 0; x < width; x++)
-                    memcpy(gf_row(out, y) + (x * channels + c) * bytes,
-                           gf_row(in, y) + (x * channels + c) * bytes, bytes);
+                    memcpy(gf_row(out, in->y0 + y) + (x * channels + c) * bytes,
+                           gf_row(in, in->y0 + y) + (x * channels + c) * bytes, bytes);
             continue;
         }
         for (uint64_t y = 0; y < height; y++)
             for (uint64_t x = 0; x < width; x++)
-                plane[y * width + x] = load(gf_row(in, y), type, x * channels + c);
+                plane[y * width + x] = load(gf_row(in, in->y0 + y), type, x * channels + c);
         if (plan->axis != GF_SMOOTH_Y)
             for (uint64_t y = 0; y < height; y++)
-                gf_smooth_golden_chain(plan, plane + y * width, work, width);
+                gf_smooth_golden_chain(plan, plane + y * width, work, 0, width, width);
         if (plan->axis != GF_SMOOTH_X)
             for (uint64_t x = 0; x < width; x++) {
                 for (uint64_t y = 0; y < height; y++)
                     signal[y] = plane[y * width + x];
-                gf_smooth_golden_chain(plan, signal, work, height);
+                gf_smooth_golden_chain(plan, signal, work, in->y0, height, head->in.height);
                 for (uint64_t y = 0; y < height; y++)
                     plane[y * width + x] = signal[y];
             }
-        for (uint64_t y = 0; y < height; y++)
+        for (uint64_t y = from; y < to; y++)
             for (uint64_t x = 0; x < width; x++)
-                store(gf_row(out, y), type, x * channels + c, plane[y * width + x]);
+                store(gf_row(out, in->y0 + y), type, x * channels + c, plane[y * width + x]);
     }
 done:
     free(plane);

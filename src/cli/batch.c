@@ -119,7 +119,9 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     gf_cli_progress_hide();
     if (run->rank > 0)
         return status;
-    if (status && run->begun) /* one rank could run none, and others did */
+    if (run->done) /* the last device failed on the way, or one rank could run none */
+        run->begun = true;
+    if (status && run->begun)
         gf_cli_batch_sum(run);
     if (status)
         return status;

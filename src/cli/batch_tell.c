@@ -140,6 +140,11 @@ bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
     const bool elsewhere = status && run->outputs && gf_cli_batch_is_made_elsewhere(run, i);
     if (!status)
         status = tell(run, over, &error);
+    if (over->report->device_failed) {
+        const gf_cli_run one = run_of(run, over->item, over->report, NULL, over->rank);
+        gf_cli_progress_hide();
+        gf_cli_report_failure(&one);
+    }
     tell_trouble(run);
     progress->ended++;
     progress->bytes += run->inputs.list[i].bytes;

@@ -135,6 +135,11 @@ static const struct gf_common {
       .fallback = "0",
       .min = 0,
       .max = 2147483647}},
+    {ABOUT_ANY,
+     {.name = "verify",
+      .type = GF_PARAM_FLAG,
+      .help = "let golden compute all of it, too, and fail if a bit differs; an image is also read "
+              "back before it has its name"}},
     {ABOUT_IMAGE,
      {.name = "format",
       .type = GF_PARAM_CHOICE,
@@ -298,6 +303,7 @@ gf_engine_options gf_cli_engine_options(const gf_settings *common) {
                                .turn = rank->local,
                                .turns = rank->locals,
                                .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
+                               .verify = gf_settings_flag(common, "verify"),
                                .max_memory = gf_settings_size(common, "max-memory")};
 }
 

@@ -95,6 +95,7 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
         gf_cli_report_text(file, run);
     if (fflush(file) != 0 || ferror(file))
         return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(errno));
+    gf_cli_report_failure(run);
     const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
     if (line && !tell->quiet)
         gf_cli_report_run(run, tell->verbose);

@@ -49,6 +49,8 @@ void gf_cli_report_busy_json(FILE *file, const gf_report *report);
 void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input);
 /* Its header line. */
 void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input);
+/* On standard error, once in a process: that a device failed, and who did its work. */
+void gf_cli_report_failure(const gf_cli_run *run);
 /* On standard error: a line about the run; verbose: more of them. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
 /* A JSON object of all parameters, as they are. */

@@ -102,6 +102,12 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
     gf_json_text(file, report->backend);
     fputs(", \"device\": ", file);
     gf_json_text(file, report->device);
+    if (report->device_failed) {
+        fputs(", \"device_failed\": true, \"reason\": ", file);
+        gf_json_text(file, report->reason);
+    }
+    if (report->verified)
+        fputs(", \"verified\": true", file);
     if (report->ranks)
         fprintf(file, ", \"ranks\": %u", report->ranks);
     if (run->ranks > 1)

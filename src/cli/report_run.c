@@ -3,6 +3,17 @@
 
 #include "report.h"
 
+void gf_cli_report_failure(const gf_cli_run *run) {
+    static bool told;
+    if (told || !run->report->device_failed)
+        return;
+    told = true;
+    fflush(stdout);
+    fputs("gpufilter: ", stderr);
+    gf_cli_print_name(stderr, run->inputs[0], "standard input");
+    fprintf(stderr, ": %s\n", run->report->reason);
+}
+
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
     const gf_format *in = &report->in;
@@ -24,6 +35,8 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         return;
     if (report->reason[0])
         fprintf(stderr, "  auto: %s\n", report->reason);
+    if (report->verified)
+        fprintf(stderr, "  verified: golden computed the same\n");
     fprintf(stderr, "  %" PRIu64 " band%s of %" PRIu64 " rows\n", report->bands,
             report->bands == 1 ? "" : "s", report->band_rows);
     gf_cli_report_busy(stderr, report);

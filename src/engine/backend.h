@@ -41,6 +41,7 @@ typedef struct gf_band_wish {
     uint64_t extra;   /* bytes it takes beside the bands */
     uint32_t slots;   /* bands in flight */
     uint32_t pieces;  /* payloads of a band at most, as gf_payload_pieces limits them */
+    uint32_t checks;  /* parts of a band that golden computes at the same time; 0: it does not */
 } gf_band_wish;
 
 /* How many payloads a band has, if a backend would like so many: no more than it has rows, nor so

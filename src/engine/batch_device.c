@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/batch_held.h"
+#include "engine/engine.h"
 #include "engine/thread.h"
 #include "error.h"
 
@@ -22,27 +23,46 @@ typedef struct gf_device_thread {
     pthread_t thread;
 } gf_device_thread;
 
-static void run_alone(gf_device_files *all, gf_engine *engine, gf_held *held) {
-    const uint64_t item = held->item;
-    gf_held_release(all, held);
-    if (gf_held_may_tell(all))
-        gf_files_run_one(all->files, engine, item, false);
+static bool any_backend(const gf_device_files *all) {
+    const char *name = all->files->options.engine.backend;
+    return !name || strcmp(name, "auto") == 0;
 }
 
-/* The first of those that wait; called and left under the lock. A further engine may find no room
- * beside the others: it then returns the image, for one of these. */
+/* Did the device fail, which only another one may replace? */
+static bool is_lost(const gf_engine *engine) {
+    return engine->lost && !engine->replaceable;
+}
+
+/* Before anybody can tell of what it left. */
+static void note_loss(gf_device_files *all, const gf_engine *engine) {
+    if (engine->lost)
+        gf_files_note_loss(all->files, &engine->loss);
+}
+
+/* From file to file. An engine whose device fails, or a further one that finds no room beside the
+ * others, returns the image: for one of these, if it can be read again. */
+static gf_held *run_alone(gf_device_files *all, gf_engine *engine, bool further, gf_held *held) {
+    gf_leave leave = further ? GF_LEAVE_UNBEGUN : GF_LEAVE_LOST;
+    gf_held_shed(all, held);
+    if (held->once)
+        leave = GF_LEAVE_NOTHING;
+    engine->leaves = leave == GF_LEAVE_UNBEGUN;
+    if (gf_held_may_tell(all) && !gf_files_run_one(all->files, engine, held->item, leave)) {
+        note_loss(all, engine);
+        return held;
+    }
+    gf_held_release(all, held);
+    return NULL;
+}
+
+/* The first of those that wait; called and left under the lock. Returns it if another engine is to
+ * do it. */
 static gf_held *run_large(gf_device_files *all, gf_engine *engine, bool further) {
     pthread_mutex_t *lock = &all->files->lock;
     gf_held *held = gf_held_take_out(&all->large, &all->large.first);
     all->at_large++;
     pthread_mutex_unlock(lock);
-    if (!further || held->once) {
-        run_alone(all, engine, held);
-        held = NULL;
-    } else if (gf_files_run_one(all->files, engine, held->item, true)) {
-        gf_held_release(all, held);
-        held = NULL;
-    }
+    held = run_alone(all, engine, further, held);
     pthread_mutex_lock(lock);
     all->at_large--;
     if (all->files->options.take)
@@ -109,22 +129,35 @@ static gf_status run_together(gf_files *files, gf_engine *engine, gf_held *group
     return status;
 }
 
-/* If together they fail, each is run by itself, and tells its own reason. */
+/* If together they fail, each is run by itself, and tells its own reason. What a failed device
+ * leaves is put back. */
 static void run_group(gf_device_files *all, gf_engine *engine, gf_held *group, size_t count) {
     const gf_status status = run_together(all->files, engine, group, count);
+    if (status && is_lost(engine)) {
+        note_loss(all, engine);
+        pthread_mutex_lock(&all->files->lock);
+        gf_held_put_back(&all->waiting, group);
+        pthread_mutex_unlock(&all->files->lock);
+        return;
+    }
     for (gf_held *held = group, *next; held; held = next) {
         next = held->next;
-        if (status)
-            run_alone(all, engine, held);
-        else
+        held->next = NULL;
+        if (!status) {
             gf_held_hand_on(all, &all->finished, held);
+            continue;
+        }
+        gf_held *left = run_alone(all, engine, false, held);
+        if (left)
+            gf_held_hand_on(all, &all->large, left);
     }
 }
 
+/* Until all is over, or the device is. */
 static void serve(gf_device_files *all, gf_engine *engine) {
     gf_files *files = all->files;
     pthread_mutex_lock(&files->lock);
-    while (!gf_files_over(files)) {
+    while (!gf_files_over(files) && !is_lost(engine)) {
         if (all->waiting.first) {
             size_t count;
             gf_held *group = take_group(all, &count);
@@ -132,18 +165,15 @@ static void serve(gf_device_files *all, gf_engine *engine) {
             run_group(all, engine, group, count);
             pthread_mutex_lock(&files->lock);
         } else if (all->large.first) {
-            run_large(all, engine, false);
+            gf_held *left = run_large(all, engine, false);
+            if (left)
+                gf_held_put_back(&all->large, left);
         } else {
             pthread_cond_wait(&files->moved, &files->lock);
         }
     }
     pthread_cond_broadcast(&files->moved);
     pthread_mutex_unlock(&files->lock);
-}
-
-static bool any_backend(const gf_device_files *all) {
-    const char *name = all->files->options.engine.backend;
-    return !name || strcmp(name, "auto") == 0;
 }
 
 /* Of every engine of the thread's device. */
@@ -154,6 +184,19 @@ static gf_engine_options device_options(const gf_device_thread *thread) {
     if (any_backend(thread->all))
         options.backend = "cuda";
     return options;
+}
+
+/* The device failed: others do what is left, unless it was the last. */
+static void lose_device(gf_device_files *all, const gf_error *loss) {
+    gf_files *files = all->files;
+    pthread_mutex_lock(&files->lock);
+    const bool last = --all->driven == 0;
+    all->engines--;
+    all->enough = true;
+    pthread_cond_broadcast(&files->moved);
+    pthread_mutex_unlock(&files->lock);
+    if (last)
+        gf_files_give_up(files, loss->status, loss);
 }
 
 /* A device is started while the first images are decoded. */
@@ -186,7 +229,10 @@ static void *drive_device(void *argument) {
         pthread_cond_broadcast(&files->moved);
         pthread_cond_broadcast(&all->lacking);
         pthread_mutex_unlock(&files->lock);
+        engine->replaceable = any_backend(all);
         serve(all, engine);
+        if (is_lost(engine))
+            lose_device(all, &engine->loss);
     }
     gf_engine_close(engine);
     return NULL;
@@ -207,6 +253,8 @@ static void *drive_further(void *argument) {
     all->engines += wanted;
     pthread_mutex_unlock(&files->lock);
     const bool opened = wanted && gf_engine_open(&options, &engine, NULL) == GF_OK;
+    if (opened)
+        engine->replaceable = any_backend(all);
     gf_held *left = NULL;
     pthread_mutex_lock(&files->lock);
     while (opened && !left && !gf_files_over(files)) {
@@ -294,6 +342,7 @@ void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
     gf_device_files all = {.files = files,
                            .most_bytes = files->options.engine.max_memory,
                            .starting = devices->count,
+                           .driven = devices->count,
                            .engines = devices->count};
     gf_queue *queues[] = {&all.opened, &all.waiting, &all.large, &all.finished};
     for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/engine.h"
 #include "error.h"
 #include "filter.h"
 
@@ -136,6 +137,9 @@ static void call(gf_files *files, uint64_t item, gf_status status, const gf_erro
     if (options->done && !options->done(options->context, &done))
         stop(files);
     gf_result_free(result);
+    pthread_mutex_lock(&files->lock);
+    files->over++;
+    pthread_mutex_unlock(&files->lock);
 }
 
 /* Tells of what is there without a gap. */
@@ -157,8 +161,9 @@ void gf_files_tell(gf_files *files, uint64_t item, gf_status status, const gf_er
     if (status && files->options.fail_fast)
         stop(files);
     pthread_mutex_lock(&files->telling);
-    if (!report->reason[0])
-        snprintf(report->reason, sizeof report->reason, "%s", files->reason);
+    if (!report->reason[0] || (files->device_failed && !report->device_failed))
+        memcpy(report->reason, files->reason, sizeof report->reason);
+    report->device_failed = report->device_failed || files->device_failed;
     if (files->window) {
         gf_told *told = &files->window[item % files->ahead];
         *told = (gf_told){true, status, *error, *report, result};
@@ -194,7 +199,20 @@ static gf_status on_ready(void *context, const gf_ready *one, gf_error *error) {
     return item->options->ready(item->options->ready_context, &ready, error);
 }
 
-bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool may_leave) {
+void gf_files_note_loss(gf_files *files, const gf_error *error) {
+    pthread_mutex_lock(&files->telling);
+    if (!files->device_failed)
+        gf_engine_give_reason(files->reason, sizeof files->reason, error);
+    files->device_failed = true;
+    pthread_mutex_unlock(&files->telling);
+}
+
+/* Did the engine's device fail, and is nothing there to take its place? */
+static bool is_lost(const gf_engine *engine, gf_status status) {
+    return status == GF_NO_BACKEND && engine->lost && !engine->replaceable;
+}
+
+bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, gf_leave leave) {
     const gf_batch_item *what = &files->items[item];
     gf_file_options options = gf_files_options(files, item);
     gf_files_item asked = {&files->options.files, item};
@@ -207,8 +225,10 @@ bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool ma
     gf_result *result = NULL;
     const gf_status status = gf_run_file(engine, files->filter, files->settings, &what->in,
                                          what->out, &options, &result, &report, &error);
+    if (leave >= GF_LEAVE_LOST && is_lost(engine, status))
+        return false;
     /* A backend was chosen, and no band went to it. */
-    if (status && may_leave && report.backend[0] && report.bands == 0)
+    if (status && leave >= GF_LEAVE_UNBEGUN && report.backend[0] && report.bands == 0)
         return false;
     gf_files_tell(files, item, status, &error, &report, result);
     return true;

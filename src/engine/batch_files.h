@@ -24,7 +24,8 @@ typedef struct gf_files {
     uint32_t threads;
     uint32_t at_once; /* files that are read and written at a time, */
     uint32_t each;    /* by so many threads each; 1 is the file's own: it starts none */
-    char reason[sizeof((gf_report *)0)->reason]; /* of auto */
+    char reason[sizeof((gf_report *)0)->reason]; /* of auto, or why a device ... */
+    bool device_failed;                          /* ... is not used any more */
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -33,7 +34,8 @@ typedef struct gf_files {
     bool stop;     /* begin no others */
     bool taken;    /* with `take`: there are no more */
     gf_status status;
-    gf_error error; /* why none can be run */
+    gf_error error; /* why none can be run, or none any more */
+    uint64_t over;  /* items that were told */
 
     pthread_mutex_t taking;  /* taken before lock: one call of `take` at a time */
     pthread_mutex_t telling; /* taken before lock */
@@ -66,8 +68,17 @@ void gf_files_tell(gf_files *files, uint64_t item, gf_status status, const gf_er
 void gf_files_give_up(gf_files *files, gf_status status, const gf_error *error);
 /* How an item is written. */
 gf_file_options gf_files_options(const gf_files *files, uint64_t item);
-/* Runs one item through an engine, from its file to its file, and tells. False if the engine could
- * not begin it and may leave it to another: then nothing is told, and its files are as before. */
-bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, bool may_leave);
+/* What an engine may leave to another. */
+typedef enum gf_leave {
+    GF_LEAVE_NOTHING,
+    GF_LEAVE_LOST,    /* an item for which its device failed */
+    GF_LEAVE_UNBEGUN, /* that, and one that it could not begin */
+} gf_leave;
+
+/* Runs one item through an engine, from its file to its file, and tells. False if the engine leaves
+ * it to another: then nothing is told, and its files are as before. */
+bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, gf_leave leave);
+/* From now on reports say that a device failed. */
+void gf_files_note_loss(gf_files *files, const gf_error *error);
 
 #endif

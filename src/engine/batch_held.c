@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "clock.h"
+#include "digest.h"
 #include "engine/backend.h"
 #include "engine/batch_plan.h"
 #include "error.h"
 #include "io/files.h"
 #include "io/metadata.h"
+#include "io/read_back.h"
 
 #define HELD_IMAGES UINT64_C(4096) /* at once, however small they are */
 
@@ -21,6 +23,16 @@ void gf_held_put(gf_queue *queue, gf_held *held) {
     *queue->last = held;
     queue->last = &held->next;
     queue->count++;
+}
+
+void gf_held_put_back(gf_queue *queue, gf_held *list) {
+    gf_held **end = &list;
+    for (; *end; end = &(*end)->next)
+        queue->count++;
+    if (!queue->first)
+        queue->last = end;
+    *end = queue->first;
+    queue->first = list;
 }
 
 gf_held *gf_held_take_out(gf_queue *queue, gf_held **at) {
@@ -68,12 +80,20 @@ void gf_held_release(gf_device_files *all, gf_held *held) {
     free(held);
 }
 
-void gf_held_make_large(gf_device_files *all, gf_held *held) {
+void gf_held_shed(gf_device_files *all, gf_held *held) {
     gf_task_end(&held->task);
     held->task = (gf_task){0};
     free_pixels(held);
     pthread_mutex_lock(&all->files->lock);
     settle(all, held);
+    pthread_mutex_unlock(&all->files->lock);
+    gf_metadata_clear(&held->metadata);
+    gf_metadata_init(&held->metadata);
+}
+
+void gf_held_make_large(gf_device_files *all, gf_held *held) {
+    gf_held_shed(all, held);
+    pthread_mutex_lock(&all->files->lock);
     gf_held_put(&all->large, held);
     pthread_cond_broadcast(&all->files->moved);
     if (gf_held_lacks_engines(all))
@@ -90,7 +110,7 @@ bool gf_held_may_tell(gf_device_files *all) {
     pthread_mutex_lock(&files->lock);
     while (all->starting && !files->status)
         pthread_cond_wait(&files->moved, &files->lock);
-    const bool started = !files->status;
+    const bool started = all->starting == 0;
     pthread_mutex_unlock(&files->lock);
     return started;
 }
@@ -197,6 +217,14 @@ static void decode(gf_device_files *all, gf_held *held) {
     gf_held_hand_on(all, &all->waiting, held);
 }
 
+static gf_status read_back(const gf_sink *sink, const gf_held *held, const gf_file_options *options,
+                           gf_error *error) {
+    const gf_limits limits = gf_file_limits(options, 1);
+    const gf_rows rows = {held->out, gf_row_bytes(&held->out_format), 0, held->out_format.height};
+    return gf_read_back(sink, &held->out_format, &limits, gf_digest_rows(0, &rows, rows.stride),
+                        error);
+}
+
 static gf_status write_image(const gf_files *files, gf_held *held, const gf_file_options *options,
                              gf_error *error) {
     const gf_format *format = &held->out_format;
@@ -210,6 +238,8 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
     status = sink->ops->write(sink, held->out, gf_row_bytes(format), format->height, error);
     if (!status)
         status = sink->ops->finish(sink, &held->metadata, error);
+    if (!status && held->report.verified)
+        status = read_back(sink, held, options, error);
     held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
     if (!status && options->ready) {
         const gf_ready ready = {.item = held->item, .file = gf_output_reach(sink->output)};
@@ -259,11 +289,12 @@ static void begin(gf_device_files *all) {
         open_image(all, item);
 }
 
-/* What is done goes first, it makes room; then what is open. */
+/* What is done goes first, it makes room; then what is open. Nothing appears before it may be told.
+ */
 static bool work_once(gf_device_files *all) {
     gf_files *files = all->files;
     gf_held *held = all->opened.first;
-    if (all->finished.first) {
+    if (all->finished.first && all->starting == 0) {
         held = gf_held_take_out(&all->finished, &all->finished.first);
         pthread_mutex_unlock(&files->lock);
         encode(all, held);

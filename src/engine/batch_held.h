@@ -36,6 +36,7 @@ typedef struct gf_device_files {
     uint64_t fresh;         /* images begun of which it is not known yet whether they are large */
     bool asking;            /* somebody waits for an item from outside */
     uint32_t starting;      /* devices that have not started */
+    uint32_t driven;        /* devices that are there, or starting */
     uint32_t each;          /* threads of an engine of a device, for its reader and its writer */
     uint32_t engines;       /* open, or being opened, */
     uint32_t most_engines;  /* and as many as may be */
@@ -44,14 +45,18 @@ typedef struct gf_device_files {
     pthread_cond_t lacking; /* with the lock: more engines may be wanted, or all is over */
 } gf_device_files;
 
-/* Under the lock: puts an image last; takes out the one that *at points to. */
+/* Under the lock: puts an image last, or those of a list first; takes out the one that *at points
+ * to. */
 void gf_held_put(gf_queue *queue, gf_held *held);
+void gf_held_put_back(gf_queue *queue, gf_held *list);
 gf_held *gf_held_take_out(gf_queue *queue, gf_held **at);
 /* Takes the lock, puts an image last, and wakes who waits for it. */
 void gf_held_hand_on(gf_device_files *all, gf_queue *queue, gf_held *held);
 /* Frees an image, of which nothing is told. */
 void gf_held_release(gf_device_files *all, gf_held *held);
-/* Frees what was read of it, and lets a device run it from file to file. */
+/* Frees what was read of it: it takes no more room, and is run from file to file. */
+void gf_held_shed(gf_device_files *all, gf_held *held);
+/* Sheds it, and lets a device run it. */
 void gf_held_make_large(gf_device_files *all, gf_held *held);
 /* Are there more large images than engines? Under the lock. */
 bool gf_held_lacks_engines(const gf_device_files *all);

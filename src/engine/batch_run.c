@@ -1,9 +1,21 @@
 /* A batch of files from its beginning to its end: by devices, or by the threads of the CPU. */
 #include "engine/batch_run.h"
 
+#include <inttypes.h>
+
 #include "engine/batch_device.h"
 #include "engine/batch_plan.h"
 #include "engine/batch_threads.h"
+#include "error.h"
+
+/* No device is left. Of items that others take from, too, this process knows not how many. */
+static void tell_what_is_left(const gf_files *files, gf_error *error) {
+    const uint64_t left = files->count - files->over;
+    if (!files->options.take)
+        gf_fail(error, files->status,
+                "%.400s; %" PRIu64 " of %" PRIu64 " files were not done, and no device is left",
+                files->error.message, left, files->count);
+}
 
 gf_status gf_run_batch_on(const gf_files_devices *devices, const gf_filter *filter,
                           const gf_settings *settings, const gf_batch_item *items, uint64_t count,
@@ -34,6 +46,8 @@ gf_status gf_run_batch_on(const gf_files_devices *devices, const gf_filter *filt
         status = files.status;
         if (error)
             *error = files.error;
+        if (files.device_failed)
+            tell_what_is_left(&files, error);
     }
     return status;
 }

@@ -29,7 +29,7 @@ static void *work(void *argument) {
     gf_files_worker *worker = argument;
     uint64_t item;
     while (take(worker->files, &item))
-        gf_files_run_one(worker->files, worker->engine, item, false);
+        gf_files_run_one(worker->files, worker->engine, item, GF_LEAVE_NOTHING);
     return NULL;
 }
 

@@ -30,6 +30,8 @@ static gf_status measure_first(gf_task *task, gf_error *error) {
     if (!status)
         status = task->ranks ? gf_task_stream_shared(&first, settings, error)
                              : gf_task_stream(&first, error);
+    task->source = first.source; /* it may have been read again */
+    task->metadata = first.metadata;
     if (!status && gf_is_first(task->ranks))
         task->filter->learn(task->plan, first.plan, first.data);
     if (!status && task->ranks)
@@ -43,16 +45,8 @@ static gf_status measure_first(gf_task *task, gf_error *error) {
 
 gf_status gf_measure_memory(gf_task *task, gf_error *error) {
     gf_status status = measure_first(task, error);
-    gf_memory_source_rewind(task->source);
+    (void)gf_memory_source_rewind(task->source);
     return status;
-}
-
-/* Another source takes the place of the task's. */
-static void exchange(gf_task *task, gf_source *source) {
-    task->source->ops->close(task->source);
-    task->source = source;
-    if (task->metadata)
-        task->metadata = &source->metadata;
 }
 
 /* The source's image in memory, as a source of its own that knows its metadata, too. */
@@ -75,32 +69,17 @@ static gf_status hold(gf_task *task, gf_error *error) {
     held->metadata = source->metadata;
     gf_metadata_init(&source->metadata);
     task->memory -= format->height * row;
-    exchange(task, held);
+    gf_task_exchange_source(task, held);
     return GF_OK;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b) {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-gf_status gf_measure_file(gf_task *task, const char *path, const gf_seen *seen,
-                          const gf_limits *limits, gf_error *error) {
+gf_status gf_measure_file(gf_task *task, gf_error *error) {
     gf_status status;
-    if (!seen->regular && !task->ranks) {
+    if (!task->seen[0].regular && !task->ranks) {
         status = hold(task, error);
         return status ? status : gf_measure_memory(task, error);
     }
     status = measure_first(task, error);
-    gf_source *again;
-    if (!status)
-        status = gf_source_open(path, limits, &again, error);
-    if (status) /* with ranks it may be this one's own: the caller agrees on it */
-        return status;
-    exchange(task, again);
-    const gf_seen now = gf_see(path);
-    if (!now.regular || !same_file(&seen->info, &now.info) ||
-        !gf_format_equal(&again->format, &task->plan->in))
-        status = gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", task->name);
-    return status;
+    /* With ranks a failure may be this one's own: the caller agrees on it. */
+    return status ? status : gf_task_read_again(task, error);
 }

@@ -16,6 +16,16 @@ static const gf_backend *const backends[GF_BACKEND_COUNT] = {
     [CUDA] = GF_IF_CUDA(&gf_backend_cuda),
 };
 
+static const gf_backend *stand_in;
+
+static const gf_backend *backend_at(int which) {
+    return which == CUDA && stand_in ? stand_in : backends[which];
+}
+
+void gf_engine_stand_in(const gf_backend *backend) {
+    stand_in = backend;
+}
+
 static const char *const names[] = {"auto", "golden", "cpu", "cuda", NULL};
 
 const char *const *gf_backend_names(void) {
@@ -23,19 +33,19 @@ const char *const *gf_backend_names(void) {
 }
 
 bool gf_has_cuda(void) {
-    return backends[CUDA] != NULL;
+    return backend_at(CUDA) != NULL;
 }
 
 static gf_status start(gf_engine *engine, int which, gf_error *error) {
     if (engine->started[which])
         return GF_OK;
-    if (!backends[which])
+    if (!backend_at(which))
         return gf_fail(error, GF_NO_BACKEND,
                        "%s: this gpufilter was built without it; build it where nvcc is, or use "
                        "--backend auto",
                        names[1 + which]);
     const double before = gf_now();
-    gf_status status = backends[which]->open(&engine->options, &engine->states[which], error);
+    gf_status status = backend_at(which)->open(&engine->options, &engine->states[which], error);
     engine->start_seconds += gf_now() - before;
     engine->started[which] = !status;
     return status;
@@ -67,7 +77,7 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
             gf_fail(error, GF_USAGE, "--device: the %s backend has none; use --backend cuda", name);
     else if (which > 0) {
         status = start(engine, which - 1, error);
-        engine->named = backends[which - 1];
+        engine->named = backend_at(which - 1);
     }
     if (status) {
         gf_engine_close(engine);
@@ -81,8 +91,9 @@ void gf_engine_close(gf_engine *engine) {
     if (!engine)
         return;
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
-        if (backends[i] && engine->started[i])
-            backends[i]->close(engine->states[i]);
+        if (engine->started[i])
+            backend_at(i)->close(engine->states[i]);
+    gf_pool_close(engine->checkers);
     free(engine);
 }
 
@@ -91,7 +102,7 @@ static gf_status use(gf_engine *engine, int which, const gf_backend **backend, v
     gf_status status = start(engine, which, error);
     if (status)
         return status;
-    *backend = backends[which];
+    *backend = backend_at(which);
     *state = engine->states[which];
     return GF_OK;
 }
@@ -123,7 +134,14 @@ static bool wants_cuda(const gf_engine *engine, const gf_plan *plan, const gf_co
     gf_forecast forecast;
     gf_auto_expect(plan, codec ? codec : &(gf_codec_costs){0}, &machine, &forecast);
     snprintf(reason, size, "%s", forecast.reason);
-    return forecast.cuda;
+    return forecast.cuda || stand_in;
+}
+
+void gf_engine_give_reason(char *reason, size_t size, const gf_error *error) {
+    static const char advice[] = "; use --backend";
+    const char *end = strstr(error->message, advice);
+    const size_t length = end ? (size_t)(end - error->message) : strlen(error->message);
+    snprintf(reason, size, "%.*s", length < 130 ? (int)length : 130, error->message);
 }
 
 gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
@@ -131,25 +149,43 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
                            gf_error *error) {
     int which = CPU;
     reason[0] = 0;
-    if (engine->named) {
+    if (engine->lost && (!engine->named || engine->replaceable)) {
+        gf_engine_give_reason(reason, size, &engine->loss);
+    } else if (engine->lost) {
+        if (error)
+            *error = engine->loss;
+        return engine->loss.status;
+    } else if (engine->named) {
         for (int i = 0; i < GF_BACKEND_COUNT; i++)
-            if (backends[i] == engine->named)
+            if (backend_at(i) == engine->named)
                 which = i;
     } else if (wants_cuda(engine, plan, codec, reason, size)) {
         gf_error refused;
         if (start(engine, CUDA, &refused) == GF_OK)
             which = CUDA;
         else
-            snprintf(reason, size, "%.180s", refused.message);
+            gf_engine_give_reason(reason, size, &refused);
     }
     return use(engine, which, backend, state, error);
 }
 
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error) {
-    if (engine->named || *backend == backends[CPU])
+    if (*backend == backend_at(CUDA) && error->status == GF_NO_BACKEND && !engine->lost) {
+        engine->lost = true;
+        engine->loss = *error;
+    }
+    if ((engine->named && !engine->replaceable) || *backend == backends[CPU])
         return false;
-    snprintf(reason, size, "%.180s", error->message);
+    gf_engine_give_reason(reason, size, error);
     gf_error ignored;
     return use(engine, CPU, backend, state, &ignored) == GF_OK;
+}
+
+gf_status gf_engine_checkers(gf_engine *engine, gf_pool **pool, gf_error *error) {
+    gf_status status = GF_OK;
+    if (!engine->checkers)
+        status = gf_pool_open(gf_engine_threads(engine), &engine->checkers, error);
+    *pool = engine->checkers;
+    return status;
 }

@@ -3,6 +3,7 @@
 #define GF_ENGINE_H
 
 #include "engine/backend.h"
+#include "engine/pool.h"
 #include "io/costs.h"
 
 #define GF_BACKEND_COUNT 3
@@ -15,7 +16,16 @@ struct gf_engine {
     double start_seconds; /* spent on starting since the last job's report took note */
     uint64_t images;      /* like this one that are to come, itself among them; 0 counts as one */
     uint64_t rows;        /* of an image that this engine does, others doing the rest; 0: all */
+    bool replaceable;     /* CUDA was named by those who would have the cpu backend as well, ... */
+    bool leaves;          /* ... but not for an image that CUDA cannot begin */
+    bool lost;            /* CUDA failed, and is not used any more, ... */
+    gf_error loss;        /* ... because of this */
+    gf_pool *checkers;    /* for golden, which verifies; NULL until they are wanted */
 };
+
+/* For tests without a device: from now on this stands in CUDA's place, and "auto" expects it to
+ * finish first; NULL: nothing does any more. Not while an engine is open. */
+void gf_engine_stand_in(const gf_backend *backend);
 
 /* Threads that decode, compute and encode. */
 uint32_t gf_engine_threads(const gf_engine *engine);
@@ -26,10 +36,16 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
                            const gf_backend **backend, void **state, char *reason, size_t size,
                            gf_error *error);
 
-/* After *backend could not begin with `error`: may another do it? True under auto, with the CPU in
- * *backend and the error as the reason. */
+/* After *backend failed with `error`, GF_NO_BACKEND if it cannot be used any more: may another do
+ * it? True under auto, with the CPU in *backend and what failed as the reason. */
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error);
+
+/* A backend's failure as the reason to do without it: less its advice. */
+void gf_engine_give_reason(char *reason, size_t size, const gf_error *error);
+
+/* The threads for golden, started. */
+gf_status gf_engine_checkers(gf_engine *engine, gf_pool **pool, gf_error *error);
 
 /* What auto knows of where the work is done. */
 typedef struct gf_auto_machine {

@@ -26,6 +26,27 @@ static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t bu
            !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
 }
 
+/* Memory that golden takes for one band of a job: what comes out, and what it needs itself for each
+ * part. UINT64_MAX if that is no number. */
+static uint64_t golden_bytes(const gf_job *job, uint32_t parts) {
+    const gf_plan *plan = job->plan;
+    const uint64_t row = plan->golden_bytes / plan->in.height + 1;
+    const uint64_t around = parts * (2 * plan->halo + 2); /* rows beside those of the band */
+    uint64_t out, payload = 0, own;
+    if (parts == 0)
+        return 0;
+    if (plan->has_payload) {
+        const uint32_t pieces = gf_payload_pieces(job, parts);
+        if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
+            return UINT64_MAX;
+    }
+    if (__builtin_mul_overflow(job->out_rows, job->out_stride, &out) ||
+        __builtin_mul_overflow(row, job->out_rows + around, &own) ||
+        __builtin_add_overflow(out, own, &out) || __builtin_add_overflow(out, payload, &out))
+        return UINT64_MAX;
+    return plan->golden_bytes ? out : out - own;
+}
+
 static void set_rows(gf_job *job, uint64_t rows) {
     uint64_t held;
     gf_held_rows(job->plan, job->first, gf_job_end(job), &held);
@@ -70,7 +91,10 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
         allow_for_halo(out, &wish);
     for (uint32_t slots = wish.slots;;) {
         out->slots = (uint32_t)min(slots, gf_count_bands(out));
-        if (fits(out, wish.pieces, wish.extra + plan->state_bytes, job->max_memory))
+        const uint64_t golden = golden_bytes(out, wish.checks);
+        uint64_t extra;
+        if (!__builtin_add_overflow(wish.extra + plan->state_bytes, golden, &extra) &&
+            fits(out, wish.pieces, extra, job->max_memory))
             return GF_OK;
         if (out->slots > 2)
             slots = out->slots - 1;
@@ -84,6 +108,20 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
                            " bytes; raise --max-memory",
                            job->name, out->in_rows, job->max_memory);
     }
+}
+
+bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry) {
+    if (job->backend->wish(job->state, job->plan).whole_image)
+        return false;
+    if (geometry->slots > 2)
+        geometry->slots = (geometry->slots + 1) / 2;
+    else if (!job->band_rows && geometry->out_rows > 1)
+        set_rows(geometry, geometry->out_rows / 2);
+    else if (geometry->slots > 1)
+        geometry->slots = 1;
+    else
+        return false;
+    return true;
 }
 
 void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot) {

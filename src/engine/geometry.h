@@ -7,6 +7,10 @@
 /* Band height and ring size: what the backend wishes, less where memory is short. */
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error);
 
+/* After a backend had no memory for them: fewer bands at a time, and lower ones. False if they
+ * cannot be any less. */
+bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry);
+
 uint64_t gf_count_bands(const gf_job *job);
 
 /* Which rows band k computes and holds, without saying where they lie. */

@@ -30,6 +30,8 @@ static gf_status compute(gf_task *task, const gf_settings *settings, gf_result *
         status = gf_task_check_metadata(task, error);
     if (!status && task->sink)
         status = finish_sink(task, error);
+    if (!status && task->sink && task->verified)
+        status = gf_task_check_written(task, error);
     status = gf_ranks_agree(task->ranks, status, error);
     if (!status && task->samples)
         status = gf_sample_sink_finish(task->samples, error);
@@ -95,16 +97,14 @@ static gf_status check_paths(const gf_filter *filter, const char *const *in_path
 }
 
 /* From its inputs, which are open, to its outputs: by one process, or by all of task->ranks. */
-static gf_status run_opened(gf_task *task, const gf_settings *settings, const gf_seen *seen,
-                            const char *const *in_paths, const char *out_path,
+static gf_status run_opened(gf_task *task, const gf_settings *settings, const char *out_path,
                             const gf_file_options *options, gf_result **result, gf_error *error) {
-    const gf_limits limits = gf_file_limits(options, task->threads);
     gf_file_options own = *options;
     own.ranks = task->ranks;
     gf_status status = gf_task_open_outputs(task, settings, out_path, &own, error);
     status = gf_ranks_agree(task->ranks, status, error);
     if (!status && task->filter->before)
-        status = gf_measure_file(task, in_paths[0], seen, &limits, error);
+        status = gf_measure_file(task, error);
     status = gf_ranks_agree(task->ranks, status, error);
     return status ? status : complete(task, settings, &own, result, error);
 }
@@ -112,13 +112,12 @@ static gf_status run_opened(gf_task *task, const gf_settings *settings, const gf
 static gf_status run_file(gf_task *task, const gf_settings *settings, const char *const *in_paths,
                           const char *out_path, const gf_file_options *options, gf_result **result,
                           gf_error *error) {
-    const gf_seen seen = gf_see(in_paths[0]);
     const bool alone = gf_alone(options->ranks);
     gf_status status =
         alone ? gf_task_open_inputs(task, settings, in_paths, options, error)
               : gf_task_open_shared(task, settings, in_paths, out_path, options, error);
     if (!status && (task->ranks || gf_is_first(options->ranks)))
-        status = run_opened(task, settings, &seen, in_paths, out_path, options, result, error);
+        status = run_opened(task, settings, out_path, options, result, error);
     return alone ? status : gf_follow_first(options->ranks, status, error);
 }
 

@@ -231,9 +231,12 @@ static gf_status stream_own(gf_task *task, gf_own *own, gf_error *error) {
     share.first = own->first;
     share.end = own->end;
     task->source->ops->seek(task->source, &own->window);
+    share.window = &own->window;
     task->engine->rows = own->end - own->first;
     const gf_status status = gf_task_stream(&share, error);
     task->engine->rows = 0;
+    task->source = share.source; /* it may have been read again */
+    task->metadata = share.metadata;
     task->report->in = in;
     return status;
 }

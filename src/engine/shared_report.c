@@ -17,8 +17,10 @@ static void add(gf_report *all, const gf_report *one) {
         return;
     add_text(all->backend, sizeof all->backend, "+", one->backend);
     add_text(all->device, sizeof all->device, "; ", one->device);
-    if (!all->reason[0])
+    if (!all->reason[0] || (one->device_failed && !all->device_failed))
         memcpy(all->reason, one->reason, sizeof all->reason);
+    all->device_failed = all->device_failed || one->device_failed;
+    all->verified = all->verified && one->verified;
     all->bands += one->bands;
     all->band_rows = one->band_rows > all->band_rows ? one->band_rows : all->band_rows;
     for (int i = 0; i < GF_STAGE_COUNT; i++) {
@@ -36,8 +38,11 @@ void gf_task_share_report(gf_task *task) {
         ranks->send(ranks->context, own, sizeof *own);
         return;
     }
-    gf_report all = {
-        .in = own->in, .out = own->out, .ranks = ranks->count, .total_seconds = own->total_seconds};
+    gf_report all = {.in = own->in,
+                     .out = own->out,
+                     .ranks = ranks->count,
+                     .verified = true,
+                     .total_seconds = own->total_seconds};
     add(&all, own);
     for (uint32_t r = 1; r < ranks->count; r++) {
         gf_report one;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "engine/stream.h"
 #include "error.h"
 #include "io/files.h"
 #include "io/limits.h"
@@ -52,13 +51,6 @@ gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
     return status;
 }
 
-gf_seen gf_see(const char *path) {
-    gf_seen seen = {.regular = false};
-    seen.regular =
-        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
-    return seen;
-}
-
 gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
     return (gf_limits){.max_pixels = options->max_pixels,
                        .max_memory = options->max_memory,
@@ -67,21 +59,24 @@ gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
                        .raw = options->raw};
 }
 
-static gf_status open_sources(gf_task *task, const char *const *paths, const gf_limits *limits,
-                              gf_error *error) {
-    gf_status status = gf_source_open(paths[0], limits, &task->source, error);
+gf_status gf_task_open_sources(gf_task *task, gf_error *error) {
+    const char *const *paths = task->paths;
+    gf_status status = gf_source_open(paths[0], &task->limits, &task->source, error);
     if (status || task->filter->info.inputs == 1)
         return status;
     gf_source *second;
-    status = gf_source_open(paths[1], limits, &second, error);
+    status = gf_source_open(paths[1], &task->limits, &second, error);
     return status ? status : gf_task_add_second(task, second, paths[0], paths[1], error);
 }
 
 gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const char *const *paths,
                               const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
-    const gf_limits limits = gf_file_limits(options, task->threads);
-    gf_status status = open_sources(task, paths, &limits, error);
+    task->paths = paths;
+    task->limits = gf_file_limits(options, task->threads);
+    for (uint32_t i = 0; i < filter->info.inputs; i++)
+        task->seen[i] = gf_see(paths[i]);
+    gf_status status = gf_task_open_sources(task, error);
     if (!status)
         status = gf_plan_new(filter, settings, &task->source->format, &task->plan, error);
     /* What is drawn from two images is neither of them: it has no metadata. */
@@ -154,8 +149,7 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     return measure->open(task->plan, &keep, &task->data, error);
 }
 
-/* Takes back what the sink holds for speed; false if there is none, or that failed. */
-static bool spare(gf_task *task, gf_error *error) {
+bool gf_task_spare(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     if (!sink || !sink->spare)
         return false;
@@ -164,52 +158,6 @@ static bool spare(gf_task *task, gf_error *error) {
         return false;
     take_sinks_memory(task);
     return true;
-}
-
-gf_status gf_task_stream(gf_task *task, gf_error *error) {
-    gf_engine *engine = task->engine;
-    gf_report *report = task->report;
-    gf_status status = gf_task_open_measure(task, error);
-    if (status)
-        return status;
-    gf_stream_job job = {.name = task->name,
-                         .filter = task->filter,
-                         .plan = task->plan,
-                         .first = task->first,
-                         .end = task->end,
-                         .band_rows = engine->options.band_rows,
-                         .max_memory = task->memory,
-                         .unthreaded = engine->options.unthreaded,
-                         .data = task->data};
-    gf_codec_costs codec = {.decode = task->source->cost, .decode_threads = task->source->threads};
-    if (task->sink) {
-        codec.encode = task->sink->cost;
-        codec.encode_threads = task->sink->threads;
-    }
-    status = gf_engine_choose(engine, task->plan, &codec, &job.backend, &job.state, report->reason,
-                              sizeof report->reason, error);
-    if (status)
-        return status;
-    report->in = task->plan->in;
-    report->out = task->plan->out;
-    report->bands = 0;
-    gf_error own = {0};
-    status = gf_stream_run(&job, task->source, task->sink, report, &own);
-    if (status && report->bands == 0 &&
-        gf_engine_fall_back(engine, &job.backend, &job.state, report->reason, sizeof report->reason,
-                            &own))
-        status = gf_stream_run(&job, task->source, task->sink, report, &own);
-    if (status && report->bands == 0 && spare(task, &own)) {
-        job.max_memory = task->memory;
-        status = gf_stream_run(&job, task->source, task->sink, report, &own);
-    }
-    if (status && error)
-        *error = own;
-    report->start_seconds += engine->start_seconds;
-    engine->start_seconds = 0;
-    snprintf(report->backend, sizeof report->backend, "%s", job.backend->name);
-    job.backend->describe(job.state, report->device, sizeof report->device);
-    return status;
 }
 
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error) {

@@ -8,6 +8,14 @@
 #include "io/io.h"
 #include "io/sample_sink.h"
 
+/* A file as it was before anything was read of it. */
+typedef struct gf_seen {
+    bool regular; /* it can be read again */
+    struct stat info;
+} gf_seen;
+
+gf_seen gf_see(const char *path);
+
 typedef struct gf_task {
     gf_engine *engine;
     uint32_t threads;      /* that may read it, and that may write it */
@@ -27,6 +35,15 @@ typedef struct gf_task {
     const gf_metadata *metadata; /* for the output; NULL for none */
     gf_report *report;
     double began;
+
+    /* Of inputs that are files: how they were opened, and as what. */
+    const char *const *paths; /* NULL: they are not */
+    gf_limits limits;
+    gf_seen seen[2];
+    const gf_window *window; /* the piece of them that is read; NULL: all */
+
+    bool verified;   /* golden has computed it, too */
+    uint64_t digest; /* of the rows that the sink has taken, if it was verified */
 } gf_task;
 
 /* What was spent on starting the backend is this image's, if it is the first. */
@@ -39,32 +56,40 @@ const char *gf_task_file(const gf_task *task, const gf_settings *settings, gf_pa
 /* Puts the second image of a filter that reads two beside the first. The names are for messages. */
 gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
                              const char *second_name, gf_error *error);
-/* A file as it was before anything was read of it. */
-typedef struct gf_seen {
-    bool regular; /* it can be read again */
-    struct stat info;
-} gf_seen;
-
-gf_seen gf_see(const char *path);
 /* threads: that may read a file. */
 gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads);
 /* The task's source and plan: files, as many as the filter reads. */
 gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const char *const *paths,
                               const gf_file_options *options, gf_error *error);
+/* Its source alone: the files task->paths. */
+gf_status gf_task_open_sources(gf_task *task, gf_error *error);
+/* The source begins again: memory at its first row, files opened anew. GF_FAILED for what cannot be
+ * read again, and for files that are not any more what they were when they were opened first. */
+gf_status gf_task_read_again(gf_task *task, gf_error *error);
+/* Is there a way to? */
+bool gf_task_can_read_again(const gf_task *task);
+/* Another source takes the place of the task's. */
+void gf_task_exchange_source(gf_task *task, gf_source *source);
 /* After that: its sink and its file of samples. */
 gf_status gf_task_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
                                const gf_file_options *options, gf_error *error);
 /* The task's source: images in memory, as many as the filter reads. */
 gf_status gf_task_open_memory(gf_task *task, const gf_format *format, const gf_pixels *in,
                               gf_error *error);
+/* Takes back what the sink holds for speed; false if there is none, or that failed. */
+bool gf_task_spare(gf_task *task, gf_error *error);
 /* Opens the measure, unless it is open or there is none. Takes the result, and half of what then
  * remains for held samples, out of the task's memory: the ring has the rest. */
 gf_status gf_task_open_measure(gf_task *task, gf_error *error);
 /* The result of what was measured, if something was; plan and data are then its own. A result that
  * cannot be built any more is still the task's to free. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
-/* Chooses a backend and streams the image through it, into sink and measure. */
+/* Chooses a backend and streams the image through it, into sink and measure. Under auto another one
+ * goes on where it fails (failover.c). */
 gf_status gf_task_stream(gf_task *task, gf_error *error);
+/* After the sink has finished, of an image that was verified: does its file hold the rows that went
+ * there? GF_FAILED if not. True of files that cannot be read back, too. (written.c) */
+gf_status gf_task_check_written(const gf_task *task, gf_error *error);
 void gf_task_end(gf_task *task);
 
 /* ---- by several ranks (shared.c) ------------------------------------------------------------- */
@@ -84,8 +109,7 @@ void gf_task_share_report(gf_task *task);
 /* Runs the filter before this one over the task's source, from which the plan learns, and makes the
  * source begin again: a file is read twice, as long as it is the one that was seen; what cannot be
  * read twice is held. */
-gf_status gf_measure_file(gf_task *task, const char *path, const gf_seen *seen,
-                          const gf_limits *limits, gf_error *error);
+gf_status gf_measure_file(gf_task *task, gf_error *error);
 /* The same over a source in memory. */
 gf_status gf_measure_memory(gf_task *task, gf_error *error);
 

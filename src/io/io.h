@@ -99,8 +99,9 @@ gf_status gf_source_read_all(gf_source *source, const char *name, const char *wh
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
                           size_t step, gf_source **source, gf_error *error);
 
-/* A memory source begins again at its first row. */
-void gf_memory_source_rewind(gf_source *source);
+/* A memory source begins again at its first row; false for any other. */
+bool gf_memory_source_rewind(gf_source *source);
+bool gf_memory_source_is(const gf_source *source);
 
 /* Two sources of one format as one: each of its rows holds a row of a and, from the middle of the
  * stride on, a row of b. Takes both over, unless it fails. The names are for messages. */
@@ -131,6 +132,8 @@ struct gf_sink {
     double busy_seconds;
     uint64_t memory; /* bytes of --max-memory that it holds: for speed, or the whole image */
     struct gf_output *output; /* where it writes; NULL: to memory */
+    bool exact;               /* whoever reads the file gets the same rows, */
+    bool headless;            /* if he knows what they are */
     /* Before the first row: gives up what it holds for speed. NULL if there is nothing. */
     gf_status (*spare)(gf_sink *sink, gf_error *error);
 };

@@ -51,6 +51,8 @@ static void source_close(gf_source *base) {
     free(source);
 }
 
+static const gf_source_ops memory_ops = {source_read, source_finish, source_close, NULL};
+
 static gf_status check_rows(const gf_format *format, size_t stride, gf_error *error) {
     gf_status status = gf_format_check(format, "memory", error);
 
@@ -63,7 +65,6 @@ static gf_status check_rows(const gf_format *format, size_t stride, gf_error *er
 
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
                            gf_source **source, gf_error *error) {
-    static const gf_source_ops ops = {source_read, source_finish, source_close, NULL};
     gf_status status = check_rows(format, stride, error);
 
     *source = NULL;
@@ -72,7 +73,7 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
     memory_source *new = calloc(1, sizeof *new);
     if (new == NULL)
         return gf_fail_memory(error, "memory", sizeof *new, "a source");
-    new->base.ops = &ops;
+    new->base.ops = &memory_ops;
     new->base.format = *format;
     gf_metadata_init(&new->base.metadata);
     new->data = data;
@@ -111,10 +112,15 @@ gf_status gf_source_read_all(gf_source *source, const char *name, const char *wh
     return GF_OK;
 }
 
-void gf_memory_source_rewind(gf_source *base) {
-    memory_source *source = (memory_source *)base;
+bool gf_memory_source_is(const gf_source *base) {
+    return base->ops == &memory_ops;
+}
 
-    source->y = 0;
+bool gf_memory_source_rewind(gf_source *base) {
+    if (!gf_memory_source_is(base))
+        return false;
+    ((memory_source *)base)->y = 0;
+    return true;
 }
 
 static gf_status sink_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,

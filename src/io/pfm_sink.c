@@ -139,6 +139,7 @@ gf_status gf_pfm_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
         return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
     sink->base.ops = &ops;
     sink->base.cost = GF_PLAIN_COST;
+    sink->base.exact = true;
     sink->output = setup->output;
     gf_status status = start(sink, setup, error);
     if (status != GF_OK) {

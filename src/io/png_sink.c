@@ -181,6 +181,7 @@ static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error
     sink->format = *setup->format;
     sink->max_memory = setup->max_memory;
     sink->base.cost = gf_png_encode_cost(setup->compression);
+    sink->base.exact = true;
     sink->base.spare = png_spare;
     gf_status status = open_encoder(sink, setup->threads, error);
     return status == GF_OK ? write_header(sink, setup->format, setup->metadata, error) : status;

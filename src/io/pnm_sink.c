@@ -113,6 +113,7 @@ static gf_status open_sink(const gf_sink_setup *setup, const char *header, bool 
         return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
     sink->base.ops = &ops;
     sink->base.cost = GF_PLAIN_COST;
+    sink->base.exact = true;
     sink->output = setup->output;
     gf_status status = gf_row_writer_open(setup, &order, header, &sink->writer, error);
     if (status != GF_OK) {
@@ -149,5 +150,9 @@ gf_status gf_pam_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
 }
 
 gf_status gf_raw_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    return open_sink(setup, "", true, opened, error);
+    const gf_status status = open_sink(setup, "", true, opened, error);
+
+    if (status == GF_OK)
+        (*opened)->headless = true;
+    return status;
 }

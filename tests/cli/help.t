@@ -90,6 +90,9 @@ $ gpufilter help smooth
 >                           portable, avx2, avx512; default auto)
 >       --band-rows N       rows that travel together; 0: chosen from their size
 >                           (golden takes all) (0 to 2147483647; default 0)
+>       --verify            let golden compute all of it, too, and fail if a bit
+>                           differs; an image is also read back before it has its
+>                           name
 >       --format FORMAT     format of the image written, instead of what its name
 >                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
 >                           hdr, raw)

@@ -98,3 +98,15 @@ $ for when in auto always never; do gpufilter smooth samples/page.png sync.png -
 $ gpufilter smooth samples/page.png sometimes.png --sync sometimes
 ! gpufilter: --sync 'sometimes': must be auto, always or never
 [2]
+# Golden beside it: the same file, and it is told.
+$ gpufilter smooth -q -a xy samples/scene.png plain.png; gpufilter smooth -v --verify -a xy samples/scene.png checked.png 2>&1 | grep verified; cmp plain.png checked.png
+>   verified: golden computed the same
+$ gpufilter smooth --json --verify samples/scene.png checked.pam --force | grep -o '"verified": [a-z]*'
+> "verified": true
+$ gpufilter smooth -q --verify samples/scene.png samples/page.png --out-dir checked && ls checked
+> page.png
+> scene.png
+$ ls -A checked
+> .gpufilter-done
+> page.png
+> scene.png

@@ -1,0 +1,270 @@
+/* What the tests of failing and lying devices share: one case of one filter on one image, as golden
+ * does it and as an engine does it, from memory, from files, or from a pipe. */
+#ifndef FAULT_JOB_H
+#define FAULT_JOB_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "faulty_backend.h"
+#include "io_util.h"
+#include "testing.h"
+
+typedef enum fault_way { FROM_MEMORY, FROM_FILES, FROM_PIPE, FAULT_WAYS } fault_way;
+
+typedef struct fault_job {
+    const gf_filter *filter;
+    const char *text;
+    gf_settings *settings;
+    gf_format format, drawn;
+    test_image in[2];
+    char in_paths[2][1200], out_path[1200]; /* out_path: of its image, or of what it draws */
+    char samples_path[1200];                /* empty: it extracts none into a file */
+    test_image want;                        /* golden's */
+    gf_result *result;
+    unsigned char *samples;
+    size_t sample_bytes;
+} fault_job;
+
+typedef struct fault_outcome {
+    gf_status status;
+    gf_error error;
+    gf_report report;
+} fault_outcome;
+
+/* The file name that a parameter of this type is set to, if the case sets it. */
+static inline const char *fault_param(const fault_job *job, gf_param_type type) {
+    for (size_t i = 0; i < job->filter->info.param_count; i++)
+        if (job->filter->info.params[i].type == type &&
+            gf_settings_text(job->settings, job->filter->info.params[i].name))
+            return job->filter->info.params[i].name;
+    return NULL;
+}
+
+static inline void fault_put(const char *path, const test_image *image) {
+    const gf_file_options options = {.force = true, .compression = "fast"};
+    gf_sink *sink;
+    gf_error error = {0};
+    if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
+        sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
+        sink->ops->finish(sink, NULL, &error) || sink->ops->place(sink, &error))
+        fail_msg("%s", error.message);
+    sink->ops->close(sink);
+}
+
+/* f32 goes into PFM, which has no alpha. */
+static inline gf_format fault_format(test_random *random, bool files) {
+    gf_format format = {.width = 1 + test_below(random, 40),
+                        .height = 9 + test_below(random, 30),
+                        .channels = 1 + (uint32_t)test_below(random, 4),
+                        .type = (gf_type)test_below(random, 3)};
+    if (files && format.type == GF_F32)
+        format.channels = format.channels > 2 ? 3 : 1;
+    return format;
+}
+
+/* False if the case does not suit the image. */
+static inline bool fault_job_new(fault_job *job, const gf_filter *filter, const char *text,
+                                 uint64_t seed, bool files, gf_engine *golden) {
+    test_random random = {seed * 2 + 1};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    *job = (fault_job){.filter = filter, .text = text, .settings = test_settings(filter, text)};
+    job->format = fault_format(&random, files);
+    if (gf_filter_output(filter, job->settings, &job->format, &job->drawn, NULL)) {
+        gf_settings_free(job->settings);
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        job->in[i] = test_image_new(job->format, 0);
+        test_fill(&job->in[i], files ? TEST_UNIFORM : (test_content)(seed % TEST_CONTENT_COUNT),
+                  &random);
+    }
+    const gf_pixels pixels[2] = {{job->in[0].rows.data, job->in[0].stride},
+                                 {job->in[1].rows.data, job->in[1].stride}};
+    if (job->drawn.width)
+        job->want = test_image_new(job->drawn, 0);
+    gf_error error = {0};
+    if (gf_run_memory(golden, filter, job->settings, &job->format, pixels, job->want.rows.data,
+                      job->want.stride, &job->result, NULL, &error))
+        fail_msg("golden: %s", error.message);
+    const char *ending = job->format.type == GF_F32 ? "pfm" : "png";
+    const char *drawn = job->drawn.type == GF_F32 ? "pfm" : "png";
+    for (int i = 0; i < 2; i++)
+        snprintf(job->in_paths[i], sizeof job->in_paths[i], "%s/in%d.%s", test_folder, i, ending);
+    snprintf(job->out_path, sizeof job->out_path, "%s/out.%s", test_folder, drawn);
+    const char *name = fault_param(job, GF_PARAM_SAMPLES);
+    if (name)
+        snprintf(job->samples_path, sizeof job->samples_path, "%s/samples.%s", test_folder,
+                 seed % 2 ? "csv" : "npy");
+    return true;
+}
+
+static inline void fault_job_free(fault_job *job) {
+    for (int i = 0; i < 2; i++)
+        test_image_free(&job->in[i]);
+    test_image_free(&job->want);
+    gf_result_free(job->result);
+    gf_settings_free(job->settings);
+    free(job->samples);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Names files where the case only says that there are some. */
+static inline void fault_name_files(fault_job *job) {
+    const char *samples = fault_param(job, GF_PARAM_SAMPLES);
+    const char *image = fault_param(job, GF_PARAM_IMAGE);
+    if (samples)
+        assert_int_equal(gf_settings_set(job->settings, samples, job->samples_path, NULL), GF_OK);
+    if (image)
+        assert_int_equal(gf_settings_set(job->settings, image, job->out_path, NULL), GF_OK);
+}
+
+static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
+    const char *const in[2] = {job->in_paths[0], job->in_paths[1]};
+    const gf_file_options options = {.force = true};
+    gf_error error = {0};
+    for (int i = 0; i < 2; i++)
+        fault_put(job->in_paths[i], &job->in[i]);
+    fault_name_files(job);
+    if (gf_run_file(golden, job->filter, job->settings, in,
+                    job->filter->info.makes_image ? job->out_path : NULL, &options, NULL, NULL,
+                    &error))
+        fail_msg("golden: %s", error.message);
+    if (job->samples_path[0])
+        job->samples = get_bytes(job->samples_path, &job->sample_bytes);
+    unlink(job->samples_path);
+    unlink(job->out_path);
+}
+
+typedef struct fault_feeder {
+    const char *from, *to;
+} fault_feeder;
+
+static inline void *fault_feed(void *context) {
+    const fault_feeder *feeder = context;
+    size_t size;
+    unsigned char *bytes = get_bytes(feeder->from, &size);
+    FILE *pipe = fopen(feeder->to, "wb");
+    assert_non_null(pipe);
+    (void)fwrite(bytes, 1, size, pipe); /* a reader that has failed goes away */
+    (void)fclose(pipe);
+    free(bytes);
+    return NULL;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static inline void fault_same_image(const fault_job *job, const test_image *got, const char *what) {
+    if (!test_same(&job->want, got, what))
+        fail_msg("%s: the image differs", what);
+}
+
+static inline void fault_check_files(const fault_job *job, const char *what) {
+    if (job->drawn.width) {
+        gf_format format;
+        void *pixels;
+        gf_error error = {0};
+        if (gf_load_file(job->out_path, NULL, &format, &pixels, &error))
+            fail_msg("%s: %s", what, error.message);
+        assert_true(gf_format_equal(&format, &job->drawn));
+        test_image got = {.format = format,
+                          .stride = gf_row_bytes(&format),
+                          .rows = {pixels, gf_row_bytes(&format), 0, format.height}};
+        fault_same_image(job, &got, what);
+        free(pixels);
+        unlink(job->out_path);
+    }
+    if (job->samples_path[0]) {
+        size_t size;
+        unsigned char *bytes = get_bytes(job->samples_path, &size);
+        if (size != job->sample_bytes || memcmp(bytes, job->samples, size) != 0)
+            fail_msg("%s: the samples differ", what);
+        free(bytes);
+        unlink(job->samples_path);
+    }
+}
+
+/* Runs it, and looks that what came out is golden's, or that nothing did. */
+static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_way way,
+                                      const char *what) {
+    fault_outcome done = {.status = GF_OK};
+    gf_result *result = NULL;
+    if (way == FROM_MEMORY) {
+        const gf_pixels pixels[2] = {{job->in[0].rows.data, job->in[0].stride},
+                                     {job->in[1].rows.data, job->in[1].stride}};
+        test_image got = {.memory = NULL};
+        if (job->drawn.width)
+            got = test_image_new(job->drawn, 7);
+        done.status = gf_run_memory(engine, job->filter, job->settings, &job->format, pixels,
+                                    got.rows.data, got.stride, &result, &done.report, &done.error);
+        if (!done.status && job->drawn.width)
+            fault_same_image(job, &got, what);
+        test_image_free(&got);
+        if (!done.status && !test_same_result(job->result, result, what))
+            fail_msg("%s: the result differs", what);
+    } else {
+        const char *in[2] = {job->in_paths[0], job->in_paths[1]};
+        const gf_file_options options = {.force = true};
+        const int files_before = count_files(false);
+        fault_feeder feeder = {job->in_paths[0], in_folder("pipe")};
+        pthread_t thread;
+        if (way == FROM_PIPE) {
+            in[0] = feeder.to;
+            assert_int_equal(mkfifo(feeder.to, 0600), 0);
+            assert_int_equal(pthread_create(&thread, NULL, fault_feed, &feeder), 0);
+        }
+        done.status = gf_run_file(engine, job->filter, job->settings, in,
+                                  job->filter->info.makes_image ? job->out_path : NULL, &options,
+                                  &result, &done.report, &done.error);
+        if (way == FROM_PIPE) {
+            /* One that was never opened must not wait for ever. */
+            FILE *end = fopen(feeder.to, "r+b");
+            assert_non_null(end);
+            pthread_join(thread, NULL);
+            fclose(end);
+            unlink(feeder.to);
+        }
+        if (!done.status)
+            fault_check_files(job, what);
+        assert_int_equal(count_files(false), files_before);
+    }
+    if (!done.status)
+        assert_string_equal(done.error.message, "");
+    if (done.status) {
+        assert_null(result);
+        assert_int_equal(done.error.status, done.status);
+        assert_true(done.error.message[0] != 0);
+        assert_null(strchr(done.error.message, '\n'));
+    }
+    gf_result_free(result);
+    return done;
+}
+
+/* Every case of every filter, each on the first image that suits it. */
+static inline void fault_for_all(bool files, void (*try)(fault_job *job, void *context),
+                                 void *context) {
+    gf_engine *golden;
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL),
+                     GF_OK);
+    for (size_t f = 0; f < gf_filter_count(); f++) {
+        const gf_filter *filter = gf_filter_at(f);
+        for (size_t c = 0; filter->info.cases[c]; c++) {
+            fault_job job;
+            uint64_t seed = 31 * f + c;
+            for (int tries = 0;
+                 !fault_job_new(&job, filter, filter->info.cases[c], seed, files, golden);
+                 tries++, seed += 1000)
+                assert_true(tries < 100);
+            if (files)
+                fault_put_inputs(&job, golden);
+            try(&job, context);
+            fault_job_free(&job);
+            count_files(true);
+        }
+    }
+    gf_engine_close(golden);
+}
+
+#endif

@@ -1,0 +1,209 @@
+#include "faulty_backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+typedef struct faulty {
+    void *cpu;
+    char device[16];
+} faulty;
+
+typedef struct faulty_run {
+    const faulty *owner;
+    void *cpu;
+    gf_job job;
+    uint64_t waited; /* bands */
+} faulty_run;
+
+static faulty_plan expected;
+static atomic_ullong calls;
+static atomic_bool lied;
+static _Atomic(const char *) failed;
+
+void faulty_expect(const faulty_plan *plan) {
+    expected = *plan;
+    atomic_store(&calls, 0);
+    atomic_store(&failed, NULL);
+    atomic_store(&lied, false);
+}
+
+uint64_t faulty_calls(void) {
+    return atomic_load(&calls);
+}
+
+const char *faulty_failed(void) {
+    return atomic_load(&failed);
+}
+
+bool faulty_lied(void) {
+    return atomic_load(&lied);
+}
+
+/* Counts a call of a device, and fails if it is the one. */
+static gf_status call(const faulty *owner, const char *what, gf_error *error) {
+    if (expected.only && strcmp(expected.only, owner->device) != 0)
+        return GF_OK;
+    const uint64_t n = atomic_fetch_add(&calls, 1) + 1;
+    if (!expected.fail_at || n < expected.fail_at || (n > expected.fail_at && !expected.for_ever))
+        return GF_OK;
+    const char *none = NULL;
+    atomic_compare_exchange_strong(&failed, &none, what);
+    return gf_fail(error, expected.status, "cuda: %s: it was told to fail; use --backend cpu",
+                   what);
+}
+
+static gf_status faulty_open(const gf_engine_options *options, void **state, gf_error *error) {
+    faulty *own = calloc(1, sizeof *own);
+    if (!own)
+        return gf_fail_memory(error, "cuda", sizeof *own, "the backend");
+    strncpy(own->device, options->devices ? options->devices : "", sizeof own->device - 1);
+    gf_status status = call(own, "open", error);
+    if (status && error)
+        error->status = GF_NO_BACKEND;
+    if (status)
+        status = GF_NO_BACKEND;
+    else
+        status = gf_backend_cpu.open(options, &own->cpu, error);
+    if (status) {
+        free(own);
+        return status;
+    }
+    *state = own;
+    return GF_OK;
+}
+
+static void faulty_close(void *state) {
+    faulty *own = state;
+    gf_backend_cpu.close(own->cpu);
+    free(own);
+}
+
+static void faulty_describe(const void *state, char *text, size_t size) {
+    const faulty *own = state;
+    snprintf(text, size, "faulty %s", own->device);
+}
+
+/* Not the cpu backend's bands: a fallback cuts others. */
+static gf_band_wish faulty_wish(const void *state, const gf_plan *plan) {
+    gf_band_wish wish = gf_backend_cpu.wish(((const faulty *)state)->cpu, plan);
+    wish.bytes = expected.rows * plan->inputs * gf_align(gf_row_bytes(&plan->in));
+    wish.halos = 0;
+    return wish;
+}
+
+static gf_status faulty_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
+                              gf_error *error) {
+    faulty *own = state;
+    faulty_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return gf_fail_memory(error, "cuda", sizeof *run, "a run");
+    run->owner = own;
+    run->job = *job;
+    gf_status status = call(own, "begin", error);
+    if (!status)
+        status = gf_backend_cpu.begin(own->cpu, job, slots, &run->cpu, error);
+    if (status) {
+        free(run);
+        return status;
+    }
+    *out = run;
+    return GF_OK;
+}
+
+static gf_status faulty_submit(void *state, gf_slot *slot, gf_error *error) {
+    faulty_run *run = state;
+    const gf_status status = call(run->owner, "submit", error);
+    return status ? status : gf_backend_cpu.submit(run->cpu, slot, error);
+}
+
+static void flip(void *data, uint64_t bytes) {
+    if (bytes == 0)
+        return;
+    ((unsigned char *)data)[expected.bit / 8 % bytes] ^= (unsigned char)(1u << expected.bit % 8);
+    atomic_store(&lied, true);
+}
+
+/* Of the first payload that has samples; or else of the first one's head. */
+static void flip_payload(const faulty_run *run, const gf_slot *slot) {
+    const gf_measure *measure = run->job.filter->measure;
+    const size_t head = measure->payload_bytes(run->job.plan, 0);
+    uint32_t i = 0;
+    while (i + 1 < slot->payload_pieces &&
+           measure->payload_used(run->job.plan, slot->payload_buffer + i * slot->payload_stride) ==
+               head)
+        i++;
+    unsigned char *payload = slot->payload_buffer + i * slot->payload_stride;
+    flip(payload, measure->payload_used(run->job.plan, payload));
+}
+
+static void lie(const faulty_run *run, const gf_slot *slot) {
+    const gf_plan *plan = run->job.plan;
+    const uint64_t y = slot->out.y0 + expected.bit / 64 % slot->out.rows;
+    switch (expected.lie) {
+    case LIE_ROW:
+        if (plan->out.width)
+            flip(gf_row(&slot->out, y), gf_row_bytes(&plan->out));
+        break;
+    case LIE_RECORD:
+        if (plan->record)
+            flip(gf_record(plan, &slot->out, y), plan->record);
+        break;
+    case LIE_PAYLOAD:
+        if (plan->has_payload)
+            flip_payload(run, slot);
+        break;
+    case LIE_INPUT:
+        flip(gf_row(&slot->in, y), gf_row_bytes(&plan->in));
+        break;
+    default:
+        break;
+    }
+}
+
+static gf_status faulty_wait(void *state, gf_slot *slot, gf_error *error) {
+    faulty_run *run = state;
+    gf_status status = call(run->owner, "wait", error);
+    if (!status)
+        status = gf_backend_cpu.wait(run->cpu, slot, error);
+    const uint64_t bands = (run->job.plan->in.height - 1) / run->job.out_rows + 1;
+    if (!status && run->waited++ == expected.band % bands)
+        lie(run, slot);
+    return status;
+}
+
+static void faulty_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
+    gf_backend_cpu.busy(((const faulty_run *)state)->cpu, busy);
+}
+
+static gf_status faulty_collect(void *state, void *total, gf_error *error) {
+    faulty_run *run = state;
+    gf_status status = call(run->owner, "collect", error);
+    if (!status)
+        status = gf_backend_cpu.collect(run->cpu, total, error);
+    if (!status && expected.lie == LIE_STATE)
+        flip(total, run->job.plan->state_bytes);
+    return status;
+}
+
+static void faulty_end(void *state, gf_slot *slots) {
+    faulty_run *run = state;
+    gf_backend_cpu.end(run->cpu, slots);
+    free(run);
+}
+
+const gf_backend faulty_backend = {
+    .name = "cuda",
+    .open = faulty_open,
+    .close = faulty_close,
+    .describe = faulty_describe,
+    .wish = faulty_wish,
+    .begin = faulty_begin,
+    .submit = faulty_submit,
+    .wait = faulty_wait,
+    .busy = faulty_busy,
+    .collect = faulty_collect,
+    .end = faulty_end,
+};

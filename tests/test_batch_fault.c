@@ -1,0 +1,281 @@
+/* Devices that fail in the middle of a batch: no file is lost, none is done twice, all are
+ * golden's; and where none is left that may do it, what was not done has left nothing behind. */
+#include "batch_util.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "faulty_backend.h"
+
+#define COUNT 26 /* of the inputs: good and broken ones */
+#define PIPE 3   /* this one may be a pipe */
+
+static ending want[ITEMS];
+static uint64_t runs, noted, stopped;
+
+typedef struct way {
+    const char *filter, *text, *backend;
+    uint32_t devices, threads;
+    uint64_t max_memory; /* little: all images are large */
+    bool pipe;
+} way;
+
+static void run_each(const gf_filter *filter, const gf_settings *settings) {
+    gf_engine *engine;
+    memset(want, 0, sizeof want);
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &engine, NULL), 0);
+    for (int i = 0; i < COUNT; i++) {
+        const char *in = in_paths[i];
+        gf_result *result = NULL;
+        unlink(want_paths[i]);
+        want[i].status = gf_run_file(engine, filter, settings, &in,
+                                     gf_filter_describe(filter)->makes_image ? want_paths[i] : NULL,
+                                     NULL, &result, &want[i].report, &want[i].error);
+        if (result)
+            write_result(result, want[i].text);
+        gf_result_free(result);
+    }
+    gf_engine_close(engine);
+}
+
+static void check_file(int i, const char *what) {
+    size_t size, other;
+    unsigned char *a = get_bytes(want_paths[i], &size), *b = get_bytes(out_paths[i], &other);
+    if (size != other || memcmp(a, b, size) != 0)
+        fail_msg("%s: item %d: other bytes", what, i);
+    free(a);
+    free(b);
+}
+
+/* Returns how many were told. */
+static int check(const char *what, bool image) {
+    int told = 0, outputs = 0;
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(got[i].times <= 1);
+        told += got[i].times;
+        outputs += access(want_paths[i], F_OK) == 0;
+        if (got[i].times == 0 || want[i].status) {
+            if (access(out_paths[i], F_OK) == 0)
+                fail_msg("%s: item %d is there", what, i);
+            if (got[i].times && strcmp(got[i].error.message, want[i].error.message) != 0)
+                fail_msg("%s: item %d: %s", what, i, got[i].error.message);
+            continue;
+        }
+        if (got[i].status)
+            fail_msg("%s: item %d: %s", what, i, got[i].error.message);
+        assert_string_equal(got[i].text, want[i].text);
+        outputs += image;
+        if (image)
+            check_file(i, what);
+    }
+    /* No temporary files. */
+    assert_int_equal(count_files(false), outputs + 75);
+    return told;
+}
+
+static void *feed(void *context) {
+    size_t size;
+    unsigned char *bytes = get_bytes(in_paths[PIPE], &size);
+    FILE *pipe = fopen(context, "wb");
+    assert_non_null(pipe);
+    (void)fwrite(bytes, 1, size, pipe);
+    (void)fclose(pipe);
+    free(bytes);
+    return NULL;
+}
+
+static gf_status run(const way *w, const gf_settings *settings, gf_error *error) {
+    const gf_filter *filter = gf_filter_find(w->filter);
+    listener all = {.in_order = false};
+    gf_batch_item items[ITEMS];
+    const gf_batch_options options = {.engine = {.backend = w->backend,
+                                                 .threads = w->threads,
+                                                 .max_memory = w->max_memory,
+                                                 .verify = w->threads == 3},
+                                      .done = on_done,
+                                      .context = &all};
+    gf_files_devices devices = {.count = w->devices, .names = {"0", "1", "2"}};
+    const char *fifo = in_folder("fifo");
+    pthread_t thread;
+    make_items(items, gf_filter_describe(filter)->makes_image);
+    if (w->pipe) {
+        items[PIPE].in = fifo;
+        assert_int_equal(mkfifo(fifo, 0600), 0);
+        assert_int_equal(pthread_create(&thread, NULL, feed, (void *)fifo), 0);
+    }
+    const gf_status status =
+        gf_run_batch_on(&devices, filter, settings, items, COUNT, &options, error);
+    if (w->pipe) {
+        FILE *end = fopen(fifo, "r+b");
+        pthread_join(thread, NULL);
+        fclose(end);
+        unlink(fifo);
+    }
+    return status;
+}
+
+static bool any_noted(void) {
+    for (int i = 0; i < COUNT; i++)
+        if (got[i].times && got[i].report.device_failed &&
+            strstr(got[i].report.reason, "told to fail"))
+            return true;
+    return false;
+}
+
+/* A failure: what `left` says becomes of the batch. */
+static void try_once(const way *w, const gf_settings *settings, const faulty_plan *plan) {
+    const bool image = gf_filter_find(w->filter)->info.makes_image;
+    const bool named = strcmp(w->backend, "cuda") == 0;
+    char what[300];
+    gf_error error = {0};
+    snprintf(what, sizeof what, "%s '%s' on %s, %u devices, call %" PRIu64 " %s, status %d%s",
+             w->filter, w->text, w->backend, w->devices, plan->fail_at,
+             plan->for_ever ? "and on" : "once", plan->status, w->pipe ? ", pipe" : "");
+    faulty_expect(plan);
+    const gf_status status = run(w, settings, &error);
+    const int told = check(what, image);
+    const char *failed = faulty_failed();
+    runs += failed != NULL;
+    if (status) {
+        /* Only where no device is left that was asked for. */
+        if (!named || !failed)
+            fail_msg("%s: %s", what, error.message);
+        assert_int_equal(status, GF_NO_BACKEND);
+        assert_message(&error, "told to fail");
+        /* Where an engine that is one too many cannot be opened, those that are there go on. */
+        if (strcmp(failed, "open") != 0 || told > 0) {
+            char left[60];
+            snprintf(left, sizeof left, "%d of %d files were not done", COUNT - told, COUNT);
+            assert_message(&error, left);
+            assert_true(plan->only == NULL);
+        }
+        stopped++;
+        return;
+    }
+    assert_int_equal(told, COUNT);
+    if (failed && any_noted())
+        noted++;
+    else if (failed && plan->status == GF_NO_BACKEND && strcmp(failed, "open") != 0)
+        fail_msg("%s: nobody says so", what);
+}
+
+static void try_calls(const way *w, gf_status status, const char *only, uint64_t step) {
+    gf_settings *settings = test_settings(gf_filter_find(w->filter), w->text);
+    faulty_plan plan = {.rows = 6};
+    run_each(gf_filter_find(w->filter), settings);
+    faulty_expect(&plan);
+    assert_int_equal(run(w, settings, NULL), GF_OK);
+    assert_int_equal(check("without a failure", gf_filter_find(w->filter)->info.makes_image),
+                     COUNT);
+    assert_false(any_noted());
+    const uint64_t calls = faulty_calls();
+    assert_true(calls > 10);
+    for (uint64_t n = 1; n <= calls; n += n < 12 ? 1 : step) {
+        plan.fail_at = n;
+        plan.status = status;
+        plan.only = only;
+        plan.for_ever = n % 2;
+        try_once(w, settings, &plan);
+    }
+    gf_settings_free(settings);
+}
+
+static int make_all(void **state) {
+    if (make_inputs(state))
+        return 1;
+    gf_engine_stand_in(&faulty_backend);
+    assert_int_equal(count_files(false), 75); /* five of ITEMS are names of nothing */
+    return 0;
+}
+
+/* Under auto the cpu backend does the rest. */
+static void auto_goes_on(void **state) {
+    static const way ways[] = {
+        {"smooth", "", "auto", 1, 1, 0, false},
+        {"smooth", "axis=y", "auto", 1, 4, 0, true},
+        {"smooth", "axis=xy", "auto", 1, 4, 20000, true},
+        {"normalize", "", "auto", 1, 3, 0, false},
+        {"hist", "bins=7", "auto", 1, 3, 0, false},
+        {"hist", "bins=9 extract=2", "auto", 1, 3, 20000, false},
+    };
+    (void)state;
+    runs = noted = stopped = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        try_calls(&ways[i], GF_NO_BACKEND, NULL, 5);
+        try_calls(&ways[i], GF_FAILED, NULL, 17);
+    }
+    assert_int_equal(stopped, 0);
+    assert_true(noted > runs / 2);
+    print_message("%" PRIu64 " failures, %" PRIu64 " noted, all done\n", runs, noted);
+}
+
+/* A device that was asked for is not replaced: the batch ends. */
+static void named_stops(void **state) {
+    static const way ways[] = {
+        {"smooth", "", "cuda", 1, 1, 0, false},
+        {"smooth", "axis=y", "cuda", 1, 4, 20000, false},
+        {"normalize", "", "cuda", 1, 3, 0, false},
+        {"hist", "bins=7", "cuda", 1, 5, 0, false},
+    };
+    (void)state;
+    runs = noted = stopped = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        try_calls(&ways[i], GF_NO_BACKEND, NULL, 3);
+    assert_true(stopped > runs / 2);
+    print_message("%" PRIu64 " failures, %" PRIu64 " ended the batch\n", runs, stopped);
+}
+
+/* Another one that was asked for does what is left. */
+static void others_do_the_rest(void **state) {
+    static const way ways[] = {
+        {"smooth", "", "cuda", 2, 4, 0, false},
+        {"smooth", "axis=y", "cuda", 3, 6, 20000, false},
+        {"hist", "bins=7", "cuda", 2, 3, 0, false},
+    };
+    (void)state;
+    runs = noted = stopped = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        try_calls(&ways[i], GF_NO_BACKEND, "1", 2);
+    assert_true(runs > 20);
+    print_message("%" PRIu64 " failures, %" PRIu64 " noted, %" PRIu64 " at the start\n", runs,
+                  noted, stopped);
+}
+
+/* A device that lies in one bit of an image: what golden refutes does not appear. */
+static void lies_fail_files(void **state) {
+    static const way ways[] = {
+        {"smooth", "", "auto", 1, 3, 0, false},
+        {"smooth", "axis=y", "cuda", 2, 3, 20000, false},
+        {"normalize", "", "cuda", 1, 3, 0, false},
+        {"hist", "bins=7", "auto", 1, 3, 0, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const bool image = gf_filter_find(ways[i].filter)->info.makes_image;
+        gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
+        run_each(gf_filter_find(ways[i].filter), settings);
+        faulty_expect(&(faulty_plan){.rows = 6, .lie = image ? LIE_ROW : LIE_STATE, .bit = 9});
+        assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
+        for (int n = 0; n < COUNT; n++) {
+            assert_int_equal(got[n].times, 1);
+            assert_int_equal(got[n].status, GF_FAILED);
+            assert_int_equal(access(out_paths[n], F_OK), -1);
+            if (!want[n].status)
+                assert_message(&got[n].error, "is not to be trusted");
+        }
+        gf_settings_free(settings);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auto_goes_on),
+        cmocka_unit_test(named_stops),
+        cmocka_unit_test(others_do_the_rest),
+        cmocka_unit_test(lies_fail_files),
+    };
+    (void)signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, make_all, remove_folder);
+}

@@ -1,0 +1,234 @@
+/* A real device that dies in the middle of an image, by a kernel that writes to nowhere: after that
+ * every call of CUDA in the process fails. Each death has a process of its own. */
+#define _DEFAULT_SOURCE /* usleep */
+
+#include "fault_job.h"
+
+#include <sys/wait.h>
+
+#ifdef GF_WITH_CUDA
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+/* Stores to address 8. */
+static const char poison_ptx[] =
+    ".version 6.4\n.target sm_75\n.address_size 64\n"
+    ".visible .entry poison() {\n"
+    ".reg .b64 %a;\n.reg .b32 %v;\n"
+    "mov.b64 %a, 8;\nmov.b32 %v, 1;\n"
+    "st.global.b32 [%a], %v;\nret;\n}\n";
+
+typedef int load_module(void **module, const void *image);
+typedef int get_function(void **function, void *module, const char *name);
+typedef int launch_kernel(void *function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, unsigned, void *stream, void **arguments, void **extra);
+
+static void find(void *library, const char *name, void *function, size_t size) {
+    void *symbol = dlsym(library, name);
+    assert_non_null(symbol);
+    memcpy(function, &symbol, size); /* no cast from data to code */
+}
+
+static void poison(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *module, *function;
+    load_module *load;
+    get_function *get;
+    launch_kernel *launch;
+    assert_non_null(library);
+    find(library, "cuModuleLoadData", &load, sizeof load);
+    find(library, "cuModuleGetFunction", &get, sizeof get);
+    find(library, "cuLaunchKernel", &launch, sizeof launch);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    assert_int_equal(cudaFree(NULL), cudaSuccess);
+    assert_int_equal(load(&module, poison_ptx), 0);
+    assert_int_equal(get(&function, module, "poison"), 0);
+    assert_int_equal(launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+}
+
+/* Half of the file, the poison, and the rest. */
+static void *feed_poison(void *context) {
+    const fault_feeder *feeder = context;
+    size_t size;
+    unsigned char *bytes = get_bytes(feeder->from, &size);
+    FILE *pipe = fopen(feeder->to, "wb");
+    assert_non_null(pipe);
+    (void)fwrite(bytes, 1, size / 2, pipe);
+    (void)fflush(pipe);
+    usleep(300000); /* what has come goes through the device */
+    poison();
+    (void)fwrite(bytes + size / 2, 1, size - size / 2, pipe);
+    (void)fclose(pipe);
+    free(bytes);
+    return NULL;
+}
+
+static const gf_format poisoned_format = {900, 700, 3, GF_U8};
+
+/* Returns what becomes of one image; `again`, of the next in the same engine. */
+static gf_status run_poisoned(const char *name, const char *text, bool replaceable,
+                              gf_report *report, gf_error *error, gf_status *again) {
+    const gf_filter *filter = gf_filter_find(name);
+    const gf_engine_options options = {.backend = "cuda", .band_rows = 20};
+    const gf_file_options files = {.force = true};
+    gf_settings *settings = test_settings(filter, text);
+    fault_feeder feeder = {in_folder("in.ppm"), in_folder("pipe")};
+    const char *in = feeder.to, *file = feeder.from;
+    const char *out = filter->info.makes_image ? in_folder("out.ppm") : NULL;
+    gf_engine *engine;
+    pthread_t thread;
+    assert_int_equal(mkfifo(feeder.to, 0600), 0);
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    engine->replaceable = replaceable; /* as under auto, which might choose the cpu by itself */
+    assert_int_equal(pthread_create(&thread, NULL, feed_poison, &feeder), 0);
+    const gf_status status =
+        gf_run_file(engine, filter, settings, &in, out, &files, NULL, report, error);
+    FILE *end = fopen(feeder.to, "r+b");
+    pthread_join(thread, NULL);
+    fclose(end);
+    gf_report unread;
+    *again = gf_run_file(engine, filter, settings, &file, out ? in_folder("again.ppm") : NULL,
+                         &files, NULL, &unread, NULL);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return status;
+}
+
+static void image_goes_on(void) {
+    gf_report report;
+    gf_error error = {0};
+    gf_status again;
+    const char *in = in_folder("in.ppm");
+    if (run_poisoned("smooth", "axis=xy", true, &report, &error, &again))
+        fail_msg("%s", error.message);
+    print_message("%s\n", report.reason);
+    assert_true(report.device_failed);
+    assert_non_null(strstr(report.backend, "cpu"));
+    assert_int_equal(again, GF_OK);
+    gf_engine *golden;
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=xy");
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
+    assert_int_equal(gf_run_file(golden, gf_filter_find("smooth"), settings, &in,
+                                 in_folder("want.ppm"), NULL, NULL, NULL, NULL),
+                     GF_OK);
+    size_t sizes[3];
+    unsigned char *want = get_bytes(in_folder("want.ppm"), &sizes[0]);
+    unsigned char *got = get_bytes(in_folder("out.ppm"), &sizes[1]);
+    unsigned char *next = get_bytes(in_folder("again.ppm"), &sizes[2]);
+    assert_true(sizes[0] == sizes[1] && sizes[0] == sizes[2]);
+    assert_memory_equal(want, got, sizes[0]);
+    assert_memory_equal(want, next, sizes[0]);
+    free(want);
+    free(got);
+    free(next);
+    gf_settings_free(settings);
+    gf_engine_close(golden);
+}
+
+static void measured_is_lost(void) {
+    gf_report report;
+    gf_error error = {0};
+    gf_status again;
+    assert_int_equal(run_poisoned("hist", "bins=7", true, &report, &error, &again), GF_FAILED);
+    assert_message(&error, "cannot be read again");
+    assert_int_equal(again, GF_OK);
+}
+
+static void named_ends(void) {
+    gf_report report;
+    gf_error error = {0};
+    gf_status again;
+    assert_int_equal(run_poisoned("smooth", "", false, &report, &error, &again), GF_NO_BACKEND);
+    assert_message(&error, "cuda: ");
+    assert_int_equal(access(in_folder("out.ppm"), F_OK), -1);
+    assert_int_equal(again, GF_NO_BACKEND);
+    gf_engine *engine;
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &error),
+                     GF_NO_BACKEND);
+}
+
+/* Here CUDA may not start: a process that has it cannot be forked. */
+static bool has_device(void) {
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        gf_engine *engine;
+        _exit(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) != GF_OK);
+    }
+    int ended = 0;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    return WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+}
+
+static void (*body)(void);
+
+static void run_body(void **state) {
+    (void)state;
+    body();
+}
+
+/* In a process of its own, which may not hang. */
+static bool run_apart(void (*what)(void)) {
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const struct CMUnitTest tests[] = {cmocka_unit_test(run_body)};
+        body = what;
+        alarm(120);
+        _exit(cmocka_run_group_tests(tests, NULL, NULL) != 0);
+    }
+    int ended = 0;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    return WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+}
+
+static void try_apart(void (*what)(void)) {
+    if (!has_device()) {
+        assert_int_equal(test_environment("GF_REQUIRE_CUDA", 0), 0);
+        print_message("SKIP cuda: no device to poison\n");
+        skip();
+    }
+    test_random random = {5};
+    test_image image = test_image_new(poisoned_format, 0);
+    test_fill(&image, TEST_UNIFORM, &random);
+    fault_put(in_folder("in.ppm"), &image);
+    test_image_free(&image);
+    assert_true(run_apart(what));
+    count_files(true);
+}
+#else
+static void try_apart(void (*what)(void)) {
+    (void)what;
+    assert_false(test_has_cuda());
+    skip();
+}
+
+static void image_goes_on(void) {}
+static void measured_is_lost(void) {}
+static void named_ends(void) {}
+#endif
+
+static void an_image_goes_on(void **state) {
+    (void)state;
+    try_apart(image_goes_on);
+}
+
+static void what_was_measured_is_lost(void **state) {
+    (void)state;
+    try_apart(measured_is_lost);
+}
+
+static void a_named_device_ends_it(void **state) {
+    (void)state;
+    try_apart(named_ends);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_image_goes_on),
+        cmocka_unit_test(what_was_measured_is_lost),
+        cmocka_unit_test(a_named_device_ends_it),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,186 @@
+/* A device that fails at every call, once or for ever: under auto another backend goes on, with
+ * golden's bits, and the report says so; where the device was named, the run fails and leaves
+ * nothing. */
+#include <inttypes.h>
+#include <signal.h>
+
+#include "fault_job.h"
+
+typedef struct tally {
+    fault_way way;
+    uint64_t cases, runs, unmet, fell_back, refused;
+} tally;
+
+static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_t n) {
+    const gf_engine_options options = {.backend = backend,
+                                       .threads = 1 + (uint32_t)(n % 3),
+                                       .unthreaded = n % 5 == 4,
+                                       .verify = n % 4 == 2,
+                                       .band_rows = n % 7 == 3 ? 1 + job->format.height / 4 : 0};
+    gf_engine *engine = NULL;
+    gf_error error = {0};
+    if (gf_engine_open(&options, &engine, &error) && error.status != GF_NO_BACKEND)
+        fail_msg("%s", error.message);
+    return engine;
+}
+
+static bool accumulates(const fault_job *job) {
+    gf_plan *plan = calloc(1, job->filter->plan_bytes);
+    assert_non_null(plan);
+    plan->in = job->format;
+    plan->inputs = job->filter->info.inputs;
+    assert_int_equal(job->filter->plan(job->settings, plan, NULL), GF_OK);
+    const bool has_state = plan->state_bytes > 0;
+    free(plan);
+    return has_state;
+}
+
+/* One failure under auto. */
+static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
+    char what[400];
+    snprintf(what, sizeof what, "%s '%s', way %d, call %" PRIu64 " %s, status %d",
+             job->filter->info.name, job->text, all->way, plan->fail_at,
+             plan->for_ever ? "and on" : "once", plan->status);
+    faulty_expect(plan);
+    gf_engine *engine = open_engine(NULL, job, plan->fail_at);
+    fault_outcome done = fault_run(job, engine, all->way, what);
+    const char *failed = faulty_failed();
+    if (!failed) { /* cut into fewer bands: there was no such call */
+        assert_int_equal(done.status, GF_OK);
+        gf_engine_close(engine);
+        all->unmet++;
+        return;
+    }
+    all->runs++;
+    if (done.status) {
+        /* What was measured is lost, and cannot be measured again. */
+        if (all->way != FROM_PIPE || !accumulates(job))
+            fail_msg("%s: %s", what, done.error.message);
+        assert_message(&done.error, "cannot be read again");
+        assert_message(&done.error, "told to fail");
+        all->refused++;
+    } else if (strcmp(failed, "open") == 0) {
+        assert_false(done.report.device_failed);
+        /* What reads its image twice may start it for the second time. */
+        if (strcmp(done.report.backend, "cuda") != 0)
+            assert_non_null(strstr(done.report.reason, "told to fail"));
+    } else if (strcmp(failed, "begin") == 0 && plan->status == GF_FAILED && !plan->for_ever &&
+               !done.report.device_failed) {
+        assert_string_equal(done.report.backend, "cuda"); /* in smaller bands */
+    } else {
+        if (!done.report.device_failed || !strstr(done.report.reason, "told to fail") ||
+            (!job->filter->before && !strstr(done.report.backend, "cpu")))
+            fail_msg("%s: by %s, because '%s'", what, done.report.backend, done.report.reason);
+        all->fell_back++;
+    }
+    /* A device without memory is tried again, one that is gone is not. */
+    const uint64_t before = faulty_calls();
+    const bool gone = strcmp(failed, "open") != 0 && plan->status == GF_NO_BACKEND;
+    if (all->way == FROM_MEMORY) {
+        done = fault_run(job, engine, all->way, what);
+        assert_int_equal(done.status, GF_OK);
+        if (gone) {
+            assert_string_equal(done.report.backend, "cpu");
+            assert_true(done.report.device_failed);
+            assert_int_equal(faulty_calls(), before);
+        } else {
+            assert_true(faulty_calls() > before);
+            if (!plan->for_ever)
+                assert_string_equal(done.report.backend, "cuda");
+        }
+    }
+    gf_engine_close(engine);
+}
+
+/* The same where the device was asked for. */
+static void try_named(fault_job *job, tally *all, const faulty_plan *plan) {
+    char what[400];
+    snprintf(what, sizeof what, "%s '%s' on cuda, way %d, call %" PRIu64, job->filter->info.name,
+             job->text, all->way, plan->fail_at);
+    faulty_expect(plan);
+    gf_engine *engine = open_engine("cuda", job, plan->fail_at);
+    if (!engine) {
+        assert_string_equal(faulty_failed(), "open");
+        return;
+    }
+    fault_outcome done = fault_run(job, engine, all->way, what);
+    all->runs += faulty_failed() != NULL;
+    if (!faulty_failed()) {
+        assert_int_equal(done.status, GF_OK);
+    } else if (!done.status) {
+        assert_string_equal(faulty_failed(), "begin");
+        assert_int_equal(plan->status, GF_FAILED);
+        assert_false(plan->for_ever);
+    } else {
+        if (done.status != plan->status)
+            fail_msg("%s: %s", what, done.error.message);
+        assert_message(&done.error, "told to fail");
+        if (plan->status == GF_NO_BACKEND && all->way != FROM_PIPE)
+            assert_int_equal(fault_run(job, engine, all->way, what).status, GF_NO_BACKEND);
+        all->refused++;
+    }
+    gf_engine_close(engine);
+}
+
+static void try_every_call(fault_job *job, void *context) {
+    tally *all = context;
+    faulty_plan plan = {.rows = 1 + job->format.width % 4};
+    faulty_expect(&plan);
+    gf_engine *engine = open_engine(NULL, job, 0);
+    fault_outcome whole = fault_run(job, engine, all->way, job->text);
+    gf_engine_close(engine);
+    assert_int_equal(whole.status, GF_OK);
+    assert_string_equal(whole.report.backend, "cuda");
+    assert_false(whole.report.device_failed);
+    const uint64_t calls = faulty_calls();
+    assert_true(calls > 4);
+    for (uint64_t n = 1; n <= calls; n++) {
+        /* All kinds in turn; GF_TEST_ALL_KINDS: each of them at every call. */
+        const bool every = test_environment("GF_TEST_ALL_KINDS", 0);
+        for (uint64_t kind = every ? 0 : (n + all->cases) % 4, end = every ? 4 : kind + 1;
+             kind < end; kind++) {
+            plan.fail_at = n;
+            plan.for_ever = kind % 2;
+            plan.status = kind / 2 ? GF_NO_BACKEND : GF_FAILED;
+            try_auto(job, all, &plan);
+            try_named(job, all, &plan);
+        }
+    }
+    all->cases++;
+}
+
+static void goes_on(fault_way way) {
+    tally all = {.way = way};
+    gf_engine_stand_in(&faulty_backend);
+    fault_for_all(way != FROM_MEMORY, try_every_call, &all);
+    gf_engine_stand_in(NULL);
+    assert_true(all.fell_back > 300);
+    assert_true(all.unmet < all.runs / 4);
+    print_message("%" PRIu64 " failures: %" PRIu64 " fell back, %" PRIu64 " were refused\n",
+                  all.runs, all.fell_back, all.refused);
+}
+
+static void goes_on_in_memory(void **state) {
+    (void)state;
+    goes_on(FROM_MEMORY);
+}
+
+static void goes_on_with_files(void **state) {
+    (void)state;
+    goes_on(FROM_FILES);
+}
+
+static void goes_on_with_pipes(void **state) {
+    (void)state;
+    goes_on(FROM_PIPE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(goes_on_in_memory),
+        cmocka_unit_test(goes_on_with_files),
+        cmocka_unit_test(goes_on_with_pipes),
+    };
+    (void)signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,255 @@
+/* --verify: a device that lies in one bit is found, wherever the bit is; one that does not is
+ * trusted, however the image is cut. */
+#include <inttypes.h>
+
+#include "digest.h"
+#include "fault_job.h"
+#include "io/read_back.h"
+
+typedef struct tally {
+    fault_way way;
+    uint64_t runs, lies, by_lie[LIE_INPUT + 1];
+} tally;
+
+static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t band_rows) {
+    const gf_engine_options options = {.backend = backend,
+                                       .threads = threads,
+                                       .unthreaded = threads == 1,
+                                       .band_rows = band_rows,
+                                       .verify = true};
+    gf_engine *engine = NULL;
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    return engine;
+}
+
+/* ---- no false alarm -------------------------------------------------------------------------- */
+
+static void trust(fault_job *job, void *context) {
+    static const char *const backends[] = {"cpu", "cuda", "golden", NULL};
+    tally *all = context;
+    for (uint32_t threads = 1; threads <= 5; threads += 2)
+        for (uint64_t rows = 0; rows <= 9; rows += 3)
+            for (size_t b = 0; b < sizeof backends / sizeof backends[0]; b++) {
+                char what[300];
+                snprintf(what, sizeof what, "%s '%s' verified on %s, %u threads, bands of %" PRIu64,
+                         job->filter->info.name, job->text, backends[b], threads, rows);
+                faulty_expect(&(faulty_plan){.rows = 2 + rows});
+                gf_engine *engine = open_engine(backends[b], threads, rows);
+                const fault_outcome done = fault_run(job, engine, all->way, what);
+                gf_engine_close(engine);
+                if (done.status)
+                    fail_msg("%s: %s", what, done.error.message);
+                assert_true(done.report.verified);
+                all->runs++;
+            }
+}
+
+static void trusts(fault_way way) {
+    tally all = {.way = way};
+    gf_engine_stand_in(&faulty_backend);
+    fault_for_all(way != FROM_MEMORY, trust, &all);
+    gf_engine_stand_in(NULL);
+    print_message("%" PRIu64 " runs verified\n", all.runs);
+}
+
+static void trusts_in_memory(void **state) {
+    (void)state;
+    trusts(FROM_MEMORY);
+}
+
+static void trusts_with_files(void **state) {
+    (void)state;
+    trusts(FROM_FILES);
+}
+
+/* ---- lies ------------------------------------------------------------------------------------ */
+
+static void try_lie(fault_job *job, tally *all, faulty_plan *plan) {
+    static const char *const told[] = {[LIE_ROW] = "channel",
+                                       [LIE_RECORD] = "measured of row",
+                                       [LIE_PAYLOAD] = "sample",
+                                       [LIE_STATE] = "measured of the image",
+                                       [LIE_INPUT] = "changed in memory"};
+    char what[300];
+    snprintf(what, sizeof what, "%s '%s', lie %d in band %" PRIu64 ", bit %" PRIu64,
+             job->filter->info.name, job->text, plan->lie, plan->band, plan->bit);
+    faulty_expect(plan);
+    gf_engine *engine = open_engine(plan->bit % 2 ? NULL : "cuda", 1 + plan->bit % 4, 0);
+    const fault_outcome done = fault_run(job, engine, all->way, what);
+    all->runs++;
+    if (!faulty_lied()) {
+        assert_int_equal(done.status, GF_OK);
+        gf_engine_close(engine);
+        return;
+    }
+    if (done.status != GF_FAILED)
+        fail_msg("%s: is not found", what);
+    assert_message(&done.error, told[plan->lie]);
+    assert_message(&done.error, "cuda (faulty ) is not to be trusted: use --backend cpu");
+    assert_false(done.report.verified);
+    /* That was one image: nothing is known of the next one. */
+    faulty_expect(&(faulty_plan){.rows = plan->rows});
+    assert_int_equal(fault_run(job, engine, all->way, what).status, GF_OK);
+    gf_engine_close(engine);
+    all->lies++;
+    all->by_lie[plan->lie]++;
+}
+
+static void find_lies(fault_job *job, void *context) {
+    tally *all = context;
+    test_random random = {77 + all->runs};
+    for (int lie = LIE_ROW; lie <= LIE_INPUT; lie++)
+        for (uint64_t band = 0; band < 8; band++) {
+            faulty_plan plan = {.rows = 1 + job->format.height / 8,
+                                .lie = (faulty_lie)lie,
+                                .band = band,
+                                .bit = test_below(&random, 1u << 20)};
+            try_lie(job, all, &plan);
+            if (lie == LIE_STATE && band == 3)
+                break;
+        }
+}
+
+static void finds(fault_way way) {
+    tally all = {.way = way};
+    gf_engine_stand_in(&faulty_backend);
+    fault_for_all(way != FROM_MEMORY, find_lies, &all);
+    gf_engine_stand_in(NULL);
+    for (int lie = LIE_ROW; lie <= LIE_INPUT; lie++)
+        assert_true(all.by_lie[lie] > 10);
+    print_message("%" PRIu64 " lies, all found\n", all.lies);
+}
+
+static void finds_in_memory(void **state) {
+    (void)state;
+    finds(FROM_MEMORY);
+}
+
+static void finds_with_files(void **state) {
+    (void)state;
+    finds(FROM_FILES);
+}
+
+/* Without it nobody looks. */
+static void is_not_on_by_itself(void **state) {
+    (void)state;
+    gf_engine *golden, *engine;
+    fault_job job;
+    test_image got;
+    gf_report report;
+    gf_engine_stand_in(&faulty_backend);
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
+    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    assert_true(fault_job_new(&job, gf_filter_find("smooth"), "", 3, false, golden));
+    got = test_image_new(job.drawn, 0);
+    faulty_expect(&(faulty_plan){.rows = 3, .lie = LIE_ROW});
+    const gf_pixels in = {job.in[0].rows.data, job.in[0].stride};
+    assert_int_equal(gf_run_memory(engine, job.filter, job.settings, &job.format, &in,
+                                   got.rows.data, got.stride, NULL, &report, NULL),
+                     GF_OK);
+    assert_true(faulty_lied());
+    assert_false(report.verified);
+    assert_int_not_equal(memcmp(got.memory, job.want.memory, got.size), 0);
+    test_image_free(&got);
+    fault_job_free(&job);
+    gf_engine_close(engine);
+    gf_engine_close(golden);
+    gf_engine_stand_in(NULL);
+}
+
+/* ---- what was written ------------------------------------------------------------------------ */
+
+/* Every kind of file that gives its rows back: as it is, and with one row that is not what it was
+ * told to be. */
+static void reads_back(void **state) {
+    static const struct {
+        const char *name;
+        gf_type type;
+        uint32_t channels;
+        bool exact;
+    } kinds[] = {
+        {"a.png", GF_U8, 4, true},  {"b.png", GF_U16, 1, true}, {"c.pgm", GF_U16, 1, true},
+        {"d.ppm", GF_U8, 3, true},  {"e.pam", GF_U16, 2, true}, {"f.pfm", GF_F32, 3, true},
+        {"g.raw", GF_U16, 3, true}, {"h.jpg", GF_U8, 3, false}, {"i.tga", GF_U8, 1, false}};
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const gf_format format = {33, 21, kinds[k].channels, kinds[k].type};
+        const gf_file_options options = {.force = true};
+        const gf_limits limits = {.threads = 1};
+        test_random random = {k + 1};
+        test_image image = test_image_new(format, 0);
+        gf_sink *sink;
+        gf_error error = {0};
+        test_fill(&image, TEST_UNIFORM, &random);
+        uint64_t digest = gf_digest_rows(0, &image.rows, gf_row_bytes(&format));
+        assert_int_equal(
+            gf_sink_open(in_folder(kinds[k].name), &format, NULL, &options, 1, &sink, NULL), GF_OK);
+        assert_int_equal(sink->ops->write(sink, image.rows.data, image.stride, format.height, NULL),
+                         GF_OK);
+        assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+        assert_int_equal(gf_read_back(sink, &format, &limits, digest, &error), GF_OK);
+        gf_row(&image.rows, 20)[5] ^= 1;
+        digest = gf_digest_rows(0, &image.rows, gf_row_bytes(&format));
+        assert_int_equal(gf_read_back(sink, &format, &limits, digest, &error),
+                         kinds[k].exact ? GF_FAILED : GF_OK);
+        if (kinds[k].exact)
+            assert_message(&error, "is not what was computed");
+        sink->ops->close(sink);
+        test_image_free(&image);
+    }
+    assert_int_equal(count_files(false), 0);
+}
+
+/* Rows may come in any cut, and their padding does not count. */
+static void digests_rows(void **state) {
+    (void)state;
+    unsigned char bytes[60];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 37);
+    const gf_rows all = {bytes, 20, 4, 3}, first = {bytes, 20, 4, 1}, rest = {bytes + 20, 20, 5, 2};
+    const uint64_t digest = gf_digest_rows(0, &all, 17);
+    assert_true(gf_digest_rows(gf_digest_rows(0, &first, 17), &rest, 17) == digest);
+    bytes[38] ^= 1; /* padding */
+    assert_true(gf_digest_rows(0, &all, 17) == digest);
+    bytes[36] ^= 1;
+    assert_true(gf_digest_rows(0, &all, 17) != digest);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Golden's bands count: where memory is short, bands are lower with it. */
+static void golden_takes_memory(void **state) {
+    (void)state;
+    const gf_format format = {500, 400, 1, GF_U8};
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
+    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+    const gf_pixels pixels = {in.rows.data, in.stride};
+    uint64_t rows[2];
+    for (int verify = 0; verify < 2; verify++) {
+        const gf_engine_options options = {
+            .backend = "cpu", .threads = 2, .max_memory = 100000, .verify = verify};
+        gf_engine *engine;
+        gf_report report;
+        gf_error error = {0};
+        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+        if (gf_run_memory(engine, gf_filter_find("smooth"), settings, &format, &pixels,
+                          out.rows.data, out.stride, NULL, &report, &error))
+            fail_msg("%s", error.message);
+        rows[verify] = report.band_rows;
+        gf_engine_close(engine);
+    }
+    assert_true(rows[1] < rows[0]);
+    test_image_free(&in);
+    test_image_free(&out);
+    gf_settings_free(settings);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trusts_in_memory),    cmocka_unit_test(trusts_with_files),
+        cmocka_unit_test(finds_in_memory),     cmocka_unit_test(finds_with_files),
+        cmocka_unit_test(is_not_on_by_itself), cmocka_unit_test(reads_back),
+        cmocka_unit_test(digests_rows),        cmocka_unit_test(golden_takes_memory),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
