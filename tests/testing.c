@@ -210,6 +210,49 @@ gf_format test_format(test_random *random) {
                        .type = (gf_type)test_below(random, 3)};
 }
 
+static const char *const hist_limits[] = {
+    /* One bin: the first, with all below it; the last; one around 0, and from 0 to either side. */
+    "bins=4 extract=0 out=-",
+    "bins=4 extract=3 out=-",
+    "bins=9 range=-40,40 extract=0 out=- mask=-",
+    "bins=9 range=-40,40 extract=4 out=-",
+    "bins=10 range=-40,40 extract=4 out=-",
+    "bins=10 range=-40,40 extract=5 out=- channel=all",
+    "bins=9 range=-40,40 extract=8 out=-",
+    "bins=9 range=-30,-2 extract=3 out=-",
+    "bins=65536 extract=65535 out=-",
+    /* As many as are dealt out side by side, and one more. */
+    "bins=64 extract=all out=-",
+    "bins=65 extract=all out=- channel=all",
+    /* Edges that are compared with, tables in each of their sizes, and none. */
+    "bins=17",
+    "bins=33 channel=all",
+    "bins=34",
+    "bins=256 channel=all",
+    "bins=257 per-row",
+    "bins=271 channel=all",
+    "bins=272 channel=all",
+    "bins=1039 channel=all",
+    "bins=1040",
+    "bins=65535",
+    /* What binary32 holds, and more; what it holds no more. */
+    "bins=10 range=-3e38,3e38 channel=all",
+    "bins=11 range=-1e300,1e300",
+    "bins=7 range=0,1e-35 extract=0,6 out=-",
+    "bins=8 range=1e30,1.00001e30",
+    "bins=60000 range=1,1.001",
+    NULL,
+};
+
+const char *test_case(const gf_filter *filter, size_t i) {
+    size_t own = 0;
+    while (own < i && filter->info.cases[own])
+        own++;
+    if (filter->info.cases[own] || strcmp(filter->info.name, "hist") != 0)
+        return filter->info.cases[own];
+    return hist_limits[i - own];
+}
+
 gf_settings *test_settings(const gf_filter *filter, const char *text) {
     gf_settings *settings = gf_settings_new(filter->info.params, filter->info.param_count);
     assert_non_null(settings);
