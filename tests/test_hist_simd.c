@@ -19,12 +19,16 @@
 
 #define MOST 220 /* samples: more than three batches of any level */
 
+static const gf_hist_simd *const levels[GF_ISA_COUNT] = {
+    [GF_ISA_PORTABLE] = &gf_hist_simd_portable,
+#ifdef GF_X86_64
+    [GF_ISA_AVX2] = &gf_hist_simd_avx2,
+    [GF_ISA_AVX512] = &gf_hist_simd_avx512,
+#endif
+};
+
 static const gf_hist_simd *level(int isa) {
-    if (!gf_isa_available((gf_isa)isa))
-        return NULL;
-    return isa == GF_ISA_AVX512 ? &gf_hist_simd_avx512
-           : isa == GF_ISA_AVX2 ? &gf_hist_simd_avx2
-                                : &gf_hist_simd_portable;
+    return gf_isa_available((gf_isa)isa) ? levels[isa] : NULL;
 }
 
 /* ---- memory that ends at a wall -------------------------------------------------------------- */

@@ -210,6 +210,29 @@ gf_format test_format(test_random *random) {
                        .type = (gf_type)test_below(random, 3)};
 }
 
+static const char *const smooth_limits[] = {
+    /* Two neighbouring taps of u8 come to 128, which pairs of products hold, and to 129. */
+    "radius=1 weight=7.75 keep-brightness",
+    "radius=1 weight=32 keep-brightness",
+    "radius=1 weight=0.015873016 keep-brightness",
+    /* All taps come to 257, whose products 16 bits hold, and to more. */
+    "radius=1 weight=42 keep-brightness",
+    "radius=1 weight=10.25 keep-brightness",
+    "radius=2 weight=25 keep-brightness",
+    "radius=2 weight=12.5 keep-brightness",
+    "radius=3 weight=8.5 keep-brightness",
+    "radius=3 weight=18 keep-brightness",
+    /* The most that the taps may come to, and one more. */
+    "radius=1 weight=17.714285714 keep-brightness",
+    "radius=1 weight=20.833333333 keep-brightness",
+    /* The longest windows that integers have, and one more. */
+    "radius=7",
+    "radius=9",
+    "radius=8 stages=enhance,blur",
+    "radius=9 stages=enhance,blur",
+    NULL,
+};
+
 static const char *const hist_limits[] = {
     /* One bin: the first, with all below it; the last; one around 0, and from 0 to either side. */
     "bins=4 extract=0 out=-",
@@ -248,9 +271,13 @@ const char *test_case(const gf_filter *filter, size_t i) {
     size_t own = 0;
     while (own < i && filter->info.cases[own])
         own++;
-    if (filter->info.cases[own] || strcmp(filter->info.name, "hist") != 0)
+    if (filter->info.cases[own])
         return filter->info.cases[own];
-    return hist_limits[i - own];
+    if (strcmp(filter->info.name, "hist") == 0)
+        return hist_limits[i - own];
+    if (strcmp(filter->info.name, "smooth") == 0)
+        return smooth_limits[i - own];
+    return NULL;
 }
 
 gf_settings *test_settings(const gf_filter *filter, const char *text) {
