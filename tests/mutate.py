@@ -143,8 +143,10 @@ def tests_of(path):
 
 
 def name_of(mutant):
-    """What tests/mutants.txt calls it: it stays the same when lines above change."""
-    return f"{mutant.path}: {mutant.old} -> {mutant.new} in: {mutant.line}"
+    """What tests/mutants.txt calls it, the change in its place: it stays the same when lines above change."""
+    line = mutant.source.split("\n")[mutant.number - 1]
+    before, after = line[:mutant.column].lstrip(), line[mutant.column + len(mutant.new):].rstrip()
+    return f"{mutant.path}: {before}[[{mutant.old} -> {mutant.new}]]{after}"
 
 
 def read_equivalent():
