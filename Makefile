@@ -199,6 +199,13 @@ $(BUILD)/tests/list_cases: $(OBJ)/tests/tools/list_cases.o $(BUILD)/libgpufilter
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
+# The program, but that what backends give is changed on its way.
+LIES := run_memory result_table_count result_table result_cell result_text result_passed
+$(BUILD)/tests/liar: $(OBJ)/tests/tools/liar.o $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+
 $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -248,7 +255,7 @@ test: ## Install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(BUILD)
 
-tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
