@@ -49,6 +49,13 @@ wrong = {row["filter"] for row in made["table"] if row["differences"]}
 assert wrong == {"hist", "smooth"}, wrong
 P
 }
+nothing_wrong() { # and what could not be compared is told
+    CUDA_VISIBLE_DEVICES='' "$liar" verify --samples 1 >"$work/out" &&
+        grep -q '^verify: [0-9]* samples compared, 0 differences' "$work/out" &&
+        grep -qi 'cuda' "$work/out"
+}
+check "nothing is wrong, and there is no device" nothing_wrong
+
 if command -v python3 >/dev/null 2>&1; then
     check "JSON tells of the differences" json_tells
 else
