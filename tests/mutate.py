@@ -64,7 +64,7 @@ OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 
 # "float x[4], y[2];": a type, and names with brackets. The space tells float *x[4] from a product.
 DECLARED = re.compile(r"\b(?!(?:return|else|case|do|sizeof)\b)[A-Za-z_]\w* \*{0,2}[A-Za-z_]\w*(?:\[[^\]]*\])+"
-                      r"(?:, \*{0,2}[A-Za-z_]\w*(?:\[[^\]]*\])*)*")
+                      r"(?:, \*{0,2}[A-Za-z_]\w*(?:\[[^\]]*\])*)*|\(\*\w+(?:\[[^\]]*\])+\)")
 LESSER = re.compile(r"(?:(?<=\()|(?<== )|(?<=, )|(?<=: )|(?<=&& )|(?<=return ))(?P<a>[\w.>\[\]()\-+* ]+?) (?P<op>[<>]=?) "
                     r"(?P<b>[\w.>\[\]()\-+* ]+?) \? (?:(?P=a) : (?P=b)|(?P=b) : (?P=a))(?=[;,)\s])")
 SHUFFLE = re.compile(r"_setr_epi8\([^()]*\)")

@@ -129,14 +129,6 @@ void test_fill(const test_image *image, test_content content, test_random *rando
                        content == TEST_FLAT ? flat : sample_of(content, type, i, y, random));
 }
 
-void test_disturb(const test_image *image, test_random *random) {
-    for (uint64_t n = test_below(random, 4); n > 0; n--) {
-        uint64_t y = test_below(random, image->format.height);
-        uint64_t i = test_below(random, gf_row_samples(&image->format));
-        put_sample(image, y, i, sample_of(TEST_UNIFORM, image->format.type, i, y, random));
-    }
-}
-
 static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
     size_t bytes = gf_type_bytes(image->format.type);
     const unsigned char *p = gf_row(&image->rows, y) + i * bytes;
@@ -150,6 +142,16 @@ static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
     }
     memcpy(&u32, p, sizeof u32);
     return u32;
+}
+
+void test_disturb(const test_image *image, test_random *random) {
+    for (uint64_t n = test_below(random, 4); n > 0; n--) {
+        uint64_t y = test_below(random, image->format.height);
+        uint64_t i = test_below(random, gf_row_samples(&image->format));
+        const uint32_t other = sample_of(TEST_UNIFORM, image->format.type, i, y, random);
+        /* By much, or as little as can be. */
+        put_sample(image, y, i, test_below(random, 2) ? other : sample_at(image, y, i) ^ 1);
+    }
 }
 
 /* White where samples differ: one grey PGM a sample. */
