@@ -234,6 +234,13 @@ $(BUILD)/tests/hold_memory: $(OBJ)/tests/tools/hold_memory.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
 
+# The program, but that what backends give is changed on its way.
+LIES := run_memory result_table_count result_table result_cell result_text result_passed
+$(BUILD)/tests/liar: $(OBJ)/tests/tools/liar.o $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+
 $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -286,7 +293,7 @@ test: ## Install what is missing, build, and run every test
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
 libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
 
-tests: $(TESTS) fuzzers $(BUILD)/tests/list_cases $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+tests: $(TESTS) fuzzers $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests

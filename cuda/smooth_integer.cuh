@@ -50,13 +50,13 @@ static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, in
     return args;
 }
 
-// The 4 bytes of channel c of a group of C channels.
+// The 4 bytes of channel c of a group of C channels. Alphas are not asked for.
 template <int C>
 static __device__ __forceinline__ uint32_t gf_channel_word(const uint32_t *group, int c) {
     if (C == 1)
         return group[0];
     if (C == 2) // of (g a g a)(g a g a)
-        return __byte_perm(group[0], group[1], 0x6420 + 0x1111 * c);
+        return __byte_perm(group[0], group[1], 0x6420);
     if (C == 3) {
         // bytes c, c + 3, c + 6, c + 9 of (0 1 2 3)(4 5 6 7)(8 9 10 11)
         if (c == 0)

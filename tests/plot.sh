@@ -74,6 +74,30 @@ for sign in 077 277; do
     "$gpufilter" axis-sum -q --log --plot "gap-$sign.svg" gap.pfm
 done
 check "a line breaks at a negative sum" [ "$(moves gap-277.svg)" -eq $(($(moves gap-077.svg) + 1)) ]
+# More points than columns of pixels: few are drawn, and the one that stands out is among them.
+{ printf 'P5\n1 60001\n255\n'; yes | head -c 30000 | tr 'y\n' '\0\1'; printf '\377'; yes | head -c 30000 | tr 'y\n' '\0\1'; } >tall.pgm
+"$gpufilter" axis-sum -q --plot tall.svg tall.pgm
+curve() { # SVG: how many points its line has, and how high it is
+    grep 'stroke-width:1.1;' "$1" | grep -o ' d="[^"]*"' | tr 'ML' '\n\n' | awk 'NF >= 2 {
+        n++
+        low = n == 1 || $2 < low ? $2 : low
+        high = n == 1 || $2 > high ? $2 : high
+    } END {print n, int(high - low)}'
+}
+check "a point that stands out is drawn" [ "$(curve tall.svg | awk '{print ($1 > 500 && $1 < 5000 && $2 > 200)}')" = 1 ]
+# Axes of all sizes have numbers on them.
+sound() { # FILE
+    is_svg "$1" && ! grep -qiE '(nan|inf)[ "]' "$1"
+}
+for range in -1e-6,1e-6 1e20,3e20 -5e9,-4e9 0,1e-320 1,1.0000000000000002 -1e300,1e300; do
+    "$gpufilter" hist -q -n 7 --range=$range --plot "range$range.svg" one.pgm
+    check "bins from ${range/,/ to }" sound "range$range.svg"
+done
+for bits in '\0000\0000\0200\0277' '\0000\0000\0200\0000' '\0001\0000\0000\0000' '\0377\0377\0177\0377' '\0000\0000\0000\0106' '\0000\0044\0164\0307'; do
+    { printf 'Pf\n1 2\n-1\n'; printf "%b" "$bits$bits"; } >flat.pfm
+    "$gpufilter" axis-sum -q -f --plot flat.svg flat.pfm
+    check "sums that are all $bits" sound flat.svg
+done
 # Curves whose bins are narrower than their outlines do not hide each other: little is blue alone.
 "$gpufilter" hist -q --channel all --bins 65536 --plot crowded.png "$samples/scene.png"
 check "a crowded one" is_plot crowded.png

@@ -36,6 +36,7 @@ for script in tests/golden.sh \
     tests/library.sh \
     tests/plot.sh \
     tests/numpy.sh \
+    tests/verify.sh \
     tests/png_readers.sh \
     tests/fuzz.sh \
     tests/batch.sh \

@@ -25,10 +25,10 @@ static void bands_stay_inside(void **state) {
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; filter->info.cases[c]; c++) {
+        for (size_t c = 0; test_case(filter, c); c++) {
             uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += band_on_device(filter, filter->info.cases[c], 1 + round * 6151 + c);
+                suited += band_on_device(filter, test_case(filter, c), 1 + round * 6151 + c);
             assert_true(suited > 0);
         }
     }
@@ -115,6 +115,10 @@ static void wide_and_tall(void **state) {
         {"hist", "bins=8 extract=3", {17, 100003, 1, GF_U16}},
         {"hist", "per-row", {1048577, 3, 1, GF_U8}},
         {"hist", "bins=60000 per-row channel=all", {70001, 3, 3, GF_U16}},
+        {"hist", "per-row", {40001, 7, 1, GF_U8}}, /* two blocks a row */
+        {"hist", "bins=100 per-row", {20001, 5, 1, GF_U16}},
+        {"hist", "bins=64 extract=all", {300007, 3, 1, GF_U8}},
+        {"hist", "bins=9 range=-1,1 extract=0", {400001, 3, 1, GF_F32}},
         {"dot", "", {1048577, 2, 3, GF_U16}},
         {"dot", "", {3, 300007, 1, GF_F32}},
         {"dot", "", {1048577, 3, 1, GF_U8}},
@@ -186,8 +190,8 @@ static void one_engine_many_images(void **state) {
     test_random random = {99};
     for (int round = 0; round < 3; round++)
         for (size_t f = 0; f < gf_filter_count(); f++)
-            for (size_t c = 0; gf_filter_at(f)->info.cases[c]; c++)
-                compare_engines(golden, cuda, gf_filter_at(f), gf_filter_at(f)->info.cases[c],
+            for (size_t c = 0; test_case(gf_filter_at(f), c); c++)
+                compare_engines(golden, cuda, gf_filter_at(f), test_case(gf_filter_at(f), c),
                                 &random);
     gf_engine_close(cuda);
     gf_engine_close(golden);

@@ -36,6 +36,13 @@ static void bright_and_random_parameters(void **state) {
             const gf_format format = {501 + c, 9, channels, GF_U8};
             assert_true(test_band_on_device(smooth, cases[c], 777 + c, format, true, 64));
         }
+    for (size_t c = 0; test_case(smooth, c); c++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (uint64_t seed = 0; seed < 4; seed++) { /* of several contents */
+                const gf_format format = {501 + c, 9, channels, GF_U8};
+                assert_true(test_band_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
+                                                format, true, 64));
+            }
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (uint64_t round = 0; round < rounds; round++) {

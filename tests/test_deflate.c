@@ -1,6 +1,7 @@
 /* Our deflate coder: its codes by hand, everything it writes by zlib. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,6 +74,73 @@ static void keeps_to_the_limit(void **state) {
                     assert_true(gf_deflate_bits(words[t]) <= bits);
         }
         assert_int_equal(kraft, UINT64_C(1) << max_bits);
+    }
+}
+
+/* Steps that a run of one length takes, the first of it sent already if it is not 0. */
+static unsigned steps_of(unsigned run, bool zeros) {
+    const unsigned most = zeros ? 138 : 6, rest = zeros && run % most > 10 ? 0 : run % most;
+    return run / most + (zeros && run % most > 10) + (rest >= 3 ? 1 : rest);
+}
+
+/* What describes a code: its lengths again, in as few steps as there may be; nothing is sent of
+ * what is not used at the end. */
+static void check_description(const gf_deflate_codes *codes) {
+    static const uint8_t order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                    11, 4,  12, 3, 13, 2, 14, 1, 15}; /* RFC 1951, 3.2.7 */
+    uint8_t wanted[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
+    unsigned count = 0, at = 0, steps = 0;
+    for (unsigned i = 0; i < codes->literals; i++)
+        wanted[count++] = (uint8_t)gf_deflate_bits(codes->literal[i]);
+    for (unsigned i = 0; i < codes->distances; i++)
+        wanted[count++] = (uint8_t)gf_deflate_bits(codes->distance[i]);
+    assert_true(codes->literals == 257 || codes->literal[codes->literals - 1]);
+    assert_true(codes->distances == 1 || codes->distance[codes->distances - 1]);
+    for (unsigned i = 0, run; i < count; i += run) {
+        for (run = 1; i + run < count && wanted[i + run] == wanted[i];)
+            run++;
+        steps += wanted[i] ? 1 + steps_of(run - 1, false) : steps_of(run, true);
+    }
+    assert_int_equal(codes->steps, steps);
+    for (unsigned i = 0; i < codes->steps; i++) {
+        const unsigned symbol = codes->step[i].symbol, extra = codes->step[i].extra;
+        assert_true(codes->length_word[symbol] && extra < (symbol == 18 ? 128 : 8));
+        const unsigned run = symbol < 16 ? 1 : symbol == 18 ? 11 + extra : 3 + extra;
+        for (unsigned k = 0; k < run; k++, at++)
+            assert_int_equal(wanted[at], symbol < 16 ? symbol : symbol == 16 ? wanted[at - 1] : 0);
+    }
+    assert_int_equal(at, count);
+    assert_true(codes->lengths == 4 || codes->length_word[order[codes->lengths - 1]]);
+    for (unsigned i = codes->lengths; i < 19; i++)
+        assert_int_equal(codes->length_word[order[i]], 0);
+}
+
+/* Gaps of every length between literals that occur, and as many of one length side by side. */
+static void descriptions_are_short(void **state) {
+    static gf_deflate_codes codes;
+    test_random random = {72};
+    (void)state;
+    for (unsigned run = 1; run < 256; run++) {
+        gf_deflate_counts gap = {.literal = {[0] = 1, [GF_DEFLATE_END] = 1}};
+        gap.literal[run] = 2;
+        gf_deflate_make_codes(&gap, &codes);
+        check_description(&codes);
+        gf_deflate_counts alike = {.literal = {[GF_DEFLATE_END] = 1}, .distance = {[7] = 1}};
+        for (unsigned i = 0; i < run; i++)
+            alike.literal[i] = 1000;
+        gf_deflate_make_codes(&alike, &codes);
+        check_description(&codes);
+    }
+    for (int round = 0; round < 2000; round++) {
+        gf_deflate_counts counts = {.literal = {[GF_DEFLATE_END] = 1}};
+        const uint64_t often = 1 + test_below(&random, 30), most = 1 + test_below(&random, 12);
+        for (unsigned i = 0; i < GF_DEFLATE_LITERALS; i++)
+            counts.literal[i] +=
+                test_below(&random, often) == 0 ? UINT32_C(1) << test_below(&random, most) : 0;
+        for (unsigned i = 0; i < GF_DEFLATE_DISTANCES; i++)
+            counts.distance[i] = test_below(&random, often) == 0;
+        gf_deflate_make_codes(&counts, &codes);
+        check_description(&codes);
     }
 }
 
@@ -377,6 +445,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makes_the_code_of_the_frequencies),
         cmocka_unit_test(keeps_to_the_limit),
+        cmocka_unit_test(descriptions_are_short),
         cmocka_unit_test(splits_lengths_and_distances),
         cmocka_unit_test(zlib_reads_every_block),
         cmocka_unit_test(the_longest_codes_fit),

@@ -125,13 +125,13 @@ static void compare_all(const char *backend, uint64_t rounds) {
     compared = runs = 0;
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; filter->info.cases[c]; c++) {
+        for (size_t c = 0; test_case(filter, c); c++) {
             uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += compare_once(golden, backend, filter, filter->info.cases[c],
+                suited += compare_once(golden, backend, filter, test_case(filter, c),
                                        seed + round * 1000 + c);
             if (suited == 0)
-                fail_msg("%s '%s' suits no image", filter->info.name, filter->info.cases[c]);
+                fail_msg("%s '%s' suits no image", filter->info.name, test_case(filter, c));
         }
     }
     gf_engine_close(golden);
@@ -202,10 +202,10 @@ static void cpu_bands_stay_inside(void **state) {
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; filter->info.cases[c]; c++) {
+        for (size_t c = 0; test_case(filter, c); c++) {
             uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += band_on_cpu(filter, filter->info.cases[c], 1 + round * 7919 + c);
+                suited += band_on_cpu(filter, test_case(filter, c), 1 + round * 7919 + c);
             assert_true(suited > 0);
         }
     }

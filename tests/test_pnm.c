@@ -69,6 +69,8 @@ static void reads_plain_formats(void **state) {
     (void)state;
     assert_reads(TEXT("P2\n3 2\n255\n0 1 2\n# between\n003 254 255"), 3, 2, 1, GF_U8,
                  "\x00\x01\x02\x03\xfe\xff");
+    assert_reads(TEXT("P2 1 #\r1 255 7"), 1, 1, 1, GF_U8,
+                 "\x07"); /* a comment of an old Macintosh */
     assert_reads(TEXT("P3 1 2 255 1 2 3\n\n4 5 6\n"), 1, 2, 3, GF_U8, "\1\2\3\4\5\6");
     assert_reads(TEXT("P2 2 2 65535 0 65535 300 7 "), 2, 2, 1, GF_U16, deep);
     assert_fails(TEXT("P2 2 1 255 0 256"), "sample is over 255");
@@ -98,6 +100,7 @@ static void reports_damage(void **state) {
     static const char pgm[] = "P5 3 2 255\nabcdef";
     static const char pam[] =
         "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\na";
+    char line[1000] = "";
 
     (void)state;
     assert_fails(TEXT("P5 0 1 255 "), "empty");
@@ -113,6 +116,29 @@ static void reports_damage(void **state) {
     assert_fails(TEXT("Pf 1 1 0\nabcd"), "scale");
     assert_fails(TEXT("Pf 1 1 nan\nabcd"), "scale");
     assert_fails(TEXT("Pf 1 1 1e999\nabcd"), "scale");
+    assert_fails(TEXT("P5 1 # a comment without an end"), "ends too early");
+    assert_fails(TEXT("P5 1 1 \xff"), "maxval is not a number");
+    assert_fails(TEXT("Pf 1 1 \x01\nabcd"), "scale is not a number");
+    assert_fails(TEXT("Pf 1 1 -1\xe9\nabcd"), "scale is not a number");
+    assert_fails(
+        TEXT(
+            "Pf 1 1 -1.00000000000000000000000000000000000000000000000000000000000000000000000000000000001\nabcd"),
+        "scale is not a number");
+    assert_fails(TEXT("P7\nWIDTH\n"), "WIDTH is not a number");
+    assert_fails(TEXT("P7\nWIDTH 1 2\n"), "WIDTH is not a number");
+    assert_fails(TEXT("P7\nWIDTH 99999999999999999999999\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\n"),
+                 "--max-pixels");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 0\nMAXVAL 255\nENDHDR\n"), "DEPTH 0");
+    assert_fails(TEXT("P7\nTUPLTYPE RGB\nTUPLTYPE RGB\n"),
+                 "unknown line that starts with TUPLTYPE");
+    assert_fails(
+        TEXT("P7\nTUPLTYPE A_TUPLE_OF_SAMPLES_THAT_HAS_A_NAME_LONGER_THAN_ANY_THAT_CAN_BE_READ\n"),
+        "TUPLTYPE");
+    memset(line, 'W', sizeof line - 1);
+    memcpy(line, "P7\n", 3);
+    assert_fails(line, sizeof line - 1, "a line of its header is too long");
+    line[3] = '#'; /* a comment may be as long */
+    assert_fails(line, sizeof line - 1, "ends too early");
     for (size_t size = 3; size < sizeof pgm - 1; size++)
         assert_fails(pgm, size, "ends too early");
     for (size_t size = 3; size < sizeof pam - 1; size++)

@@ -170,6 +170,20 @@ static void images_full_of_ties(void **state) {
     }
 }
 
+/* Every case on u8 that add up to all that sums may come to. */
+static void every_case_of_black_and_white(void **state) {
+    (void)state;
+    const gf_filter *filter = gf_filter_find("smooth");
+    test_random random = {31};
+    for (size_t c = 0; test_case(filter, c); c++)
+        for (uint32_t channels = 1; channels <= 4; channels++) {
+            test_image in = test_image_new((gf_format){307 + c, 8, channels, GF_U8}, 1);
+            fill(&in, 3, &random);
+            compare(test_case(filter, c), &in, 2, "black and white");
+            test_image_free(&in);
+        }
+}
+
 /* Every grey, alone: T = 55 v; and the place of one different sample, at every distance. */
 static void flat_images(void **state) {
     (void)state;
@@ -313,6 +327,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sum_rounds_right),
         cmocka_unit_test(images_full_of_ties),
+        cmocka_unit_test(every_case_of_black_and_white),
         cmocka_unit_test(flat_images),
         cmocka_unit_test(doubts_are_counted),
         cmocka_unit_test(few_wide_rows_are_cut),

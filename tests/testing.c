@@ -129,14 +129,6 @@ void test_fill(const test_image *image, test_content content, test_random *rando
                        content == TEST_FLAT ? flat : sample_of(content, type, i, y, random));
 }
 
-void test_disturb(const test_image *image, test_random *random) {
-    for (uint64_t n = test_below(random, 4); n > 0; n--) {
-        uint64_t y = test_below(random, image->format.height);
-        uint64_t i = test_below(random, gf_row_samples(&image->format));
-        put_sample(image, y, i, sample_of(TEST_UNIFORM, image->format.type, i, y, random));
-    }
-}
-
 static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
     size_t bytes = gf_type_bytes(image->format.type);
     const unsigned char *p = gf_row(&image->rows, y) + i * bytes;
@@ -150,6 +142,16 @@ static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
     }
     memcpy(&u32, p, sizeof u32);
     return u32;
+}
+
+void test_disturb(const test_image *image, test_random *random) {
+    for (uint64_t n = test_below(random, 4); n > 0; n--) {
+        uint64_t y = test_below(random, image->format.height);
+        uint64_t i = test_below(random, gf_row_samples(&image->format));
+        const uint32_t other = sample_of(TEST_UNIFORM, image->format.type, i, y, random);
+        /* By much, or as little as can be. */
+        put_sample(image, y, i, test_below(random, 2) ? other : sample_at(image, y, i) ^ 1);
+    }
 }
 
 /* White where samples differ: one grey PGM a sample. */
@@ -208,6 +210,76 @@ gf_format test_format(test_random *random) {
                        .height = test_height(random),
                        .channels = (uint32_t)(1 + test_below(random, 4)),
                        .type = (gf_type)test_below(random, 3)};
+}
+
+static const char *const smooth_limits[] = {
+    /* Two neighbouring taps of u8 come to 128, which pairs of products hold, and to 129. */
+    "radius=1 weight=7.75 keep-brightness",
+    "radius=1 weight=32 keep-brightness",
+    "radius=1 weight=0.015873016 keep-brightness",
+    /* All taps come to 257, whose products 16 bits hold, and to more. */
+    "radius=1 weight=42 keep-brightness",
+    "radius=1 weight=10.25 keep-brightness",
+    "radius=2 weight=25 keep-brightness",
+    "radius=2 weight=12.5 keep-brightness",
+    "radius=3 weight=8.5 keep-brightness",
+    "radius=3 weight=18 keep-brightness",
+    /* The most that the taps may come to, and one more. */
+    "radius=1 weight=17.714285714 keep-brightness",
+    "radius=1 weight=20.833333333 keep-brightness",
+    /* The longest windows that integers have, and one more. */
+    "radius=7",
+    "radius=9",
+    "radius=8 stages=enhance,blur",
+    "radius=9 stages=enhance,blur",
+    NULL,
+};
+
+static const char *const hist_limits[] = {
+    /* One bin: the first, with all below it; the last; one around 0, and from 0 to either side. */
+    "bins=4 extract=0 out=-",
+    "bins=4 extract=3 out=-",
+    "bins=9 range=-40,40 extract=0 out=- mask=-",
+    "bins=9 range=-40,40 extract=4 out=-",
+    "bins=10 range=-40,40 extract=4 out=-",
+    "bins=10 range=-40,40 extract=5 out=- channel=all",
+    "bins=9 range=-40,40 extract=8 out=-",
+    "bins=9 range=-30,-2 extract=3 out=-",
+    "bins=65536 extract=65535 out=-",
+    /* As many as are dealt out side by side, and one more. */
+    "bins=64 extract=all out=-",
+    "bins=65 extract=all out=- channel=all",
+    /* Edges that are compared with, tables in each of their sizes, and none. */
+    "bins=17",
+    "bins=33 channel=all",
+    "bins=34",
+    "bins=256 channel=all",
+    "bins=257 per-row",
+    "bins=271 channel=all",
+    "bins=272 channel=all",
+    "bins=1039 channel=all",
+    "bins=1040",
+    "bins=65535",
+    /* What binary32 holds, and more; what it holds no more. */
+    "bins=10 range=-3e38,3e38 channel=all",
+    "bins=11 range=-1e300,1e300",
+    "bins=7 range=0,1e-35 extract=0,6 out=-",
+    "bins=8 range=1e30,1.00001e30",
+    "bins=60000 range=1,1.001",
+    NULL,
+};
+
+const char *test_case(const gf_filter *filter, size_t i) {
+    size_t own = 0;
+    while (own < i && filter->info.cases[own])
+        own++;
+    if (filter->info.cases[own])
+        return filter->info.cases[own];
+    if (strcmp(filter->info.name, "hist") == 0)
+        return hist_limits[i - own];
+    if (strcmp(filter->info.name, "smooth") == 0)
+        return smooth_limits[i - own];
+    return NULL;
 }
 
 gf_settings *test_settings(const gf_filter *filter, const char *text) {

@@ -59,6 +59,10 @@ uint64_t test_width(test_random *random);
 uint64_t test_height(test_random *random);
 gf_format test_format(test_random *random);
 
+/* Case i of a filter: first its own, then what only tests need, at the limits of the fast ways;
+ * NULL after the last one. */
+const char *test_case(const gf_filter *filter, size_t i);
+
 /* Settings of a filter's case; fails the test if it does not parse. */
 gf_settings *test_settings(const gf_filter *filter, const char *text);
 

@@ -1,0 +1,23 @@
+# Names in JSON: characters as they are, what is no UTF-8 as the one that stands for it.
+$ for name in 'a"b\c' $'tab\there' 'ünïcödé' '画像' '😀' $'half\xc3' $'lone\x80' $'over\xc0\xaf' $'surrogate\xed\xa0\x80' $'beyond\xf4\x90\x80\x80' $'five\xf8\x88\x80\x80\x80'; do printf 'P5\n1 1\n255\nx' >"$name.pgm"; gpufilter axis-sum --json "$name.pgm" | sed 's/.*"files": \[\([^]]*\)\].*/\1/'; done
+> "a\"b\\c.pgm"
+> "tab\u0009here.pgm"
+> "ünïcödé.pgm"
+> "画像.pgm"
+> "😀.pgm"
+> "half\ufffd.pgm"
+> "lone\ufffd.pgm"
+> "over\ufffd\ufffd.pgm"
+> "surrogate\ufffd\ufffd\ufffd.pgm"
+> "beyond\ufffd\ufffd\ufffd\ufffd.pgm"
+> "five\ufffd\ufffd\ufffd\ufffd\ufffd.pgm"
+# What verify needs.
+$ gpufilter verify --backend cpu --device 0
+! gpufilter: --device: is for --backend cuda or all
+[2]
+$ gpufilter verify --samples 0
+! gpufilter: --samples '0': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+[2]
+$ gpufilter verify --backend golden
+! gpufilter: --backend 'golden': must be all, cpu or cuda
+[2]

@@ -1,0 +1,282 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
+/* The loops of hist alone, at every SIMD level: any number of samples, right up to a page that may
+ * not be touched; all values of the integers; as many as a counter holds. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "hist/hist_simd.h"
+#include "testing.h"
+
+#define MOST 220 /* samples: more than three batches of any level */
+
+static const gf_hist_simd *const levels[GF_ISA_COUNT] = {
+    [GF_ISA_PORTABLE] = &gf_hist_simd_portable,
+#ifdef GF_X86_64
+    [GF_ISA_AVX2] = &gf_hist_simd_avx2,
+    [GF_ISA_AVX512] = &gf_hist_simd_avx512,
+#endif
+};
+
+static const gf_hist_simd *level(int isa) {
+    return gf_isa_available((gf_isa)isa) ? levels[isa] : NULL;
+}
+
+/* ---- memory that ends at a wall -------------------------------------------------------------- */
+
+typedef struct wall {
+    unsigned char *pages, *end;
+    size_t size;
+} wall;
+
+static wall wall_new(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = (bytes + page - 1) / page * page;
+    wall w = {.size = room + page};
+    w.pages = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(w.pages != MAP_FAILED);
+    assert_int_equal(mprotect(w.pages + room, page, PROT_NONE), 0);
+    w.end = w.pages + room;
+    memset(w.pages, TEST_PAINT, room);
+    return w;
+}
+
+static void wall_free(wall *w) {
+    munmap(w->pages, w->size);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static double sample_at(gf_type type, const void *values, size_t i) {
+    return type == GF_U8    ? ((const uint8_t *)values)[i]
+           : type == GF_U16 ? ((const uint16_t *)values)[i]
+                            : (double)((const float *)values)[i];
+}
+
+static void put_sample(gf_type type, void *values, size_t i, double x) {
+    if (type == GF_U8)
+        ((uint8_t *)values)[i] = (uint8_t)x;
+    else if (type == GF_U16)
+        ((uint16_t *)values)[i] = (uint16_t)x;
+    else
+        ((float *)values)[i] = (float)x;
+}
+
+/* Few different ones, so that they meet edges; of f32 also what has no order. */
+static void put_random(gf_type type, void *values, size_t n, test_random *random) {
+    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 0, 1e-40, -3e38, 3e38};
+    const double top = type == GF_U8 ? 255 : 65535;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t r = test_below(random, 40);
+        double x = r == 0 ? top : r == 1 ? top - 1 : (double)test_below(random, 12);
+        if (type == GF_F32)
+            x = r < 8 ? odd[r] : x / 8 - 0.25;
+        put_sample(type, values, i, x);
+    }
+}
+
+/* ---- bins ------------------------------------------------------------------------------------ */
+
+static void every_integer_has_its_bin(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1,    2,    3,     7,     254,   255,   256,   257,  1000,
+                                      4095, 4096, 20000, 32767, 32768, 65534, 65535, 65536};
+    static uint16_t u16[65536];
+    static uint8_t u8[256];
+    static uint32_t got[65536];
+    for (uint32_t v = 0; v < 65536; v++)
+        u8[v % 256] = (uint8_t)(u16[v] = (uint16_t)v);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (size_t c = 0; level(isa) && c < sizeof counts / sizeof counts[0]; c++)
+            for (int type = GF_U8; type <= GF_U16; type++) {
+                const uint64_t top = type == GF_U8 ? 255 : 65535;
+                gf_hist_plan plan = {.head.in.type = (gf_type)type, .bins = counts[c]};
+                level(isa)->bins(&plan, type == GF_U8 ? (const void *)u8 : u16, top + 1, got);
+                for (uint64_t v = 0; v <= top; v++)
+                    if (got[v] != (v < top ? v * counts[c] / top : counts[c] - 1))
+                        fail_msg("%s: value %d of %d bins is in bin %u", gf_simd_names()[1 + isa],
+                                 (int)v, (int)counts[c], got[v]);
+            }
+}
+
+static uint32_t bin_of(const gf_hist_plan *plan, double x) {
+    if (plan->head.in.type != GF_F32 && !plan->ranged)
+        x /= plan->head.in.type == GF_U8 ? 255 : 65535;
+    if (plan->ranged)
+        x = (x - plan->lo) / (plan->hi - plan->lo);
+    if (isnan(x))
+        return plan->bins;
+    x *= plan->bins;
+    return x >= plan->bins ? plan->bins - 1 : x > 0 ? (uint32_t)x : 0;
+}
+
+/* Bins of any number of samples: of these and of no more. */
+static void bins_end_with_the_samples(void **state) {
+    (void)state;
+    test_random random = {77};
+    wall in = wall_new(MOST * sizeof(float)), out = wall_new(MOST * sizeof(uint32_t));
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (int type = GF_U8; level(isa) && type <= GF_F32; type++)
+            for (size_t n = 0; n <= MOST; n++) {
+                gf_hist_plan plan = {.head.in.type = (gf_type)type,
+                                     .bins = n % 5 ? 4 : 65536,
+                                     .ranged = n % 2,
+                                     .lo = -0.25,
+                                     .hi = 7.75};
+                unsigned char *values = in.end - n * gf_type_bytes((gf_type)type);
+                uint32_t *bins = (uint32_t *)(void *)out.end - n;
+                put_random((gf_type)type, values, n, &random);
+                memset(out.pages, TEST_PAINT, (size_t)(out.end - out.pages));
+                level(isa)->bins(&plan, values, n, bins);
+                assert_true(test_painted(out.pages, (unsigned char *)bins));
+                for (size_t i = 0; i < n; i++)
+                    assert_int_equal(bins[i], bin_of(&plan, sample_at((gf_type)type, values, i)));
+            }
+    wall_free(&in);
+    wall_free(&out);
+}
+
+/* ---- measured samples ------------------------------------------------------------------------ */
+
+/* Of pixels with so many channels: what is measured of n of them, at the end of the page. */
+static void gather(int isa, uint32_t channels, size_t n, const wall *in, const wall *out,
+                   test_random *random) {
+    gf_hist_plan plan = {.head.in = {.channels = channels, .type = GF_U8},
+                         .luma = channels >= 3 && n % 3 > 0,
+                         .measured = 1};
+    if (!plan.luma && n % 2)
+        plan.measured = channels;
+    plan.first = plan.measured == 1 && !plan.luma ? (uint32_t)(n % channels) : 0;
+    uint8_t *pixels = in->end - n * channels, *values = out->end - n * plan.measured;
+    for (size_t i = 0; i < n * channels; i++)
+        pixels[i] = (uint8_t)(test_below(random, 3) ? test_next(random) >> 40 : 255);
+    memset(out->pages, TEST_PAINT, (size_t)(out->end - out->pages));
+    level(isa)->gather(&plan, pixels, n, values);
+    assert_true(test_painted(out->pages, values));
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *p = pixels + i * channels;
+        for (uint32_t s = 0; s < plan.measured; s++)
+            assert_int_equal(values[i * plan.measured + s],
+                             plan.luma
+                                 ? (13933u * p[0] + 46871u * p[1] + 4732u * p[2] + 32768u) >> 16
+                                 : p[plan.first + s]);
+    }
+}
+
+static void gathering_ends_with_the_pixels(void **state) {
+    (void)state;
+    test_random random = {78};
+    wall in = wall_new(MOST * 4), out = wall_new(MOST * 4);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (uint32_t channels = 1; level(isa) && channels <= 4; channels++)
+            for (size_t n = 0; n <= MOST; n++)
+                gather(isa, channels, n, &in, &out, &random);
+    wall_free(&in);
+    wall_free(&out);
+}
+
+/* ---- above ----------------------------------------------------------------------------------- */
+
+static void above(int isa, gf_type type, size_t n, uint32_t count, const void *values,
+                  test_random *random) {
+    static const size_t periods[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
+    const size_t period = periods[type], lanes = count * period;
+    float edges[64];
+    for (uint32_t e = 0; e < count; e++)
+        put_sample(type, edges, e, (double)test_below(random, 12) / (type == GF_F32 ? 8 : 1));
+    wall out = wall_new(lanes * sizeof(uint32_t));
+    uint32_t *got = (uint32_t *)(void *)out.end - lanes;
+    uint32_t *want = malloc(lanes * sizeof *want + 1);
+    assert_non_null(want);
+    for (size_t j = 0; j < lanes; j++)
+        want[j] = got[j] = (uint32_t)j; /* they grow */
+    level(isa)->above[type](values, n, edges, count, got);
+    for (uint32_t e = 0; e < count; e++)
+        for (size_t i = 0; i < n; i++)
+            want[e * period + i % period] +=
+                sample_at(type, values, i) >= sample_at(type, edges, e);
+    assert_memory_equal(got, want, lanes * sizeof *want);
+    free(want);
+    wall_free(&out);
+}
+
+static void counts_above_edges(void **state) {
+    (void)state;
+    test_random random = {79};
+    wall in = wall_new(1000 * sizeof(float));
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (int type = GF_U8; level(isa) && type <= GF_F32; type++) {
+            for (uint32_t count = 0; count <= 33; count++) {
+                const size_t n = (size_t)test_below(&random, 1000);
+                unsigned char *values = in.end - n * gf_type_bytes((gf_type)type);
+                put_random((gf_type)type, values, n, &random);
+                above(isa, (gf_type)type, n, count, values, &random);
+            }
+            /* Each of them, in every lane. */
+            wall all = wall_new(GF_HIST_ABOVE_MOST * gf_type_bytes((gf_type)type));
+            unsigned char *values = all.end - GF_HIST_ABOVE_MOST * gf_type_bytes((gf_type)type);
+            for (size_t i = 0; i < GF_HIST_ABOVE_MOST; i++)
+                put_sample((gf_type)type, values, i, 200);
+            above(isa, (gf_type)type, GF_HIST_ABOVE_MOST, 3, values, &random);
+            wall_free(&all);
+        }
+    wall_free(&in);
+}
+
+/* ---- select ---------------------------------------------------------------------------------- */
+
+static void selects_those_inside(void **state) {
+    (void)state;
+    test_random random = {80};
+    wall in = wall_new(MOST * sizeof(float)), out = wall_new(MOST * sizeof(float)),
+         places = wall_new(MOST * sizeof(uint64_t));
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (int type = GF_U8; level(isa) && type <= GF_F32; type++)
+            for (size_t n = 0; n <= MOST; n++) {
+                const size_t bytes = gf_type_bytes((gf_type)type);
+                const uint64_t position = UINT64_C(0xfffffffe) + n; /* beyond 32 bits */
+                unsigned char *values = in.end - n * bytes, *taken = out.end - n * bytes;
+                uint64_t *positions = (uint64_t *)(void *)places.end - n;
+                float range[2];
+                const double lo = n % 7 ? (double)test_below(&random, 6) : 0;
+                const double hi = n % 5 ? lo + (double)test_below(&random, 6) : 255;
+                put_sample((gf_type)type, range, 0, lo);
+                put_sample((gf_type)type, range, 1, hi);
+                put_random((gf_type)type, values, n, &random);
+                const size_t many =
+                    level(isa)->select[type](values, n, range, position, positions, taken);
+                size_t k = 0;
+                for (size_t i = 0; i < n; i++) {
+                    const double x = sample_at((gf_type)type, values, i);
+                    if (!(x >= lo && x <= hi))
+                        continue;
+                    assert_true(k < many);
+                    assert_memory_equal(taken + k * bytes, values + i * bytes, bytes);
+                    assert_true(positions[k++] == position + i);
+                }
+                assert_int_equal(k, many);
+            }
+    wall_free(&in);
+    wall_free(&out);
+    wall_free(&places);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_integer_has_its_bin),
+        cmocka_unit_test(bins_end_with_the_samples),
+        cmocka_unit_test(gathering_ends_with_the_pixels),
+        cmocka_unit_test(counts_above_edges),
+        cmocka_unit_test(selects_those_inside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

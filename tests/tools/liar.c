@@ -1,0 +1,126 @@
+/* Stands between the program and the library and changes what backends other than golden gave, as
+ * $LIE says: a broken backend to be found by verify. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpufilter.h"
+
+#define REAL(name) __real_##name
+#define FAKE(name) __wrap_##name
+
+gf_status REAL(gf_run_memory)(gf_engine *, const gf_filter *, const gf_settings *,
+                              const gf_format *, const gf_pixels *, void *, size_t, gf_result **,
+                              gf_report *, gf_error *);
+gf_status FAKE(gf_run_memory)(gf_engine *, const gf_filter *, const gf_settings *,
+                              const gf_format *, const gf_pixels *, void *, size_t, gf_result **,
+                              gf_report *, gf_error *);
+size_t REAL(gf_result_table_count)(const gf_result *);
+size_t FAKE(gf_result_table_count)(const gf_result *);
+const gf_table *REAL(gf_result_table)(const gf_result *, size_t);
+const gf_table *FAKE(gf_result_table)(const gf_result *, size_t);
+gf_value REAL(gf_result_cell)(const gf_result *, size_t, uint64_t, size_t);
+gf_value FAKE(gf_result_cell)(const gf_result *, size_t, uint64_t, size_t);
+const char *REAL(gf_result_text)(const gf_result *);
+const char *FAKE(gf_result_text)(const gf_result *);
+bool REAL(gf_result_passed)(const gf_result *);
+bool FAKE(gf_result_passed)(const gf_result *);
+
+/* The last result of this thread, if not golden's, and what to change about it. */
+static _Thread_local const gf_result *suspect;
+static _Thread_local char about[16];
+
+/* LIE: "smooth=bit hist=cell". */
+static void choose(const gf_filter *filter) {
+    const char *name = gf_filter_describe(filter)->name, *at = getenv("LIE");
+    about[0] = 0;
+    while (at && (at = strstr(at, name))) {
+        at += strlen(name);
+        if (*at == '=') {
+            snprintf(about, sizeof about, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+            return;
+        }
+    }
+}
+
+static bool lie(const char *what) {
+    return strcmp(about, what) == 0;
+}
+
+static bool lie_of(const gf_result *result, const char *what) {
+    return result == suspect && lie(what);
+}
+
+gf_status FAKE(gf_run_memory)(gf_engine *engine, const gf_filter *filter,
+                              const gf_settings *settings, const gf_format *format,
+                              const gf_pixels *in, void *out, size_t out_stride, gf_result **result,
+                              gf_report *report, gf_error *error) {
+    suspect = NULL;
+    choose(filter);
+    const gf_status status = REAL(gf_run_memory)(engine, filter, settings, format, in, out,
+                                                 out_stride, result, report, error);
+    if (status || !report || strcmp(report->backend, "golden") == 0)
+        return status;
+    if (lie("failure")) {
+        if (result) {
+            gf_result_free(*result);
+            *result = NULL;
+        }
+        *error = (gf_error){.status = GF_FAILED, .message = "cpu: broke down"};
+        return GF_FAILED;
+    }
+    if (lie("backend"))
+        strcpy(report->backend, "golden");
+    if (lie("bit") && out) /* of the first sample of the last row */
+        ((unsigned char *)out)[out_stride * (format->height - 1)] ^= 1;
+    if (lie("missing") && result) {
+        gf_result_free(*result);
+        *result = NULL;
+    }
+    suspect = result ? *result : NULL;
+    return status;
+}
+
+size_t FAKE(gf_result_table_count)(const gf_result *result) {
+    return REAL(gf_result_table_count)(result) + (lie_of(result, "tables") ? 1 : 0);
+}
+
+const gf_table *FAKE(gf_result_table)(const gf_result *result, size_t table) {
+    static _Thread_local gf_table changed;
+    const gf_table *right = REAL(gf_result_table)(result, table);
+    if (!right || result != suspect)
+        return right;
+    changed = *right;
+    if (lie("rows"))
+        changed.row_count++;
+    if (lie("name"))
+        changed.name = "elsewhere";
+    if (lie("type"))
+        changed.columns[changed.column_count - 1].type = GF_VALUE_NONE;
+    return &changed;
+}
+
+/* The last cell of each row. */
+gf_value FAKE(gf_result_cell)(const gf_result *result, size_t table, uint64_t row, size_t column) {
+    gf_value value = REAL(gf_result_cell)(result, table, row, column);
+    if (!lie_of(result, "cell") || column + 1 < REAL(gf_result_table)(result, table)->column_count)
+        return value;
+    uint64_t bits;
+    memcpy(&bits, &value.real, sizeof bits);
+    bits ^= 1;
+    if (value.type == GF_VALUE_UINT)
+        value.low ^= 1;
+    else if (value.type == GF_VALUE_TEXT)
+        value.text = "another";
+    else
+        memcpy(&value.real, &bits, sizeof bits);
+    return value;
+}
+
+const char *FAKE(gf_result_text)(const gf_result *result) {
+    return lie_of(result, "text") ? "nothing" : REAL(gf_result_text)(result);
+}
+
+bool FAKE(gf_result_passed)(const gf_result *result) {
+    return REAL(gf_result_passed)(result) != lie_of(result, "answer");
+}
