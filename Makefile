@@ -228,6 +228,25 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) 
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
+# The program with a layer between it and every call that may fail (tests/faults/layer.h). libpng and zlib
+# are linked from their archives: so their calls are met, too.
+FAULT_DEFS := tests/faults/calls.def $(if $(NVCC),tests/faults/calls_cuda.def)
+FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
+FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/faults/*.c))
+FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
+LAYER_O := $(filter $(OBJ)/tests/faults/layer%,$(FAULT_O))
+ifneq ($(NVCC),)
+$(OBJ)/tests/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+endif
+$(BUILD)/gpufilter-faults: $(CLI_O) $(ALONE_O) $(LAYER_O) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+
+$(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/faults/layer_table.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lz
+
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
