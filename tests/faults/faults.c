@@ -49,7 +49,7 @@ typedef struct gf_sums {
     _Atomic uint64_t next, told;
     _Atomic uint64_t runs, by_mode[FAULT_MODES], survived, failed, completed, vague, missed;
     _Atomic uint64_t leftovers, unremoved, again, findings[FINDINGS];
-    _Atomic uint64_t sites[MOST_SITES];
+    _Atomic uint64_t sites[MOST_SITES], told_sites[MOST_SITES];
     _Atomic unsigned char bad[512]; /* cases */
     _Atomic uint64_t case_runs[512];
     _Atomic uint64_t symbol_vague[256], symbol_completed[256], symbol_injected[256];
@@ -99,11 +99,14 @@ static void stage_close(gf_stage_set *set) {
     close(set->faults_fd);
 }
 
-static void add_site(uint64_t site) {
-    for (size_t i = site * 2654435761u % MOST_SITES;; i = (i + 1) % MOST_SITES) {
+/* Is it a new one? */
+static bool add_key(_Atomic uint64_t *keys, uint64_t key) {
+    for (size_t i = key * 2654435761u % MOST_SITES;; i = (i + 1) % MOST_SITES) {
         uint64_t none = 0;
-        if (atomic_compare_exchange_strong(&sums->sites[i], &none, site) || none == site)
-            return;
+        if (atomic_compare_exchange_strong(&keys[i], &none, key))
+            return true;
+        if (none == key)
+            return false;
     }
 }
 
@@ -115,7 +118,9 @@ static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict 
     const gf_case *what = &fault_cases[job->which];
     atomic_fetch_add(&sums->findings[verdict->finding], 1);
     atomic_store(&sums->bad[job->which], 1);
-    if (atomic_fetch_add(&sums->told, 1) >= MOST_TOLD)
+    /* One of each place is enough to read. */
+    if (!add_key(sums->told_sites, outcome->site << 4 | (uint64_t)verdict->finding) ||
+        atomic_fetch_add(&sums->told, 1) >= MOST_TOLD)
         return;
     printf("FAIL %s: GF_FAULT=%s:%" PRIu64 " gpufilter %s\n  %s at +0x%" PRIx64 ": %s: %s\n",
            what->name, mode_names[job->mode], job->at, what->arguments,
@@ -132,10 +137,10 @@ static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome
     if (verdict.finding)
         tell(job, outcome, &verdict);
     /* An image that replaced itself has no input any more. */
-    if (!(what->flags & CASE_BATCH) && all_new(reference, &outcome->after))
+    if (!(what->flags & CASE_BATCH) && all_new(reference, outcome))
         return;
     gf_outcome again = run_program(set, what, what->again, FAULT_NONE, 0);
-    const gf_verdict then = judge_again(what, reference, &outcome->after, &again);
+    const gf_verdict then = judge_again(what, reference, outcome, &again);
     atomic_fetch_add(&sums->again, 1);
     if (then.finding)
         tell(job, outcome, &then);
@@ -176,7 +181,7 @@ static void do_job(const gf_stage_set *set, const gf_job *job) {
         if (outcome.symbol >= 0)
             atomic_fetch_add(&sums->symbol_injected[outcome.symbol], 1);
         if (outcome.site)
-            add_site(outcome.site);
+            add_key(sums->sites, outcome.site);
         if (kill)
             do_kill(set, job, &outcome);
         else
@@ -225,7 +230,7 @@ static void refer(const gf_stage_set *set, size_t which) {
         clean->out_size != second.out_size || memcmp(clean->out, second.out, clean->out_size) != 0;
     const bool same = clean->code == second.code &&
                       same_words(clean->out, clean->out_size, second.out, second.out_size) &&
-                      all_new(reference, &second.after);
+                      all_new(reference, &second);
     if (!same || clean->code < 0 || clean->code > (what->flags & CASE_TEST ? 1 : 0) ||
         clean->calls == 0) {
         printf("FAIL %s: without a fault: exit codes %d and %d, %s\n", what->name, clean->code,

@@ -132,9 +132,9 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
 gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
                       const gf_outcome *outcome);
 /* Of the run after it. */
-gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_tree *killed,
+gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
                        const gf_outcome *outcome);
-bool all_new(const gf_reference *reference, const gf_tree *after);
+bool all_new(const gf_reference *reference, const gf_outcome *outcome);
 /* Are they the same but for numbers? */
 bool same_words(const char *a, size_t a_size, const char *b, size_t b_size);
 

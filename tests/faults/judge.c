@@ -59,8 +59,8 @@ static bool contains(const char *text, size_t length, const char *part) {
 /* Is this what a line may be about: a file or an option of the command, the command itself? */
 static bool is_subject(const gf_case *what, const gf_reference *reference, const char *text,
                        size_t length) {
-    static const char *const known[] = {"standard output", "standard input", "cpu", "golden",
-                                        "cuda"};
+    static const char *const known[] = {
+        "standard output", "standard input", "cpu", "golden", "cuda", "engine", "bands"};
     char *copy = need(strdup(what->arguments)), *rest = copy;
     bool good = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -136,17 +136,17 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
     if (outcome->told & 1) /* it could not be told */
         return;
     if (lines.others || lines.repeated || (lines.warnings && !(what->flags & CASE_BATCH)))
-        find(verdict, FINDING_MESSAGE, "odd lines: %.400s", outcome->err);
+        find(verdict, FINDING_MESSAGE, "odd lines: %.200s", outcome->err);
     else if (verdict->survived && lines.complaints)
-        find(verdict, FINDING_MESSAGE, "complains, with exit code %d: %.400s", outcome->code,
+        find(verdict, FINDING_MESSAGE, "complains, with exit code %d: %.200s", outcome->code,
              outcome->err);
     else if (!verdict->survived && !lines.complaints && !(what->flags & CASE_TELLS))
-        find(verdict, FINDING_MESSAGE, "exit code %d, and no line: %.400s", outcome->code,
+        find(verdict, FINDING_MESSAGE, "exit code %d, and no line: %.200s", outcome->code,
              outcome->err);
     else if (!verdict->survived && !many && lines.complaints > 1)
-        find(verdict, FINDING_MESSAGE, "%u lines: %.400s", lines.complaints, outcome->err);
+        find(verdict, FINDING_MESSAGE, "%u lines: %.200s", lines.complaints, outcome->err);
     else if ((what->flags & CASE_BATCH) && lines.sum && lines.told_failed != lines.complaints)
-        find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.400s", lines.complaints,
+        find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.200s", lines.complaints,
              lines.told_failed, outcome->err);
     verdict->vague = !verdict->survived && !lines.cause;
 }
@@ -168,10 +168,19 @@ static bool removing_failed(const gf_outcome *outcome) {
     return outcome->symbol >= 0 && gf_fault_calls[outcome->symbol].class == FAULT_CLEAN;
 }
 
+/* Where the group cannot be given to the new file, it gets no rights either. */
+static bool is_as_good(const gf_outcome *outcome, const gf_entry *now, const gf_entry *good) {
+    gf_entry same = *now;
+    if (outcome->symbol >= 0 && strcmp(gf_fault_calls[outcome->symbol].symbol, "fchown") == 0)
+        same.mode |= good->mode & 070;
+    return entry_same(&same, good);
+}
+
 /* Files there were are as they were, or as a good run leaves them; others only as that does. Counts
  * outputs that are new, and that are not. */
-static void judge_files(gf_verdict *verdict, const gf_reference *reference, const gf_tree *after,
-                        size_t *fresh, size_t *stale) {
+static void judge_files(gf_verdict *verdict, const gf_reference *reference,
+                        const gf_outcome *outcome, size_t *fresh, size_t *stale) {
+    const gf_tree *after = &outcome->after;
     const gf_tree *before = &reference->before, *clean = &reference->clean.after;
     for (size_t i = 0; i < before->count; i++)
         if (!tree_find(after, before->list[i].path))
@@ -185,7 +194,7 @@ static void judge_files(gf_verdict *verdict, const gf_reference *reference, cons
             continue;
         else if (!was && !good)
             find(verdict, FINDING_LEFT, "%s is left", now->path);
-        else if (!(was && entry_same(now, was)) && !(good && entry_same(now, good)))
+        else if (!(was && entry_same(now, was)) && !(good && is_as_good(outcome, now, good)))
             find(verdict, was ? FINDING_LOST : FINDING_TORN,
                  "%s is %zu bytes of mode %o, not %zu of %o", now->path, now->size, now->mode,
                  good ? good->size : 0, good ? good->mode : 0u);
@@ -196,17 +205,17 @@ static void judge_files(gf_verdict *verdict, const gf_reference *reference, cons
                        *now = tree_find(after, good->path);
         if (!good->data || is_record(good->path) || (was && entry_same(was, good)))
             continue;
-        if (now && entry_same(now, good))
+        if (now && is_as_good(outcome, now, good))
             ++*fresh;
         else
             ++*stale;
     }
 }
 
-bool all_new(const gf_reference *reference, const gf_tree *after) {
+bool all_new(const gf_reference *reference, const gf_outcome *outcome) {
     gf_verdict unread = {0};
     size_t fresh, stale;
-    judge_files(&unread, reference, after, &fresh, &stale);
+    judge_files(&unread, reference, outcome, &fresh, &stale);
     return !stale;
 }
 
@@ -232,13 +241,13 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         return verdict;
     }
     if (outcome->signal) {
-        find(&verdict, FINDING_CRASH, "signal %d: %.400s", outcome->signal, outcome->err);
+        find(&verdict, FINDING_CRASH, "signal %d: %.200s", outcome->signal, outcome->err);
         return verdict;
     }
     if (strstr(outcome->err, "Sanitizer") || strstr(outcome->err, "runtime error:") ||
         outcome->code == 99)
         find(&verdict, FINDING_LEAK, "%.500s", outcome->err);
-    judge_files(&verdict, reference, &outcome->after, &fresh, &stale);
+    judge_files(&verdict, reference, outcome, &fresh, &stale);
     if (verdict.leftover && !removing_failed(outcome))
         find(&verdict, FINDING_LEFT, "%zu temporary files are left", verdict.leftover);
     verdict.survived = outcome->code == reference->clean.code && !is_code(what, outcome->code);
@@ -246,12 +255,12 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         find(&verdict, FINDING_WRONG, "exit code %d, and %zu outputs are not there", outcome->code,
              stale);
     if (verdict.survived && !same_out(reference, outcome) && !(outcome->told & 1))
-        find(&verdict, FINDING_WRONG, "exit code %d, and other words on standard output: %.300s",
+        find(&verdict, FINDING_WRONG, "exit code %d, and other words on standard output: %.150s",
              outcome->code, outcome->out);
     if (!verdict.survived && !is_code(what, outcome->code))
-        find(&verdict, FINDING_CODE, "exit code %d: %.400s", outcome->code, outcome->err);
+        find(&verdict, FINDING_CODE, "exit code %d: %.200s", outcome->code, outcome->err);
     if (!verdict.survived && must_survive(what, mode, outcome))
-        find(&verdict, FINDING_CODE, "gave up: exit code %d: %.400s", outcome->code, outcome->err);
+        find(&verdict, FINDING_CODE, "gave up: exit code %d: %.200s", outcome->code, outcome->err);
     verdict.completed = !verdict.survived && fresh;
     if (!verdict.survived && fresh && stale && !(what->flags & CASE_BATCH))
         find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
@@ -271,24 +280,24 @@ gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
         find(&verdict, FINDING_HANG, "it hung");
     else if (outcome->signal != SIGKILL)
         find(&verdict, FINDING_CRASH, "exit code %d, signal %d", outcome->code, outcome->signal);
-    judge_files(&verdict, reference, &outcome->after, &fresh, &stale);
+    judge_files(&verdict, reference, outcome, &fresh, &stale);
     return verdict;
 }
 
 /* A target that is there already is refused without --force: then it must be whole, which was seen.
  */
-gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_tree *killed,
+gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
                        const gf_outcome *outcome) {
     gf_verdict verdict = {0};
     size_t fresh, stale;
     (void)what;
-    judge_files(&verdict, reference, &outcome->after, &fresh, &stale);
+    judge_files(&verdict, reference, outcome, &fresh, &stale);
     verdict.leftover = 0;
     const bool good = outcome->code == reference->clean.code;
     const bool refused =
         outcome->code == 1 && strstr(outcome->err, "exists already") && all_new(reference, killed);
     if (!good && !refused)
-        find(&verdict, FINDING_RERUN, "the next run: exit code %d, signal %d: %.400s",
+        find(&verdict, FINDING_RERUN, "the next run: exit code %d, signal %d: %.200s",
              outcome->code, outcome->signal, outcome->err);
     if (stale)
         find(&verdict, FINDING_RERUN, "%zu outputs are missing after the next run", stale);
