@@ -88,9 +88,10 @@ static gf_status tell_csv_header(gf_cli_batch_run *run, const gf_cli_over *over,
     FILE *file = open_memstream(&text, &size);
     if (file)
         gf_cli_report_csv_header(file, over->result, path);
-    const bool good = file && fclose(file) == 0;
-    const gf_status status = good ? tell_header(run, path, text, size, error)
-                                  : gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+    const bool whole = file && !ferror(file);
+    const gf_status status = file && fclose(file) == 0 && whole
+                                 ? tell_header(run, path, text, size, error)
+                                 : gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
     free(text);
     return status;
 }
