@@ -266,7 +266,19 @@ test: ## Install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(BUILD)
 
-tests: $(TESTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+FAULTS := $(BUILD)/gpufilter-faults $(BUILD)/tests/faults
+tests: $(TESTS) $(FAULTS) $(BUILD)/tests/list_cases $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+
+faults: ## Fail whole commands at every call that may fail (with sanitizers), and kill them there
+	@$(MAKE) --no-print-directory CUDA=0 SAN=address,undefined faults-built
+	@$(MAKE) --no-print-directory CUDA=0 faults-built
+	build/tests/faults build/gpufilter-faults --faults 0
+	build/san-address-undefined/tests/faults build/san-address-undefined/gpufilter-faults --kills 0
+
+faults-cuda: faults-built ## Fail every call of the CUDA runtime, where a GPU is
+	$(BUILD)/tests/faults $(BUILD)/gpufilter-faults --cuda --jobs 4
+
+faults-built: $(FAULTS)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
@@ -322,4 +334,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests faults faults-cuda faults-built check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean

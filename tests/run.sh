@@ -30,7 +30,7 @@ done
 
 for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh \
     tests/plot.sh tests/numpy.sh tests/png_readers.sh tests/batch.sh tests/shard.sh tests/recipes.sh \
-    tests/mpi.sh tests/mpi_image.sh; do
+    tests/mpi.sh tests/mpi_image.sh tests/faults.sh; do
     start=$SECONDS
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?
