@@ -109,6 +109,11 @@ const gf_case fault_cases[] = {
      NULL, NULL},
     {"cuda, hist", "hist -j 2 --backend cuda -n 8 -x 3 -o s.csv grey.pgm", "grey.pgm",
      CASE_CUDA | CASE_THREADS, NULL, NULL},
+    {"cuda, batch", "smooth -j 2 --backend cuda -O out a.ppm b.ppm",
+     "rgb.ppm>a.ppm other.ppm>b.ppm", CASE_CUDA | CASE_THREADS | CASE_BATCH, NULL, NULL},
+    /* Long enough for a GPU to be worth its start. */
+    {"cuda by auto", "smooth -j 1 -r 100 -a xy --raw 2000x1200:f32le large.raw out.raw",
+     "large.raw", CASE_CUDA | CASE_THREADS | CASE_SURVIVES, NULL, NULL},
 };
 
 const size_t fault_case_count = sizeof fault_cases / sizeof fault_cases[0];

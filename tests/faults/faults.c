@@ -231,6 +231,8 @@ static void refer(const gf_stage_set *set, size_t which) {
     const bool same = clean->code == second.code &&
                       same_words(clean->out, clean->out_size, second.out, second.out_size) &&
                       all_new(reference, &second);
+    if (what->flags & CASE_CUDA && clean->calls == 0)
+        printf("FAIL %s: it made no call of CUDA's\n", what->name);
     if (!same || clean->code < 0 || clean->code > (what->flags & CASE_TEST ? 1 : 0) ||
         clean->calls == 0) {
         printf("FAIL %s: without a fault: exit codes %d and %d, %s\n", what->name, clean->code,
@@ -412,7 +414,7 @@ static void add_written(const gf_stage_set *set, const char *name, const char *a
 
 static void prepare(void) {
     gf_stage_set set;
-    make_inputs(&inputs);
+    make_inputs(&inputs, options.cuda);
     stage_open(&set, 0);
     add_written(&set, "rgb.jpg", "smooth rgb.ppm rgb.jpg");
     add_written(&set, "rgb.bmp", "smooth rgb.ppm rgb.bmp");

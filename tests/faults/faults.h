@@ -33,8 +33,8 @@ void tree_remove(const char *folder);
 void tree_free(gf_tree *tree);
 bool entry_same(const gf_entry *a, const gf_entry *b);
 
-/* Everything that commands read. */
-void make_inputs(gf_tree *inputs);
+/* Everything that commands read. large: what it takes to keep a GPU busy, too. */
+void make_inputs(gf_tree *inputs, bool large);
 
 /* ---- commands -------------------------------------------------------------------------------- */
 

@@ -210,6 +210,12 @@ static void add_raw(gf_tree *inputs, const char *name) {
     keep(inputs, name, &file);
 }
 
+static void add_large(gf_tree *inputs, const char *name, unsigned width, unsigned height) {
+    gf_bytes file = {0};
+    put_floats(&file, width, height, 1);
+    keep(inputs, name, &file);
+}
+
 static void add_psd(gf_tree *inputs, const char *name) {
     gf_bytes file = {0};
     put(&file, "8BPS\0\1\0\0\0\0\0\0\0\3", 14);
@@ -229,7 +235,7 @@ static void add_text(gf_tree *inputs, const char *name, const char *text, size_t
     keep(inputs, name, &file);
 }
 
-void make_inputs(gf_tree *inputs) {
+void make_inputs(gf_tree *inputs, bool large) {
     add_png(inputs, "grey.png", 1, 1, 0);
     add_png(inputs, "rgb.png", 3, 1, 0);
     add_png(inputs, "rgba.png", 4, 1, 0);
@@ -248,6 +254,8 @@ void make_inputs(gf_tree *inputs) {
     add_pam(inputs, "rgba16.pam");
     add_pfm(inputs, "rgb.pfm");
     add_raw(inputs, "rows.raw");
+    if (large)
+        add_large(inputs, "large.raw", 2000, 1200);
     add_psd(inputs, "rgb.psd");
     add_text(inputs, "old", "what was there before\n", 22);
     add_text(inputs, "list", "a.pgm\nb.png\nc.pfm\n", 18);
