@@ -93,6 +93,12 @@ static bool tells_cause(const gf_outcome *outcome, const char *line) {
     return strstr(line, strerror(outcome->cause)) != NULL;
 }
 
+static bool is_transfer(const gf_outcome *outcome) {
+    const gf_fault_class class =
+        outcome->symbol < 0 ? FAULT_CLASSES : gf_fault_calls[outcome->symbol].class;
+    return class == FAULT_READ || class == FAULT_WRITE;
+}
+
 typedef struct gf_lines {
     unsigned complaints, warnings, others, repeated, told_failed;
     bool sum, cause, out; /* out: a line about standard output */
@@ -152,6 +158,11 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
         find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.200s", lines.complaints,
              lines.told_failed, outcome->err);
     verdict->vague = !verdict->survived && !lines.cause;
+    /* What one failed read or write was told as could as well be a damaged file. */
+    if (verdict->vague && is_transfer(outcome) && outcome->injected == 1 &&
+        !(what->flags & CASE_TELLS))
+        find(verdict, FINDING_MESSAGE, "another cause than '%s': %.200s", strerror(outcome->cause),
+             outcome->err);
 }
 
 /* ---- what is left ---------------------------------------------------------------------------- */
