@@ -60,7 +60,7 @@ static gf_reference *references;
 static gf_tree inputs;
 static gf_sums *sums;
 static gf_job *jobs;
-static size_t job_count, fault_jobs, kill_jobs;
+static size_t job_count;
 
 static char root[2048]; /* of all folders */
 
@@ -221,8 +221,8 @@ static void refer(const gf_stage_set *set, size_t which) {
     reference->clean = run_program(set, what, NULL, FAULT_NONE, 0);
     const size_t traced =
         reference->clean.calls < FAULT_TRACE ? (size_t)reference->clean.calls : FAULT_TRACE;
-    reference->trace = need(malloc(traced + 1));
-    memcpy(reference->trace, set->faults->trace, traced);
+    reference->trace = need(calloc(traced + 1, sizeof *reference->trace));
+    memcpy(reference->trace, set->faults->trace, traced * sizeof *reference->trace);
     tree_write(&reference->before, set->folder);
     gf_outcome second = run_program(set, what, NULL, FAULT_NONE, 0);
     const gf_outcome *clean = &reference->clean;
@@ -268,7 +268,8 @@ static void add_jobs(size_t which, bool kills, size_t *count, size_t *room, gf_j
     for (uint64_t n = 1; n <= reference->clean.calls && n <= FAULT_TRACE; n += step)
         for (int mode = FAULT_ONCE; mode < FAULT_MODES; mode++) {
             const bool kill = mode == FAULT_BEFORE || mode == FAULT_AFTER;
-            if (kill != kills || !can(what, &gf_fault_calls[reference->trace[n - 1]], mode) ||
+            if (kill != kills ||
+                !can(what, &gf_fault_calls[reference->trace[n - 1].symbol], mode) ||
                 (options.mode >= 0 && mode != options.mode) || (options.at && n != options.at))
                 continue;
             if (*count == *room) {
@@ -279,19 +280,41 @@ static void add_jobs(size_t which, bool kills, size_t *count, size_t *room, gf_j
         }
 }
 
-/* All of a kind, or `most` of them evenly. */
-static size_t choose(bool kills, uint64_t most) {
+static uint64_t place_of(const gf_job *job) {
+    return (uint64_t)references[job->which].trace[job->at - 1].site << 4 | job->mode;
+}
+
+static void take(gf_job *job) {
+    jobs[job_count++] = *job;
+    job->mode = FAULT_NONE;
+}
+
+/* All of a kind, or `most` of them: each place of the program in each way, then others evenly. */
+static void choose(bool kills, uint64_t most) {
     gf_job *all = NULL;
-    size_t count = 0, room = 0, chosen = 0;
+    size_t count = 0, room = 0;
     for (size_t i = 0; i < fault_case_count; i++)
         if (is_wanted(&fault_cases[i]))
             add_jobs(i, kills, &count, &room, &all);
-    const uint64_t take = most < count ? most : count;
-    jobs = need(realloc(jobs, (job_count + take + 1) * sizeof *jobs));
-    for (uint64_t k = 0; k < take; k++, chosen++)
-        jobs[job_count++] = all[(k * count / take + options.seed * 7919) % count];
+    const size_t end = job_count + (most < count ? most : count);
+    _Atomic uint64_t *places = shared(MOST_SITES * sizeof *places);
+    jobs = need(realloc(jobs, (end + 1) * sizeof *jobs));
+    for (size_t k = 0; k < count && job_count < end; k++) {
+        gf_job *job = &all[(k + options.seed * 7919) % count];
+        if (add_key(places, place_of(job)))
+            take(job);
+    }
+    /* A step that meets all of them. */
+    for (size_t k = 0, at = 0; k < count && job_count < end; k++) {
+        at = (at + 1000003) % count;
+        if (all[at].mode != FAULT_NONE)
+            take(&all[at]);
+    }
+    for (size_t k = 0; k < count && job_count < end; k++)
+        if (all[k].mode != FAULT_NONE)
+            take(&all[k]);
+    munmap((void *)places, MOST_SITES * sizeof *places);
     free(all);
-    return chosen;
 }
 
 /* ---- the sum --------------------------------------------------------------------------------- */
@@ -425,8 +448,8 @@ static void prepare(void) {
         if (is_wanted(&fault_cases[i]))
             refer(&set, i);
     stage_close(&set);
-    fault_jobs = choose(false, options.faults);
-    kill_jobs = choose(true, options.kills);
+    choose(false, options.faults);
+    choose(true, options.kills);
 }
 
 static double now(void) {

@@ -89,7 +89,7 @@ typedef struct gf_reference {
     gf_tree before;
     gf_outcome clean;
     bool loose; /* what it prints holds times */
-    uint8_t *trace;
+    struct gf_fault_trace *trace;
 } gf_reference;
 
 gf_tree case_files(const gf_case *what, const gf_tree *inputs);

@@ -65,12 +65,16 @@ static void note(uint64_t number, int symbol) {
     (void)!__real_write(2, line, (size_t)length);
 }
 
+static uint64_t offset_of(const void *site) {
+    return (uint64_t)((const char *)site - &__executable_start);
+}
+
 /* For a debugger: break here. */
 __attribute__((noinline)) void gf_fault_injected(int symbol, const void *site);
 void gf_fault_injected(int symbol, const void *site) {
     unsigned nothing = 0;
     if (atomic_compare_exchange_strong(&faults->symbol, &nothing, (unsigned)symbol + 1))
-        atomic_store(&faults->site, (uint64_t)((const char *)site - &__executable_start));
+        atomic_store(&faults->site, offset_of(site));
     atomic_fetch_add(&faults->injected, 1);
 }
 
@@ -120,7 +124,8 @@ gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site) {
         note(number, symbol);
     if (mode == FAULT_NONE) {
         if (number <= FAULT_TRACE)
-            faults->trace[number - 1] = (uint8_t)symbol;
+            faults->trace[number - 1] =
+                (struct gf_fault_trace){(uint32_t)symbol, (uint32_t)offset_of(site)};
         return go;
     }
     const int mine = group(symbol, mode);

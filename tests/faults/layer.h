@@ -55,11 +55,14 @@ typedef struct gf_faults {
     int main_process; /* who is killed */
     _Atomic uint64_t calls;
     _Atomic uint64_t injected;
-    _Atomic unsigned symbol;    /* of the first that failed, behind a 1 */
-    _Atomic int cause;          /* its errno */
-    _Atomic uint64_t site;      /* where it was called, from the start of the program */
-    _Atomic int told;           /* 1: a line for people was among what failed, 2: standard output */
-    uint8_t trace[FAULT_TRACE]; /* calls in their order: places in gf_fault_calls */
+    _Atomic unsigned symbol; /* of the first that failed, behind a 1 */
+    _Atomic int cause;       /* its errno */
+    _Atomic uint64_t site;   /* where it was called, from the start of the program */
+    _Atomic int told;        /* 1: a line for people was among what failed, 2: standard output */
+    struct gf_fault_trace {
+        uint32_t symbol; /* its place in gf_fault_calls */
+        uint32_t site;
+    } trace[FAULT_TRACE]; /* calls in their order, while none fails */
 } gf_faults;
 
 #define FAULT_DESCRIPTOR "GF_FAULT_FD" /* environment: the number of the shared file */
