@@ -75,7 +75,7 @@ const gf_case fault_cases[] = {
     {"help", "help", "", 0, NULL, NULL},
     {"help of a filter", "smooth --help", "", CASE_LONG, NULL, NULL},
     {"version", "--version", "", 0, NULL, NULL},
-    {"devices", "devices", "", 0, NULL, NULL},
+    {"devices", "devices", "", CASE_ASKS, NULL, NULL},
     {"verify", "verify -j 1 --backend cpu --samples 1 grey.pgm", "grey.pgm",
      CASE_LONG | CASE_FEW | CASE_TELLS, NULL, NULL},
     {"batch", "smooth -j 1 -O out a.pgm b.png c.pfm", "grey.pgm>a.pgm grey.png>b.png rgb.pfm>c.pfm",

@@ -26,7 +26,7 @@
 
 /* Hidden temporary files that killed runs may leave, in all. */
 #define MOST_LEFTOVERS SIZE_MAX
-enum { MOST_SITES = 1 << 14, MOST_TOLD = 60, FEW = 40 };
+enum { MOST_SITES = 1 << 14, MOST_TOLD = 60, FEW = 12 };
 
 static const char *const mode_names[FAULT_MODES] = {
     "count", "once", "on", "other", "short", "interrupted", "unsupported", "before", "after"};

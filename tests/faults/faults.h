@@ -39,16 +39,17 @@ void make_inputs(gf_tree *inputs, bool large);
 /* ---- commands -------------------------------------------------------------------------------- */
 
 enum {
-    CASE_BATCH = 1,     /* a line for each file that fails */
-    CASE_MANY = 2,      /* the same, of a command that does one file after the other */
-    CASE_TEST = 4,      /* `compare`: 1 is an answer, 2 a failure */
-    CASE_THREADS = 8,   /* which call is the N-th is for chance to say */
-    CASE_PIPE_OUT = 16, /* standard output is a pipe */
-    CASE_LONG = 32,     /* not in the short form */
-    CASE_FEW = 64,      /* slow: a few calls, spread evenly, and one kind of fault */
-    CASE_TELLS = 512,   /* what failed stands in its report */
-    CASE_CUDA = 128,    /* on a GPU alone, with faults of its runtime alone */
-    CASE_SURVIVES = 256 /* whatever fails, others do the work */
+    CASE_BATCH = 1 << 0,    /* a line for each file that fails */
+    CASE_MANY = 1 << 1,     /* the same, of a command that does one file after the other */
+    CASE_TEST = 1 << 2,     /* `compare`: 1 is an answer, 2 a failure */
+    CASE_THREADS = 1 << 3,  /* which call is the N-th is for chance to say */
+    CASE_PIPE_OUT = 1 << 4, /* standard output is a pipe */
+    CASE_LONG = 1 << 5,     /* not in the short form */
+    CASE_FEW = 1 << 6,      /* slow: a few calls, spread evenly, and one kind of fault */
+    CASE_TELLS = 1 << 7,    /* what failed stands in its report */
+    CASE_ASKS = 1 << 8,     /* it reports what the system answers */
+    CASE_CUDA = 1 << 9,     /* on a GPU alone, with faults of its runtime alone */
+    CASE_SURVIVES = 1 << 10 /* whatever fails, others do the work */
 };
 
 typedef struct gf_case {

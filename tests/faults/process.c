@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 64, SECONDS = 60 };
+enum { MOST_ARGUMENTS = 64, SECONDS = 180 };
 
 gf_tree case_files(const gf_case *what, const gf_tree *inputs) {
     gf_tree files = {0};
