@@ -279,6 +279,7 @@ faults-cuda: faults-built ## Fail every call of the CUDA runtime, where a GPU is
 	$(BUILD)/tests/faults $(BUILD)/gpufilter-faults --cuda --jobs 4
 
 faults-built: $(FAULTS)
+.PHONY: faults faults-cuda faults-built
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
@@ -334,4 +335,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests faults faults-cuda faults-built check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean
