@@ -114,6 +114,11 @@ static const char *symbol_name(int symbol) {
     return symbol >= 0 && symbol < (int)gf_fault_call_count ? gf_fault_calls[symbol].symbol : "?";
 }
 
+static uint64_t by_hand(const gf_job *job) {
+    return job->mode == FAULT_UNSUPPORTED ? references[job->which].trace[job->at - 1].symbol
+                                          : job->at;
+}
+
 static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict *verdict) {
     const gf_case *what = &fault_cases[job->which];
     atomic_fetch_add(&sums->findings[verdict->finding], 1);
@@ -123,7 +128,7 @@ static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict 
         atomic_fetch_add(&sums->told, 1) >= MOST_TOLD)
         return;
     printf("FAIL %s: GF_FAULT=%s:%" PRIu64 " gpufilter %s\n  %s at +0x%" PRIx64 ": %s: %s\n",
-           what->name, mode_names[job->mode], job->at, what->arguments,
+           what->name, mode_names[job->mode], by_hand(job), what->arguments,
            symbol_name(outcome->symbol), outcome->site, finding_names[verdict->finding],
            verdict->text);
     fflush(stdout);
@@ -139,7 +144,7 @@ static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome
     /* An image that replaced itself has no input any more. */
     if (!(what->flags & CASE_BATCH) && all_new(reference, outcome))
         return;
-    gf_outcome again = run_program(set, what, what->again, FAULT_NONE, 0);
+    gf_outcome again = run_program(set, what, what->again, FAULT_NONE, 0, 0);
     const gf_verdict then = judge_again(what, reference, outcome, &again);
     atomic_fetch_add(&sums->again, 1);
     if (then.finding)
@@ -161,8 +166,9 @@ static void do_fault(const gf_job *job, const gf_outcome *outcome) {
     }
     if (options.verbose && (verdict.vague || verdict.completed))
         printf("%s %s: GF_FAULT=%s:%" PRIu64 " gpufilter %s\n  %s at +0x%" PRIx64 ": %s",
-               verdict.vague ? "vague" : "completed", what->name, mode_names[job->mode], job->at,
-               what->arguments, symbol_name(outcome->symbol), outcome->site, outcome->err);
+               verdict.vague ? "vague" : "completed", what->name, mode_names[job->mode],
+               by_hand(job), what->arguments, symbol_name(outcome->symbol), outcome->site,
+               outcome->err);
     if (verdict.finding)
         tell(job, outcome, &verdict);
 }
@@ -170,7 +176,8 @@ static void do_fault(const gf_job *job, const gf_outcome *outcome) {
 static void do_job(const gf_stage_set *set, const gf_job *job) {
     const gf_case *what = &fault_cases[job->which];
     tree_write(&references[job->which].before, set->folder);
-    gf_outcome outcome = run_program(set, what, NULL, (gf_fault_mode)job->mode, job->at);
+    gf_outcome outcome = run_program(set, what, NULL, (gf_fault_mode)job->mode, job->at,
+                                     references[job->which].trace[job->at - 1].symbol);
     const bool kill = job->mode == FAULT_BEFORE || job->mode == FAULT_AFTER;
     if (!outcome.injected && !outcome.signal) {
         atomic_fetch_add(&sums->missed, 1);
@@ -218,13 +225,13 @@ static void refer(const gf_stage_set *set, size_t which) {
     gf_reference *reference = &references[which];
     reference->before = case_files(what, &inputs);
     tree_write(&reference->before, set->folder);
-    reference->clean = run_program(set, what, NULL, FAULT_NONE, 0);
+    reference->clean = run_program(set, what, NULL, FAULT_NONE, 0, 0);
     const size_t traced =
         reference->clean.calls < FAULT_TRACE ? (size_t)reference->clean.calls : FAULT_TRACE;
     reference->trace = need(calloc(traced + 1, sizeof *reference->trace));
     memcpy(reference->trace, set->faults->trace, traced * sizeof *reference->trace);
     tree_write(&reference->before, set->folder);
-    gf_outcome second = run_program(set, what, NULL, FAULT_NONE, 0);
+    gf_outcome second = run_program(set, what, NULL, FAULT_NONE, 0, 0);
     const gf_outcome *clean = &reference->clean;
     reference->loose =
         clean->out_size != second.out_size || memcmp(clean->out, second.out, clean->out_size) != 0;
@@ -242,7 +249,15 @@ static void refer(const gf_stage_set *set, size_t which) {
     outcome_free(&second);
 }
 
-static bool can(const gf_case *what, const gf_fault_call *call, int mode) {
+static bool is_first(const gf_reference *reference, uint64_t n) {
+    for (uint64_t i = 1; i < n; i++)
+        if (reference->trace[i - 1].symbol == reference->trace[n - 1].symbol)
+            return false;
+    return true;
+}
+
+static bool can(const gf_case *what, const gf_reference *reference, uint64_t n, int mode) {
+    const gf_fault_call *call = &gf_fault_calls[reference->trace[n - 1].symbol];
     switch (mode) {
     case FAULT_ONCE:
         return true;
@@ -255,7 +270,7 @@ static bool can(const gf_case *what, const gf_fault_call *call, int mode) {
     case FAULT_INTERRUPTED:
         return call->interrupted;
     case FAULT_UNSUPPORTED:
-        return call->unsupported;
+        return call->unsupported && is_first(reference, n);
     default:
         return !(what->flags & (CASE_FEW | CASE_CUDA));
     }
@@ -268,8 +283,7 @@ static void add_jobs(size_t which, bool kills, size_t *count, size_t *room, gf_j
     for (uint64_t n = 1; n <= reference->clean.calls && n <= FAULT_TRACE; n += step)
         for (int mode = FAULT_ONCE; mode < FAULT_MODES; mode++) {
             const bool kill = mode == FAULT_BEFORE || mode == FAULT_AFTER;
-            if (kill != kills ||
-                !can(what, &gf_fault_calls[reference->trace[n - 1].symbol], mode) ||
+            if (kill != kills || !can(what, reference, n, mode) ||
                 (options.mode >= 0 && mode != options.mode) || (options.at && n != options.at))
                 continue;
             if (*count == *room) {
@@ -424,7 +438,7 @@ static void add_written(const gf_stage_set *set, const char *name, const char *a
     const gf_case what = {.name = name, .arguments = arguments, .files = "rgb.ppm rgb.pfm"};
     gf_tree files = case_files(&what, &inputs);
     tree_write(&files, set->folder);
-    gf_outcome outcome = run_program(set, &what, NULL, FAULT_NONE, 0);
+    gf_outcome outcome = run_program(set, &what, NULL, FAULT_NONE, 0, 0);
     const gf_entry *made = tree_find(&outcome.after, name);
     if (!made) {
         fprintf(stderr, "%s: %s\n", name, outcome.err);

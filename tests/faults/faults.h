@@ -96,7 +96,7 @@ typedef struct gf_reference {
 gf_tree case_files(const gf_case *what, const gf_tree *inputs);
 /* Runs in the worker's folder as it is. more: further arguments, or NULL. */
 gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char *more,
-                       gf_fault_mode mode, uint64_t at);
+                       gf_fault_mode mode, uint64_t at, uint32_t lacking);
 void outcome_free(gf_outcome *outcome);
 
 /* ---- judging --------------------------------------------------------------------------------- */

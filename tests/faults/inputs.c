@@ -258,6 +258,7 @@ void make_inputs(gf_tree *inputs, bool large) {
         add_large(inputs, "large.raw", 2000, 1200);
     add_psd(inputs, "rgb.psd");
     add_text(inputs, "old", "what was there before\n", 22);
+    inputs->list[inputs->count - 1].mode = S_IFREG | 0664; /* more than a new file gets */
     add_text(inputs, "list", "a.pgm\nb.png\nc.pfm\n", 18);
     add_text(inputs, "list0", "a.pgm\0b.png\0", 12);
 }

@@ -28,7 +28,7 @@ extern const char __executable_start;
 static gf_faults own; /* of a run by hand */
 static gf_faults *faults;
 static int trace;
-static _Atomic int stuck; /* the class, or the symbol, that fails from now on; behind a 1 */
+static _Atomic int stuck; /* the class that fails from now on; behind a 1 */
 
 static void start_by_hand(const char *text) {
     static const char *const names[FAULT_MODES] = {
@@ -39,6 +39,7 @@ static void start_by_hand(const char *text) {
     own.classes = UINT32_MAX;
     own.at = colon ? strtoull(colon + 1, NULL, 10) : 0;
     trace = strncmp(text, "trace", length) == 0;
+    own.lacking = (uint32_t)own.at;
     for (int mode = 0; mode < FAULT_MODES; mode++)
         if (strlen(names[mode]) == length && strncmp(text, names[mode], length) == 0)
             own.mode = (gf_fault_mode)mode;
@@ -106,9 +107,7 @@ static int errno_of(const gf_fault_call *call, int mode) {
 /* What fails from call N on. */
 static int group(int symbol, int mode) {
     const gf_fault_class class = gf_fault_calls[symbol].class;
-    if (mode == FAULT_ON && class != FAULT_CLEAN)
-        return (int)class + 1;
-    return mode == FAULT_UNSUPPORTED ? symbol + 1 : 0;
+    return mode == FAULT_ON && class != FAULT_CLEAN ? (int)class + 1 : 0;
 }
 
 gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site) {
@@ -129,7 +128,9 @@ gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site) {
         return go;
     }
     const int mine = group(symbol, mode);
-    if (number != faults->at && !(mine && atomic_load(&stuck) == mine))
+    const int met =
+        mode == FAULT_UNSUPPORTED ? symbol == (int)faults->lacking : number == faults->at;
+    if (!met && !(mine && atomic_load(&stuck) == mine))
         return go;
     if (mode == FAULT_BEFORE || mode == FAULT_AFTER) {
         gf_fault_injected(symbol, site);

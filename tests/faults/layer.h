@@ -52,6 +52,7 @@ typedef struct gf_faults {
     gf_fault_mode mode;
     uint32_t classes; /* bit c: calls of class c count */
     uint64_t at;      /* 1 is the first call */
+    uint32_t lacking; /* FAULT_UNSUPPORTED: the place of its symbol */
     int main_process; /* who is killed */
     _Atomic uint64_t calls;
     _Atomic uint64_t injected;

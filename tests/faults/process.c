@@ -113,7 +113,7 @@ static int input_pipe(const gf_stage_set *set, const gf_case *what) {
 }
 
 gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char *more,
-                       gf_fault_mode mode, uint64_t at) {
+                       gf_fault_mode mode, uint64_t at, uint32_t lacking) {
     gf_outcome outcome = {.symbol = -1};
     char *arguments = need(strdup(what->arguments)), *list[MOST_ARGUMENTS],
          *added = need(strdup(more ? more : ""));
@@ -130,6 +130,7 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     gf_faults *faults = set->faults;
     faults->mode = mode;
     faults->at = at;
+    faults->lacking = lacking;
     faults->main_process = 0;
     faults->classes = what->flags & CASE_CUDA ? 1u << FAULT_CUDA : ~(1u << FAULT_CUDA);
     atomic_store(&faults->calls, 0);
