@@ -271,6 +271,25 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) 
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
+# The program with a layer between it and every call that may fail (tests/faults/layer.h). libpng and zlib
+# are linked from their archives: so their calls are met, too.
+FAULT_DEFS := tests/faults/calls.def $(if $(NVCC),tests/faults/calls_cuda.def)
+FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
+FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/faults/*.c))
+FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
+LAYER_O := $(filter $(OBJ)/tests/faults/layer%,$(FAULT_O))
+ifneq ($(NVCC),)
+$(OBJ)/tests/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+endif
+$(BUILD)/gpufilter-faults: $(CLI_O) $(ALONE_O) $(LAYER_O) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+
+$(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/faults/layer_table.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lz
+
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -293,7 +312,21 @@ test: ## Install what is missing, build, and run every test
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
 libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
 
-tests: $(TESTS) fuzzers $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/gpufilter-shared $(BUILD)/draw $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+FAULTS := $(BUILD)/gpufilter-faults $(BUILD)/tests/faults
+TEST_TOOLS := $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/draw
+tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/gpufilter-shared $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+
+faults: ## Fail whole commands at every call that may fail (with sanitizers), and kill them there
+	@$(MAKE) --no-print-directory CUDA=0 SAN=address,undefined faults-built
+	@$(MAKE) --no-print-directory CUDA=0 faults-built
+	build/tests/faults build/gpufilter-faults --faults 0
+	build/san-address-undefined/tests/faults build/san-address-undefined/gpufilter-faults --kills 0
+
+faults-cuda: faults-built ## Fail every call of the CUDA runtime, where a GPU is
+	$(BUILD)/tests/faults $(BUILD)/gpufilter-faults --cuda --jobs 4
+
+faults-built: $(FAULTS)
+.PHONY: faults faults-cuda faults-built
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests

@@ -216,7 +216,8 @@ static gf_status assign(gf_settings *settings, size_t i, const char *text, gf_er
         return status;
     value.text = strdup(text);
     if (!value.text)
-        return gf_fail_memory(error, settings->params[i].name, strlen(text) + 1, "text");
+        return gf_fail(error, GF_FAILED, "--%s: out of memory for its value",
+                       settings->params[i].name);
     free(settings->values[i].text);
     settings->values[i] = value;
     return GF_OK;

@@ -39,6 +39,7 @@ for script in tests/golden.sh \
     tests/verify.sh \
     tests/png_readers.sh \
     tests/fuzz.sh \
+    tests/faults.sh \
     tests/batch.sh \
     tests/shard.sh \
     tests/recipes.sh \

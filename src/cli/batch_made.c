@@ -27,7 +27,8 @@ gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
         fprintf(file, " %s=%s", names[i], value ? value : "");
     }
     fprintf(file, " strip=%d", gf_settings_flag(common, "strip"));
-    if (fclose(file) != 0) {
+    const bool whole = !ferror(file);
+    if (fclose(file) != 0 || !whole) {
         free(text);
         return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
     }

@@ -88,9 +88,10 @@ static gf_status tell_csv_header(gf_cli_batch_run *run, const gf_cli_over *over,
     FILE *file = open_memstream(&text, &size);
     if (file)
         gf_cli_report_csv_header(file, over->result, path);
-    const bool good = file && fclose(file) == 0;
-    const gf_status status = good ? tell_header(run, path, text, size, error)
-                                  : gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+    const bool whole = file && !ferror(file);
+    const gf_status status = file && fclose(file) == 0 && whole
+                                 ? tell_header(run, path, text, size, error)
+                                 : gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
     free(text);
     return status;
 }
@@ -129,6 +130,14 @@ static void tell_trouble(const gf_cli_batch_run *run) {
     gf_command_complain(&error);
 }
 
+/* What failed may not have been a file, but memory or a backend: it is told of which input. */
+static void name_file(const gf_cli_batch_run *run, const gf_cli_over *over, gf_error *error) {
+    const gf_batch_item *item = &run->items[over->item];
+    *error = *over->error;
+    if (!strstr(error->message, item->in) && !(item->out && strstr(error->message, item->out)))
+        gf_cli_fail(error, error->status, "%s: %s", item->in, over->error->message);
+}
+
 bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
     gf_cli_progress *progress = &run->progress;
     const size_t i = run->which[over->item];
@@ -136,7 +145,7 @@ bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
     gf_status status = over->status;
     errno = 0;
     if (status)
-        error = *over->error;
+        name_file(run, over, &error);
     const bool elsewhere = status && run->outputs && gf_cli_batch_is_made_elsewhere(run, i);
     if (!status)
         status = tell(run, over, &error);

@@ -28,7 +28,7 @@ int64_t gf_cli_time(const struct stat *info) {
 }
 
 static gf_status out_of_memory(gf_error *error) {
-    return gf_cli_fail(error, GF_FAILED, "out of memory for the names of the inputs");
+    return gf_cli_fail(error, GF_FAILED, "inputs: out of memory for their names");
 }
 
 /* Tells, and goes on unless that is not wanted. */

@@ -89,6 +89,10 @@ static gf_status read_lines(gf_cli_journal_file *file, FILE *from, gf_cli_journa
     while (!status && (keep || !file->begun)) {
         gf_cli_made made;
         const ssize_t length = getline(&line, &room, from);
+        /* Without memory for the line there is neither an end nor an error of the file. */
+        if (length <= 0 && !feof(from))
+            status =
+                gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
         if (length <= 0)
             break;
         if (!file->begun)

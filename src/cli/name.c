@@ -144,9 +144,10 @@ char *gf_cli_template_fill(const char *template, const char *base, const char *f
         else
             fprintf(file, "%0*" PRIu64, part.digits, index);
     }
-    if (fclose(file) != 0) {
-        free(name);
-        return NULL;
-    }
-    return name;
+    /* What did not fit is missing in the middle, too. */
+    const bool whole = !ferror(file);
+    if (fclose(file) == 0 && whole)
+        return name;
+    free(name);
+    return NULL;
 }

@@ -9,7 +9,7 @@
 #include "name.h"
 
 static gf_status out_of_memory(gf_error *error) {
-    return gf_cli_fail(error, GF_FAILED, "out of memory for the names of the outputs");
+    return gf_cli_fail(error, GF_FAILED, "--out-dir: out of memory for the names of the outputs");
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

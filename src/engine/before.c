@@ -60,10 +60,9 @@ static gf_status hold(gf_task *task, gf_error *error) {
                            task->memory, &pixels, error);
     if (status)
         return status;
-    status = gf_memory_source(format, pixels, row, &held, error);
-    if (status) {
+    if (gf_memory_source(format, pixels, row, &held, NULL)) {
         free(pixels);
-        return status;
+        return gf_fail(error, GF_FAILED, "%s: out of memory for a source", task->name);
     }
     gf_memory_source_own(held, pixels, free);
     held->metadata = source->metadata;

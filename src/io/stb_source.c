@@ -246,9 +246,10 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     if (status == GF_OK)
         describe(&bytes, &image.format, stored, sizeof stored);
     free(file);
-    if (status == GF_OK)
-        status = gf_memory_source(&image.format, image.pixels, gf_row_bytes(&image.format), opened,
-                                  error);
+    /* All that can fail is memory, and it is this file's. */
+    if (status == GF_OK && gf_memory_source(&image.format, image.pixels,
+                                            gf_row_bytes(&image.format), opened, NULL) != GF_OK)
+        status = gf_fail(error, GF_FAILED, "%s: out of memory for a source", input->name);
     if (status != GF_OK) {
         gf_stb_free(image.pixels);
         return status;

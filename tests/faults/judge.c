@@ -1,0 +1,321 @@
+/* What may come of a fault or of a kill, and what may not. */
+#define _GNU_SOURCE
+
+#include "faults.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const finding_names[FINDINGS] = {"none",  "crash", "hang",    "leak", "lost", "torn",
+                                             "wrong", "code",  "message", "left", "rerun"};
+
+#define RECORD ".gpufilter-done"
+
+__attribute__((format(printf, 3, 4))) static void find(gf_verdict *verdict, gf_finding finding,
+                                                       const char *format, ...) {
+    va_list args;
+    if (verdict->finding)
+        return;
+    verdict->finding = finding;
+    va_start(args, format);
+    vsnprintf(verdict->text, sizeof verdict->text, format, args);
+    va_end(args);
+}
+
+/* ---- what is printed ------------------------------------------------------------------------- */
+
+bool same_words(const char *a, size_t a_size, const char *b, size_t b_size) {
+    const char *a_end = a + a_size, *b_end = b + b_size;
+    while (a < a_end && b < b_end) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            while (a < a_end && (isdigit((unsigned char)*a) || strchr(".e-+", *a)))
+                a++;
+            while (b < b_end && (isdigit((unsigned char)*b) || strchr(".e-+", *b)))
+                b++;
+        } else if (*a++ != *b++) {
+            return false;
+        }
+    }
+    return a == a_end && b == b_end;
+}
+
+static bool same_out(const gf_reference *reference, const gf_outcome *outcome) {
+    const gf_outcome *clean = &reference->clean;
+    if (reference->loose)
+        return same_words(clean->out, clean->out_size, outcome->out, outcome->out_size);
+    return clean->out_size == outcome->out_size &&
+           memcmp(clean->out, outcome->out, clean->out_size) == 0;
+}
+
+static bool contains(const char *text, size_t length, const char *part) {
+    return *part && memmem(text, length, part, strlen(part)) != NULL;
+}
+
+/* Is this what a line may be about: a file or an option of the command, the command itself? */
+static bool is_subject(const gf_case *what, const gf_reference *reference, const char *text,
+                       size_t length) {
+    static const char *const known[] = {
+        "standard output", "standard input", "cpu",   "golden", "cuda",
+        "axis-sum",        "engine",         "bands", "inputs", "--"};
+    char *copy = need(strdup(what->arguments)), *rest = copy;
+    bool good = false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        good = good || contains(text, length, known[i]);
+    for (char *one; (one = strsep(&rest, " ")) != NULL;)
+        good = good || (strlen(one) == length && memcmp(one, text, length) == 0) ||
+               (strlen(one) > 1 && contains(text, length, one));
+    for (size_t i = 0; i < reference->before.count; i++)
+        good = good || contains(text, length, reference->before.list[i].path);
+    for (size_t i = 0; i < reference->clean.after.count; i++)
+        good = good || contains(text, length, reference->clean.after.list[i].path);
+    free(copy);
+    return good;
+}
+
+/* "gpufilter: SUBJECT: WHAT IS WRONG" */
+static bool is_complaint(const gf_case *what, const gf_reference *reference, const char *line) {
+    static const char start[] = "gpufilter: ";
+    if (strncmp(line, start, strlen(start)) != 0)
+        return false;
+    const char *subject = line + strlen(start), *cause = strstr(subject, ": ");
+    return cause && strlen(cause) > 8 &&
+           is_subject(what, reference, subject, (size_t)(cause - subject));
+}
+
+static bool tells_cause(const gf_outcome *outcome, const char *line) {
+    if (outcome->cause == ENOMEM && strstr(line, "memory"))
+        return true;
+    return strstr(line, strerror(outcome->cause)) != NULL;
+}
+
+static bool is_transfer(const gf_outcome *outcome) {
+    const gf_fault_class class =
+        outcome->symbol < 0 ? FAULT_CLASSES : gf_fault_calls[outcome->symbol].class;
+    return class == FAULT_READ || class == FAULT_WRITE;
+}
+
+typedef struct gf_lines {
+    unsigned complaints, warnings, others, repeated, told_failed;
+    bool sum, cause, out; /* out: a line about standard output */
+} gf_lines;
+
+static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
+                            const gf_outcome *outcome) {
+    gf_lines lines = {0};
+    char *copy = need(strdup(outcome->err)), *rest = copy, *seen[64];
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        unsigned long done, failed, skipped;
+        if (!*line)
+            continue;
+        if (sscanf(line, "%lu done, %lu failed, %lu skipped", &done, &failed, &skipped) == 3) {
+            lines.sum = true;
+            lines.told_failed = (unsigned)failed;
+            continue;
+        }
+        if (!is_complaint(what, reference, line)) {
+            lines.others++;
+            continue;
+        }
+        if (strstr(line, RECORD) && strstr(line, "--resume will not know")) {
+            lines.warnings++;
+            continue;
+        }
+        for (unsigned i = 0; i < lines.complaints && i < 64; i++)
+            lines.repeated += strcmp(seen[i], line) == 0;
+        if (lines.complaints < 64)
+            seen[lines.complaints] = line;
+        lines.complaints++;
+        lines.cause = lines.cause || tells_cause(outcome, line);
+        lines.out = lines.out || strstr(line, "standard output: ");
+    }
+    free(copy);
+    return lines;
+}
+
+static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_reference *reference,
+                        const gf_outcome *outcome) {
+    const gf_lines lines = count_lines(what, reference, outcome);
+    const bool many = what->flags & (CASE_BATCH | CASE_MANY);
+    if (outcome->told & 1) /* it could not be told */
+        return;
+    if (lines.others || lines.repeated || (lines.warnings && !(what->flags & CASE_BATCH)))
+        find(verdict, FINDING_MESSAGE, "odd lines: %.200s", outcome->err);
+    else if (verdict->survived && lines.complaints)
+        find(verdict, FINDING_MESSAGE, "complains, with exit code %d: %.200s", outcome->code,
+             outcome->err);
+    else if (!verdict->survived && !lines.complaints && !(what->flags & CASE_TELLS))
+        find(verdict, FINDING_MESSAGE, "exit code %d, and no line: %.200s", outcome->code,
+             outcome->err);
+    else if (!verdict->survived && !many && lines.complaints > 1)
+        find(verdict, FINDING_MESSAGE, "%u lines: %.200s", lines.complaints, outcome->err);
+    else if ((what->flags & CASE_BATCH) && lines.sum &&
+             lines.told_failed + lines.out != lines.complaints)
+        find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.200s", lines.complaints,
+             lines.told_failed, outcome->err);
+    verdict->vague = !verdict->survived && !lines.cause;
+    /* What one failed read or write was told as could as well be a damaged file. */
+    if (verdict->vague && is_transfer(outcome) && outcome->injected == 1 &&
+        !(what->flags & CASE_TELLS))
+        find(verdict, FINDING_MESSAGE, "another cause than '%s': %.200s", strerror(outcome->cause),
+             outcome->err);
+}
+
+/* ---- what is left ---------------------------------------------------------------------------- */
+
+static bool is_record(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return strncmp(name, RECORD, strlen(RECORD)) == 0;
+}
+
+static bool is_temporary(const char *path) {
+    return strstr(path, ".gpufilter-") && !is_record(path);
+}
+
+/* Could the program not remove it because that was what failed? */
+static bool removing_failed(const gf_outcome *outcome) {
+    return outcome->symbol >= 0 && gf_fault_calls[outcome->symbol].class == FAULT_CLEAN;
+}
+
+/* Where the group cannot be given to the new file, it gets no rights either. */
+static bool is_as_good(const gf_outcome *outcome, const gf_entry *now, const gf_entry *good) {
+    gf_entry same = *now;
+    if (outcome->symbol >= 0 && strcmp(gf_fault_calls[outcome->symbol].symbol, "fchown") == 0)
+        same.mode |= good->mode & 070;
+    return entry_same(&same, good);
+}
+
+/* Files there were are as they were, or as a good run leaves them; others only as that does. Counts
+ * outputs that are new, and that are not. */
+static void judge_files(gf_verdict *verdict, const gf_reference *reference,
+                        const gf_outcome *outcome, size_t *fresh, size_t *stale) {
+    const gf_tree *after = &outcome->after;
+    const gf_tree *before = &reference->before, *clean = &reference->clean.after;
+    for (size_t i = 0; i < before->count; i++)
+        if (!tree_find(after, before->list[i].path))
+            find(verdict, FINDING_LOST, "%s is gone", before->list[i].path);
+    for (size_t i = 0; i < after->count; i++) {
+        const gf_entry *now = &after->list[i], *was = tree_find(before, now->path),
+                       *good = tree_find(clean, now->path);
+        if (is_temporary(now->path))
+            verdict->leftover++;
+        else if (is_record(now->path))
+            continue;
+        else if (!was && !good)
+            find(verdict, FINDING_LEFT, "%s is left", now->path);
+        else if (!(was && entry_same(now, was)) && !(good && is_as_good(outcome, now, good)))
+            find(verdict, was ? FINDING_LOST : FINDING_TORN,
+                 "%s is %zu bytes of mode %o, not %zu of %o", now->path, now->size, now->mode,
+                 good ? good->size : 0, good ? good->mode : 0u);
+    }
+    *fresh = *stale = 0;
+    for (size_t i = 0; i < clean->count; i++) {
+        const gf_entry *good = &clean->list[i], *was = tree_find(before, good->path),
+                       *now = tree_find(after, good->path);
+        if (!good->data || is_record(good->path) || (was && entry_same(was, good)))
+            continue;
+        if (now && is_as_good(outcome, now, good))
+            ++*fresh;
+        else
+            ++*stale;
+    }
+}
+
+bool all_new(const gf_reference *reference, const gf_outcome *outcome) {
+    gf_verdict unread = {0};
+    size_t fresh, stale;
+    judge_files(&unread, reference, outcome, &fresh, &stale);
+    return !stale;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static bool is_code(const gf_case *what, int code) {
+    if (what->flags & CASE_TEST)
+        return code == 2 || code == 3;
+    return code == 1 || code == 3;
+}
+
+static bool must_survive(const gf_case *what, gf_fault_mode mode, const gf_outcome *outcome) {
+    return mode == FAULT_SHORT || mode == FAULT_INTERRUPTED ||
+           (mode == FAULT_UNSUPPORTED && outcome->symbol >= 0) || (what->flags & CASE_SURVIVES);
+}
+
+gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fault_mode mode,
+                       const gf_outcome *outcome) {
+    gf_verdict verdict = {0};
+    size_t fresh, stale;
+    if (outcome->signal == SIGALRM) {
+        find(&verdict, FINDING_HANG, "it hung");
+        return verdict;
+    }
+    if (outcome->signal) {
+        find(&verdict, FINDING_CRASH, "signal %d: %.200s", outcome->signal, outcome->err);
+        return verdict;
+    }
+    if (strstr(outcome->err, "Sanitizer") || strstr(outcome->err, "runtime error:") ||
+        outcome->code == 99)
+        find(&verdict, FINDING_LEAK, "%.500s", outcome->err);
+    judge_files(&verdict, reference, outcome, &fresh, &stale);
+    if (verdict.leftover && !removing_failed(outcome))
+        find(&verdict, FINDING_LEFT, "%zu temporary files are left", verdict.leftover);
+    verdict.survived = outcome->code == reference->clean.code && !is_code(what, outcome->code);
+    if (verdict.survived && stale)
+        find(&verdict, FINDING_WRONG, "exit code %d, and %zu outputs are not there", outcome->code,
+             stale);
+    const bool no_answer = (what->flags & CASE_ASKS) && outcome->symbol >= 0 &&
+                           gf_fault_calls[outcome->symbol].class == FAULT_SYSTEM;
+    if (verdict.survived && !same_out(reference, outcome) && !(outcome->told & 1) && !no_answer)
+        find(&verdict, FINDING_WRONG, "exit code %d, and other words on standard output: %.150s",
+             outcome->code, outcome->out);
+    if (!verdict.survived && !is_code(what, outcome->code))
+        find(&verdict, FINDING_CODE, "exit code %d: %.200s", outcome->code, outcome->err);
+    if (!verdict.survived && must_survive(what, mode, outcome))
+        find(&verdict, FINDING_CODE, "gave up: exit code %d: %.200s", outcome->code, outcome->err);
+    verdict.completed = !verdict.survived && fresh;
+    if (!verdict.survived && fresh && stale && !(what->flags & CASE_BATCH))
+        find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
+    if (!(what->flags & CASE_CUDA) || !verdict.survived)
+        judge_lines(&verdict, what, reference, outcome);
+    return verdict;
+}
+
+/* ---- kills ----------------------------------------------------------------------------------- */
+
+gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
+                      const gf_outcome *outcome) {
+    gf_verdict verdict = {0};
+    size_t fresh, stale;
+    (void)what;
+    if (outcome->signal == SIGALRM)
+        find(&verdict, FINDING_HANG, "it hung");
+    else if (outcome->signal != SIGKILL)
+        find(&verdict, FINDING_CRASH, "exit code %d, signal %d", outcome->code, outcome->signal);
+    judge_files(&verdict, reference, outcome, &fresh, &stale);
+    return verdict;
+}
+
+/* A target that is there already is refused without --force: then it must be whole, which was seen.
+ */
+gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
+                       const gf_outcome *outcome) {
+    gf_verdict verdict = {0};
+    size_t fresh, stale;
+    (void)what;
+    judge_files(&verdict, reference, outcome, &fresh, &stale);
+    verdict.leftover = 0;
+    const bool good = outcome->code == reference->clean.code;
+    const bool refused =
+        outcome->code == 1 && strstr(outcome->err, "exists already") && all_new(reference, killed);
+    if (!good && !refused)
+        find(&verdict, FINDING_RERUN, "the next run: exit code %d, signal %d: %.200s",
+             outcome->code, outcome->signal, outcome->err);
+    if (stale)
+        find(&verdict, FINDING_RERUN, "%zu outputs are missing after the next run", stale);
+    return verdict;
+}

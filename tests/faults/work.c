@@ -1,0 +1,116 @@
+/* The jobs: one run each, judged and counted. */
+#define _GNU_SOURCE
+
+#include "runner.h"
+
+#include <stdio.h>
+
+enum { MOST_TOLD = 60 };
+
+/* Is it a new one? */
+bool add_key(_Atomic uint64_t *keys, uint64_t key) {
+    for (size_t i = key * 2654435761u % MOST_SITES;; i = (i + 1) % MOST_SITES) {
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong(&keys[i], &none, key))
+            return true;
+        if (none == key)
+            return false;
+    }
+}
+
+static const char *symbol_name(int symbol) {
+    return symbol >= 0 && symbol < (int)gf_fault_call_count ? gf_fault_calls[symbol].symbol : "?";
+}
+
+static uint64_t by_hand(const gf_job *job) {
+    return job->mode == FAULT_UNSUPPORTED ? fault_references[job->which].trace[job->at - 1].symbol
+                                          : job->at;
+}
+
+static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict *verdict) {
+    const gf_case *what = &fault_cases[job->which];
+    atomic_fetch_add(&fault_sums->findings[verdict->finding], 1);
+    atomic_store(&fault_sums->bad[job->which], 1);
+    /* One of each place is enough to read. */
+    if (!add_key(fault_sums->told_sites, outcome->site << 4 | (uint64_t)verdict->finding) ||
+        atomic_fetch_add(&fault_sums->told, 1) >= MOST_TOLD)
+        return;
+    printf("FAIL %s: GF_FAULT=%s:%" PRIu64 " gpufilter %s\n  %s at +0x%" PRIx64 ": %s: %s\n",
+           what->name, fault_mode_names[job->mode], by_hand(job), what->arguments,
+           symbol_name(outcome->symbol), outcome->site, finding_names[verdict->finding],
+           verdict->text);
+    fflush(stdout);
+}
+
+static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
+    const gf_case *what = &fault_cases[job->which];
+    const gf_reference *reference = &fault_references[job->which];
+    const gf_verdict verdict = judge_kill(what, reference, outcome);
+    atomic_fetch_add(&fault_sums->leftovers, verdict.leftover);
+    if (verdict.finding)
+        tell(job, outcome, &verdict);
+    /* An image that replaced itself has no input any more. */
+    if (!(what->flags & CASE_BATCH) && all_new(reference, outcome))
+        return;
+    gf_outcome again = run_program(set, what, what->again, FAULT_NONE, 0, 0);
+    const gf_verdict then = judge_again(what, reference, outcome, &again);
+    atomic_fetch_add(&fault_sums->again, 1);
+    if (then.finding)
+        tell(job, outcome, &then);
+    outcome_free(&again);
+}
+
+static void do_fault(const gf_job *job, const gf_outcome *outcome) {
+    const gf_case *what = &fault_cases[job->which];
+    const gf_verdict verdict =
+        judge_fault(what, &fault_references[job->which], (gf_fault_mode)job->mode, outcome);
+    atomic_fetch_add(verdict.survived ? &fault_sums->survived : &fault_sums->failed, 1);
+    atomic_fetch_add(&fault_sums->completed, verdict.completed);
+    atomic_fetch_add(&fault_sums->vague, verdict.vague);
+    atomic_fetch_add(&fault_sums->unremoved, verdict.leftover);
+    if (outcome->symbol >= 0) {
+        fault_sums->symbol_vague[outcome->symbol] += verdict.vague;
+        fault_sums->symbol_completed[outcome->symbol] += verdict.completed;
+    }
+    if (fault_options.verbose && (verdict.vague || verdict.completed))
+        printf("%s %s: GF_FAULT=%s:%" PRIu64 " gpufilter %s\n  %s at +0x%" PRIx64 ": %s",
+               verdict.vague ? "vague" : "completed", what->name, fault_mode_names[job->mode],
+               by_hand(job), what->arguments, symbol_name(outcome->symbol), outcome->site,
+               outcome->err);
+    if (verdict.finding)
+        tell(job, outcome, &verdict);
+}
+
+static void do_job(const gf_stage_set *set, const gf_job *job) {
+    const gf_case *what = &fault_cases[job->which];
+    tree_write(&fault_references[job->which].before, set->folder);
+    gf_outcome outcome = run_program(set, what, NULL, (gf_fault_mode)job->mode, job->at,
+                                     fault_references[job->which].trace[job->at - 1].symbol);
+    const bool kill = job->mode == FAULT_BEFORE || job->mode == FAULT_AFTER;
+    if (!outcome.injected && !outcome.signal) {
+        atomic_fetch_add(&fault_sums->missed, 1);
+    } else {
+        atomic_fetch_add(&fault_sums->runs, 1);
+        atomic_fetch_add(&fault_sums->by_mode[job->mode], 1);
+        atomic_fetch_add(&fault_sums->case_runs[job->which], 1);
+        if (outcome.symbol >= 0)
+            atomic_fetch_add(&fault_sums->symbol_injected[outcome.symbol], 1);
+        if (outcome.site)
+            add_key(fault_sums->sites, outcome.site);
+        if (kill)
+            do_kill(set, job, &outcome);
+        else
+            do_fault(job, &outcome);
+    }
+    if (fault_options.at)
+        printf("exit code %d, signal %d, %" PRIu64 " calls, %" PRIu64
+               " failed, first %s at +0x%" PRIx64 "\n%s%s",
+               outcome.code, outcome.signal, outcome.calls, outcome.injected,
+               symbol_name(outcome.symbol), outcome.site, outcome.out, outcome.err);
+    outcome_free(&outcome);
+}
+
+void work(const gf_stage_set *set) {
+    for (uint64_t i; (i = atomic_fetch_add(&fault_sums->next, 1)) < fault_job_count;)
+        do_job(set, &fault_jobs[i]);
+}
