@@ -159,7 +159,7 @@ static void say_what_cannot_be_taken_back(void **state) {
     put_old("c");
     assert_int_equal(gf_outputs_place(outputs, 3, &error), GF_FAILED);
     assert_message(&error, "/c: exists already; use --force to replace it; ");
-    assert_message(&error, "/a was replaced before that");
+    assert_message(&error, "/a was put in place before that");
     assert_null(strstr(error.message, "/b was"));
     close_all(outputs, 3);
     assert_bytes(in_folder("a"), "a", 1);

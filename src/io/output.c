@@ -154,8 +154,9 @@ int gf_output_sync_file(gf_output *output) {
     do
         failed = output->sync == GF_SYNC_ALWAYS ? fsync(output->fd) : fdatasync(output->fd);
     while (failed != 0 && errno == EINTR);
-    output->synced = failed == 0;
-    return failed == 0 ? 0 : errno;
+    /* EINVAL: the file system has no need of it. */
+    output->synced = failed == 0 || errno == EINVAL;
+    return output->synced ? 0 : errno;
 }
 
 /* Is it to be on the disk before it has its name? */

@@ -122,28 +122,32 @@ static gf_status place(gf_output *output, bool revocable, gf_error *error) {
                                 output->name, strerror(cause));
 }
 
-/* Nobody has put something else there since. */
-static bool is_still_ours(const gf_output *output) {
+/* 1: nobody has put something else there since; 0: somebody has, or it is gone; -1: cannot tell. */
+static int is_still_ours(const gf_output *output) {
     const struct stat *made = &output->made;
     struct stat info;
 
+    if (lstat(output->target, &info) != 0)
+        return errno == ENOENT ? 0 : -1;
     /* A file that is gone leaves its inode to the next one. */
-    return lstat(output->target, &info) == 0 && info.st_dev == made->st_dev &&
-           info.st_ino == made->st_ino && info.st_size == made->st_size &&
-           info.st_mtim.tv_sec == made->st_mtim.tv_sec &&
+    return info.st_dev == made->st_dev && info.st_ino == made->st_ino &&
+           info.st_size == made->st_size && info.st_mtim.tv_sec == made->st_mtim.tv_sec &&
            info.st_mtim.tv_nsec == made->st_mtim.tv_nsec;
 }
 
-/* Back to what was there before. False where that is no more. */
+/* Back to what was there before. False where it stays. */
 static bool take_back(gf_output *output) {
     const gf_placed placed = output->placed;
+    const int ours = placed == GF_NOT_PLACED ? 0 : is_still_ours(output);
 
     output->placed = GF_NOT_PLACED;
-    if (placed == GF_NEW && is_still_ours(output))
+    if (ours == 0)
+        return true;
+    if (ours > 0 && placed == GF_NEW)
         return unlink(output->target) == 0;
-    if (placed == GF_EXCHANGED && is_still_ours(output))
+    if (ours > 0 && placed == GF_EXCHANGED)
         return rename_with(output->temporary, output->target, RENAME_EXCHANGE) == 0;
-    return placed != GF_OVER;
+    return false;
 }
 
 static void take_all_back(gf_output *const *outputs, size_t count, gf_error *error) {
@@ -151,7 +155,7 @@ static void take_all_back(gf_output *const *outputs, size_t count, gf_error *err
         if (!take_back(outputs[--count]) && error != NULL) {
             const size_t used = strlen(error->message);
             (void)snprintf(error->message + used, sizeof error->message - used,
-                           "; %s was replaced before that", outputs[count]->name);
+                           "; %s was put in place before that", outputs[count]->name);
         }
 }
 
