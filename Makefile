@@ -147,7 +147,8 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
 # stb counts on int arithmetic that wraps.
-$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
+# After a fork nobody could make what a thread has for itself, so that is there from its beginning.
+$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv -ftls-model=initial-exec
 
 # The only C file that calls CUDA by itself. (/usr/include may not be named again: its place matters.)
 ifneq ($(NVCC),)
@@ -172,7 +173,7 @@ $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 
 $(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs,-z,now $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
 $(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(RANKS_O),$(ALONE_O)) $(BUILD)/libgpufilter.a
