@@ -73,7 +73,7 @@ static ending wait_for(pid_t child, uint32_t seconds) {
         const int code = WEXITSTATUS(status);
         return (ending){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
     }
-    const bool late = WTERMSIG(status) == SIGKILL && cpu_seconds(&usage) > 0.95 * seconds;
+    const bool late = WTERMSIG(status) == SIGKILL && cpu_seconds(&usage) > 0.5 * seconds;
     return (ending){.end = late ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
 }
 

@@ -154,10 +154,6 @@ static void give_up(void *context, gf_stb_end why) {
     task->leave();
 }
 
-uint64_t gf_stb_held(const gf_format *format, uint64_t file_bytes) {
-    return file_bytes + format->height * (uint64_t)gf_row_bytes(format);
-}
-
 void gf_stb_decode(const gf_stb_task *task) {
     gf_stb_result *result = task->result;
     gf_stb_bytes bytes = {

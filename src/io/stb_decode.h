@@ -47,7 +47,9 @@ void gf_stb_decode(const gf_stb_task *task);
 
 /* Bytes of a file and of the image that it holds. Only for formats that gf_format_check accepted.
  */
-uint64_t gf_stb_held(const gf_format *format, uint64_t file_bytes);
+static inline uint64_t gf_stb_held(const gf_format *format, uint64_t file_bytes) {
+    return file_bytes + format->height * (uint64_t)gf_row_bytes(format);
+}
 
 /* No image is shorter than the least header, and stb's guessing reads that much without asking. */
 enum { GF_STB_LEAST_BYTES = 19 };

@@ -230,6 +230,8 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
         status = gf_sandbox_run(decode, &task, file->limits->max_seconds, file->name, &end, error);
     }
     gf_arena_end(&arena);
+    if (status != GF_OK)
+        return status;
     if (end == GF_SANDBOX_TIME) {
         return gf_fail(error, GF_FAILED,
                        "%s: decoding takes more than the limit of %" PRIu32
@@ -239,7 +241,7 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
     if (end == GF_SANDBOX_STOPPED)
         return fail_stopped(file->name, error);
     memcpy(result, task.result, sizeof *result);
-    return status;
+    return GF_OK;
 }
 
 /* Looks at the header of a large file: if that is over a limit, no more of it is read. */
