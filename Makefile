@@ -254,6 +254,9 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
 
+hostile-batch: all ## Run one batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
+	@tests/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)
+
 bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
@@ -304,4 +307,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda hostile-batch bench bench-cuda bench-e2e golden samples install uninstall format lint clean

@@ -29,7 +29,7 @@ for source in tests/test_*.c; do # a build folder may hold tests that are no mor
 done
 
 for script in tests/golden.sh tests/transcripts.sh tests/signals.sh tests/library.sh \
-    tests/plot.sh tests/numpy.sh tests/png_readers.sh tests/batch.sh tests/shard.sh tests/recipes.sh \
+    tests/plot.sh tests/numpy.sh tests/png_readers.sh tests/batch.sh tests/hostile_batch.sh tests/shard.sh tests/recipes.sh \
     tests/mpi.sh tests/mpi_image.sh; do
     start=$SECONDS
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "io/gif_check.h"
 #include "io/jpeg_check.h"
 #include "io/limits.h"
 #include "io/stb.h"
@@ -122,12 +123,24 @@ static void drop_opaque_alpha(stb_image *image) {
     format->channels = 3;
 }
 
+static bool is_gif(const gf_stb_bytes *bytes) {
+    return memcmp(bytes->data, "GIF8", 4) == 0;
+}
+
+static gf_stb_outcome check_gif(const gf_stb_bytes *bytes) {
+    const gf_gif_state state = is_gif(bytes) ? gf_gif_check(bytes->data, bytes->size) : GF_GIF_FITS;
+
+    return state == GF_GIF_FITS      ? GF_STB_DECODED
+           : state == GF_GIF_CUT_OFF ? GF_STB_CUT_OFF
+                                     : GF_STB_BAD_HEADER;
+}
+
 static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_image *image) {
     gf_format *format = &image->format;
     int width = 0, height = 0, found = 0, channels = 0;
     gf_stb_outcome outcome = read_format(bytes, task, format, &channels);
 
-    if (outcome != GF_STB_DECODED || task->look)
+    if (outcome != GF_STB_DECODED || task->look || (outcome = check_gif(bytes)) != GF_STB_DECODED)
         return outcome;
     gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
                          : format->type == GF_U16 ? GF_STB_16
@@ -140,7 +153,7 @@ static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_ima
         return GF_STB_BAD_HEADER;
     /* The decoded count is the true one: headers may promise an alpha that is not there. */
     format->channels = (uint32_t)(channels != 0 ? channels : found);
-    if (memcmp(bytes->data, "GIF8", 4) == 0)
+    if (is_gif(bytes))
         drop_opaque_alpha(image);
     return GF_STB_DECODED;
 }
