@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -347,7 +348,7 @@ static void dies_with_its_parent(void **state) {
 }
 
 enum { THREADS = 4, ROUNDS = 20 };
-static volatile bool over;
+static atomic_bool over;
 
 static void *keep_allocating(void *context) {
     (void)context;
