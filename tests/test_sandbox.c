@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -324,27 +325,61 @@ static void waits_on_through_signals(void **state) {
     assert_in_range(handled, 5, 100000);
 }
 
+static void signal_everybody(int number) {
+    (void)number;
+    (void)kill(0, SIGUSR1);
+}
+
+/* As a terminal does, to the process and its children. */
+static void hides_from_signals_to_all(void **state) {
+    int status;
+
+    (void)state;
+    const pid_t group = fork();
+    if (group == 0) {
+        const struct sigaction often = {.sa_handler = signal_everybody};
+        const struct sigaction heard = {.sa_handler = on_signal};
+        const struct itimerval time = {{0, 5000}, {0, 5000}};
+        gf_sandbox_end end;
+        handled = 0;
+        if (setpgid(0, 0) != 0 || sigaction(SIGALRM, &often, NULL) != 0 ||
+            sigaction(SIGUSR1, &heard, NULL) != 0 || setitimer(ITIMER_REAL, &time, NULL) != 0 ||
+            gf_sandbox_run(computes_for_a_while, NULL, 60, "x", &end, NULL) != GF_OK)
+            _exit(10);
+        _exit(end != GF_SANDBOX_DONE ? 11 : handled < 5 ? 12 : 0);
+    }
+    assert_int_equal(waitpid(group, &status, 0), group);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Who is killed leaves nobody behind. */
 static void dies_with_its_parent(void **state) {
     gf_sandbox_end end;
+    int status;
 
     (void)state;
     memset((void *)shared, 0, sizeof *shared);
+    /* Orphans become our children. */
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     const pid_t parent = fork();
     if (parent == 0) {
-        (void)gf_sandbox_run(never_ends, NULL, 60, "x", &end, NULL);
+        (void)gf_sandbox_run(never_ends, NULL, 30, "x", &end, NULL);
         _exit(0);
     }
     while (shared->counter < 1000)
         usleep(1000);
     assert_int_equal(kill(parent, SIGKILL), 0);
     assert_int_equal(waitpid(parent, NULL, 0), parent);
-    uint64_t seen = 0;
-    for (int i = 0; i < 1000 && seen != shared->counter; i++) {
-        seen = shared->counter;
-        usleep(20000);
+    pid_t orphan = 0;
+    for (int i = 0; i < 1000 && orphan == 0; i++) {
+        orphan = waitpid(-1, &status, WNOHANG | __WALL);
+        usleep(10000);
     }
-    assert_int_equal(seen, shared->counter);
+    assert_in_range(orphan, 1, INT_MAX);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
 }
 
 enum { THREADS = 4, ROUNDS = 20 };
@@ -630,6 +665,7 @@ int main(void) {
         cmocka_unit_test(stops_what_never_ends),
         cmocka_unit_test(heeds_nobodys_sigchld),
         cmocka_unit_test(waits_on_through_signals),
+        cmocka_unit_test(hides_from_signals_to_all),
         cmocka_unit_test(dies_with_its_parent),
         cmocka_unit_test(runs_in_many_threads),
         cmocka_unit_test_teardown(refuses_where_there_is_none, empty_folder),
