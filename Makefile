@@ -153,7 +153,8 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
 # stb counts on int arithmetic that wraps.
-$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
+# After a fork nobody could make what a thread has for itself, so that is there from its beginning.
+$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv -ftls-model=initial-exec
 
 # The only C files that call CUDA by themselves. (/usr/include may not be named again: its place matters.)
 ifneq ($(NVCC),)
@@ -178,7 +179,7 @@ $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 
 $(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs,-z,now $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
 $(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(RANKS_O),$(ALONE_O)) $(BUILD)/libgpufilter.a
@@ -355,6 +356,9 @@ fuzz-quick: fuzzers ## Fuzz every harness for TIME seconds with our own driver, 
 hostile: all $(BUILD)/tests/test_hostile_png $(BUILD)/tests/test_hostile_rows $(BUILD)/tests/test_hostile_program ## Hostile files: more than 200,000 of them, generated
 	@for test in png rows program; do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
 
+hostile-batch: all ## Run one batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
+	@tests/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)
+
 bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
@@ -408,4 +412,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda coverage mutants fuzzers libfuzzers fuzz fuzz-quick hostile kill bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda coverage mutants fuzzers libfuzzers fuzz fuzz-quick hostile hostile-batch kill bench bench-cuda bench-e2e golden samples install uninstall format lint clean

@@ -28,6 +28,9 @@ void *map_pages(size_t bytes) {
         munmap(begin + before + bytes, LARGE_PAGE - before);
     begin += before;
     (void)madvise(begin, bytes, MADV_HUGEPAGE); // small pages do as well
+    // After a fork whoever writes to a page first gets another one: it must not be this process,
+    // whose pages the device knows.
+    (void)madvise(begin, bytes, MADV_DONTFORK);
     return begin;
 }
 

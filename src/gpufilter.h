@@ -253,6 +253,7 @@ typedef struct gf_engine_options {
 #define GF_DEFAULT_MAX_MEMORY (UINT64_C(4) << 30)
 #define GF_DEFAULT_MAX_PIXELS (UINT64_C(1) << 33)
 #define GF_DEFAULT_MAX_CHUNK (UINT64_C(16) << 20)
+#define GF_DEFAULT_MAX_SECONDS UINT32_C(60)
 
 /* NULL-terminated names for gf_engine_options.backend, "auto" first. CUDA is named even where it
  * was not built in, so that asking for it says why it cannot be had. */
@@ -380,6 +381,10 @@ typedef struct gf_file_options {
     uint64_t max_memory;     /* for each file whose format must be held whole, beside the engine's
                               * own; 0: GF_DEFAULT_MAX_MEMORY */
     uint64_t max_chunk;      /* bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
+    uint32_t max_seconds;    /* of CPU time to decode a JPEG, BMP, TGA, PSD, GIF or HDR; 0:
+                              * GF_DEFAULT_MAX_SECONDS */
+    bool no_sandbox;         /* decode those in this process, for files that are trusted: else in a
+                              * child process that can do nothing but compute */
     const gf_ranks *ranks;   /* who does this one image together; NULL: this process alone */
     const gf_raw *raw;       /* inputs are rows of samples without a header: what they hold; NULL:
                               * files say it themselves */

@@ -13,6 +13,8 @@ static gf_status open_source(const char *path, const gf_file_options *options, g
         limits = (gf_limits){.max_pixels = options->max_pixels,
                              .max_memory = options->max_memory,
                              .max_chunk = options->max_chunk,
+                             .max_seconds = options->max_seconds,
+                             .no_sandbox = options->no_sandbox,
                              .raw = options->raw};
     return gf_source_open(path, &limits, source, error);
 }

@@ -41,6 +41,7 @@ for script in tests/golden.sh \
     tests/fuzz.sh \
     tests/faults.sh \
     tests/batch.sh \
+    tests/hostile_batch.sh \
     tests/shard.sh \
     tests/recipes.sh \
     tests/mpi.sh \

@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_SHARED 8
+#define MAX_SHARED 10
 
 static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
                                              &gf_info_command, &gf_devices_command};
 
-const char *const gf_command_limits[] = {"raw",  "max-memory", "max-pixels", "max-chunk",
-                                         "help", "version",    NULL};
+const char *const gf_command_limits[] = {"raw",       "max-memory",  "max-pixels",
+                                         "max-chunk", "max-seconds", "no-sandbox",
+                                         "help",      "version",     NULL};
 
 const gf_command *gf_command_at(size_t index) {
     return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
@@ -70,6 +71,8 @@ gf_file_options gf_command_file_options(const gf_cli_line *line) {
     return (gf_file_options){.max_pixels = gf_settings_size(line->common, "max-pixels"),
                              .max_memory = gf_settings_size(line->common, "max-memory"),
                              .max_chunk = gf_settings_size(line->common, "max-chunk"),
+                             .max_seconds = (uint32_t)gf_settings_int(line->common, "max-seconds"),
+                             .no_sandbox = gf_settings_flag(line->common, "no-sandbox"),
                              .raw = gf_cli_raw(line)};
 }
 

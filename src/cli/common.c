@@ -201,6 +201,19 @@ static const struct gf_common {
       .min = 1024,
       .max = 2147483647}},
     {ABOUT_ANY,
+     {.name = "max-seconds",
+      .type = GF_PARAM_INT,
+      .metavar = "N",
+      .help = "most CPU time that decoding a JPEG, BMP, TGA, PSD, GIF or HDR may take",
+      .fallback = "60",
+      .min = 1,
+      .max = 1000000}},
+    {ABOUT_ANY,
+     {.name = "no-sandbox",
+      .type = GF_PARAM_FLAG,
+      .help = "decode those in this process, not in one that can do no harm: for files that you "
+              "trust"}},
+    {ABOUT_ANY,
      {.name = "json",
       .type = GF_PARAM_FLAG,
       .help = "print one line of JSON: what was done, and what was measured"}},
@@ -322,6 +335,8 @@ gf_file_options gf_cli_file_options(const gf_cli_line *line) {
                              .max_pixels = gf_settings_size(common, "max-pixels"),
                              .max_memory = gf_settings_size(common, "max-memory"),
                              .max_chunk = gf_settings_size(common, "max-chunk"),
+                             .max_seconds = (uint32_t)gf_settings_int(common, "max-seconds"),
+                             .no_sandbox = gf_settings_flag(common, "no-sandbox"),
                              .raw = gf_cli_raw(line)};
 }
 

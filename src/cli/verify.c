@@ -199,8 +199,9 @@ static const gf_param params[] = {
     {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
 };
 
-static const char *const shared[] = {"device",    "threads", "raw",     "max-memory", "max-pixels",
-                                     "max-chunk", "help",    "version", NULL};
+static const char *const shared[] = {"device",     "threads",   "raw",         "max-memory",
+                                     "max-pixels", "max-chunk", "max-seconds", "no-sandbox",
+                                     "help",       "version",   NULL};
 
 const gf_command gf_verify_command = {
     .info = {.name = "verify",

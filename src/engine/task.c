@@ -55,6 +55,8 @@ gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
     return (gf_limits){.max_pixels = options->max_pixels,
                        .max_memory = options->max_memory,
                        .max_chunk = options->max_chunk,
+                       .max_seconds = options->max_seconds,
+                       .no_sandbox = options->no_sandbox,
                        .threads = threads,
                        .raw = options->raw};
 }

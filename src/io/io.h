@@ -9,11 +9,13 @@
 #include "image.h"
 
 typedef struct gf_limits {
-    uint64_t max_pixels; /* width x height of an input; option --max-pixels */
-    uint64_t max_memory; /* bytes held for one image or one row; option --max-memory */
-    uint64_t max_chunk;  /* bytes of one metadata chunk; option --max-chunk */
-    uint32_t threads;    /* that may read one file; 0: one */
-    const gf_raw *raw;   /* the input has no header, and holds this; NULL: it says what it holds */
+    uint64_t max_pixels;  /* width x height of an input; option --max-pixels */
+    uint64_t max_memory;  /* bytes held for one image or one row; option --max-memory */
+    uint64_t max_chunk;   /* bytes of one metadata chunk; option --max-chunk */
+    uint32_t max_seconds; /* of CPU time in the sandbox; option --max-seconds */
+    bool no_sandbox;      /* what runs there runs in this process; option --no-sandbox */
+    uint32_t threads;     /* that may read one file; 0: one */
+    const gf_raw *raw;    /* the input has no header, and holds this; NULL: it says what it holds */
 } gf_limits;
 
 /* Where a PNG chunk stood, so that it can be put back there. */

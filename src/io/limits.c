@@ -15,6 +15,8 @@ gf_limits gf_limits_resolve(const gf_limits *limits) {
         resolved.max_memory = GF_DEFAULT_MAX_MEMORY;
     if (resolved.max_chunk == 0)
         resolved.max_chunk = GF_DEFAULT_MAX_CHUNK;
+    if (resolved.max_seconds == 0)
+        resolved.max_seconds = GF_DEFAULT_MAX_SECONDS;
     if (resolved.threads == 0)
         resolved.threads = 1;
     return resolved;

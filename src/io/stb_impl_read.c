@@ -1,7 +1,24 @@
 #include "io/stb.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+/* What stb is at work on. In memory that each thread has from its beginning (the Makefile says so):
+ * after a fork nobody could make it. */
+static _Thread_local gf_stb_bytes *at_work;
+static _Thread_local gf_arena *arena_at_work;
+
+static void give_up(gf_stb_end why) {
+    if (at_work->give_up != NULL)
+        at_work->give_up(at_work->context, why);
+}
+
+static void *allocate(size_t size) {
+    void *block = gf_arena_alloc(arena_at_work, size);
+
+    if (block == NULL)
+        give_up(GF_STB_NO_MEMORY);
+    return block;
+}
 
 /* Reported at the end of the file: a pop would come before that. */
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -22,9 +39,10 @@
 /* A damaged file can meet its assertions and make it use tables that it never filled: it may
  * neither abort us nor read what was in memory before. */
 #define STBI_ASSERT(condition) ((void)0)
-#define STBI_MALLOC(size) calloc(1, size)
-#define STBI_REALLOC(pointer, size) realloc(pointer, size)
-#define STBI_FREE(pointer) free(pointer)
+#define STBI_MALLOC(size) allocate(size)
+/* Only for what is not read: PNG, and the later frames of a GIF. */
+#define STBI_REALLOC(pointer, size) ((void)(pointer), (void)(size), (void *)0)
+#define STBI_FREE(pointer) gf_arena_free(arena_at_work, pointer)
 /* STBI_MAX_DIMENSIONS stays at 2^24: stb's int arithmetic is made for that. */
 #include <stb/stb_image.h>
 #pragma GCC diagnostic pop
@@ -34,6 +52,12 @@
  *
  * Its HDR decoder never ends on zeros, which are runs of no length: there the end reads as bytes of
  * 0xff, one at a time, so that it still counts as the end of a header. */
+static void end_reached(gf_stb_bytes *bytes) {
+    bytes->past_end = true;
+    if (bytes->loading)
+        give_up(GF_STB_PAST_END);
+}
+
 static int on_read(void *user, char *data, int size) {
     gf_stb_bytes *bytes = user;
     size_t wanted = (size_t)size;
@@ -43,7 +67,7 @@ static int on_read(void *user, char *data, int size) {
     if (bytes->buffer == NULL)
         bytes->buffer = data;
     if (got < wanted && (got == 0 || data != bytes->buffer))
-        bytes->past_end = true;
+        end_reached(bytes);
     /* stb does not always look at how much it got. */
     memset(data + got, 0, wanted - got);
     if (got == 0 && size > 0 && bytes->hdr) {
@@ -76,31 +100,31 @@ static int on_eof(void *user) {
 
 static const stbi_io_callbacks callbacks = {on_read, on_skip, on_eof};
 
-static void rewind_bytes(gf_stb_bytes *bytes) {
+static void begin(gf_stb_bytes *bytes, gf_arena *arena) {
+    at_work = bytes;
+    arena_at_work = arena;
+    bytes->loading = false;
     bytes->used = 0;
     bytes->buffer = NULL;
     bytes->past_end = false;
     bytes->hdr = false;
 }
 
-bool gf_stb_info(gf_stb_bytes *bytes, int *width, int *height, int *channels) {
-    rewind_bytes(bytes);
+bool gf_stb_info(gf_stb_bytes *bytes, gf_arena *arena, int *width, int *height, int *channels) {
+    begin(bytes, arena);
     return stbi_info_from_callbacks(&callbacks, bytes, width, height, channels) != 0;
 }
 
-void *gf_stb_load(gf_stb_bytes *bytes, gf_stb_depth depth, int channels, int *width, int *height,
-                  int *found) {
-    rewind_bytes(bytes);
+void *gf_stb_load(gf_stb_bytes *bytes, gf_arena *arena, gf_stb_depth depth, int channels,
+                  int *width, int *height, int *found) {
+    begin(bytes, arena);
+    bytes->loading = true;
     bytes->hdr = depth == GF_STB_FLOAT;
     if (depth == GF_STB_FLOAT)
         return stbi_loadf_from_callbacks(&callbacks, bytes, width, height, found, channels);
     if (depth == GF_STB_16)
         return stbi_load_16_from_callbacks(&callbacks, bytes, width, height, found, channels);
     return stbi_load_from_callbacks(&callbacks, bytes, width, height, found, channels);
-}
-
-void gf_stb_free(void *pixels) {
-    stbi_image_free(pixels);
 }
 
 const char *gf_stb_reason(void) {

@@ -4,8 +4,8 @@
 
 enum { HEADER = 30, SMALL_CANVAS = 1 << 22 };
 
-static bool is(const gf_stb_bytes *bytes, const char *magic) {
-    return memcmp(bytes->data, magic, strlen(magic)) == 0;
+static bool is(const unsigned char *data, const char *magic) {
+    return memcmp(data, magic, strlen(magic)) == 0;
 }
 
 static uint64_t bmp_bits(const unsigned char *data) {
@@ -26,28 +26,28 @@ uint64_t gf_stb_least_bytes(const gf_stb_bytes *bytes, const gf_format *format) 
         return 0;
     /* A frame may be smaller than its canvas, but not by any measure. A code of 12 bits stands for
      * fewer than 4096 pixels. */
-    if (is(bytes, "GIF8"))
+    if (is(bytes->data, "GIF8"))
         return pixels <= SMALL_CANVAS ? 0 : (pixels - SMALL_CANVAS) / 2730;
     if (bytes->data[0] == 0xff)
         return pixels / 2048; /* a bit for each 8x8 samples, in few components that are scaled up */
-    if (is(bytes, "BM"))
+    if (is(bytes->data, "BM"))
         return pixels / 8 * bmp_bits(bytes->data);
-    if (is(bytes, "8BPS"))
+    if (is(bytes->data, "8BPS"))
         return pixels / 64 * 3; /* runs of 128 samples in two bytes */
     if (bytes->data[0] == '#')
         return pixels / 127 * 8; /* runs of 127 of each of four, likewise */
     return tga_bytes(bytes->data, pixels);
 }
 
-uint64_t gf_stb_peak_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
+uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format) {
     const uint64_t pixels = format->width * format->height;
     const uint64_t image = format->height * (uint64_t)gf_row_bytes(format);
 
-    if (bytes->data[0] == 0xff)
+    if (data[0] == 0xff)
         return 2 * image; /* the components apart, too */
-    if (is(bytes, "GIF8"))
+    if (is(data, "GIF8"))
         return pixels * 9; /* RGBA, the background, and which pixels were drawn */
-    if (is(bytes, "8BPS"))
+    if (is(data, "8BPS"))
         return image + pixels * 4 * gf_type_bytes(format->type); /* RGBA before RGB */
     return image;
 }

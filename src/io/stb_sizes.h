@@ -1,4 +1,5 @@
-/* How large files and memory are of what stb decodes, from a file's first bytes. */
+/* How large files and memory are of what stb decodes, from a file's first bytes: as many as the
+ * least header at least. */
 #ifndef GF_STB_SIZES_H
 #define GF_STB_SIZES_H
 
@@ -10,6 +11,6 @@
 uint64_t gf_stb_least_bytes(const gf_stb_bytes *bytes, const gf_format *format);
 
 /* Bytes that decoding takes at its height, the result included, the file not. */
-uint64_t gf_stb_peak_bytes(const gf_stb_bytes *bytes, const gf_format *format);
+uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format);
 
 #endif

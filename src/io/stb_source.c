@@ -1,8 +1,8 @@
 /* JPEG, BMP, TGA, PSD, GIF (the first frame) and HDR in, through stb_image: the file and the image
- * are held whole. */
+ * are held whole. stb is not made for hostile files, so it runs in a sandbox (sandbox.h), and what
+ * comes out is checked here as if anybody had written it. */
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,202 +10,293 @@
 #include "error.h"
 #include "io/bmp_palette.h"
 #include "io/costs.h"
-#include "io/jpeg_check.h"
 #include "io/kinds.h"
 #include "io/limits.h"
-#include "io/stb.h"
+#include "io/sandbox.h"
+#include "io/stb_decode.h"
 #include "io/stb_sizes.h"
 
-/* Files without a size (pipes) are read in pieces that double. No image is shorter than the least
- * header, and stb's guessing reads that much without asking. */
-enum { FIRST_PIECE = 1 << 16, LEAST_BYTES = 19 };
+/* Files without a size (pipes) are read in pieces that double. */
+enum { FIRST_PIECE = 1 << 16 };
 
-/* A decoded image, rows without gaps. */
-typedef struct stb_image {
-    gf_format format;
-    unsigned char *pixels; /* gf_stb_free's */
-} stb_image;
+/* Of a file that is larger than this the header is looked at before the rest is read. */
+#define FIRST_LOOK ((size_t)8 << 20)
+
+/* What stb takes beside the image, however little memory is allowed for that. */
+#define LEAST_ARENA ((size_t)1 << 20)
+
+/* Before the arena, in the same memory. */
+#define RESULT_BYTES ((size_t)4096)
+
+_Static_assert(sizeof(gf_stb_result) <= RESULT_BYTES, "the arena begins behind it");
+
+/* Memory that the sandbox shares with us. */
+typedef struct region {
+    unsigned char *memory;
+    size_t bytes;
+} region;
+
+/* A file that is being opened. */
+typedef struct opening {
+    const char *name;
+    const gf_limits *limits;
+    unsigned char *data;
+    size_t size;
+    uint64_t file_bytes; /* size, or more if that is only the beginning */
+    region shared;
+    size_t wanted; /* bytes that the region would have if there were enough memory */
+} opening;
 
 /* ---- the whole file -------------------------------------------------------------------------- */
 
-/* *data is the caller's to free, after a failure too. */
-static gf_status read_file(gf_input *input, uint64_t max_memory, unsigned char **data, size_t *size,
+/* Reads to the end, or until `most` bytes are there. What was read before stays. */
+static gf_status read_file(opening *file, gf_input *input, size_t most, bool *ended,
                            gf_error *error) {
     size_t capacity = FIRST_PIECE;
-    size_t used = 0;
+    gf_status status;
 
+    *ended = false;
     if (input->regular) {
-        gf_status status = gf_check_memory(input->size, max_memory, input->name, "the file", error);
+        status =
+            gf_check_memory(input->size, file->limits->max_memory, file->name, "the file", error);
         if (status != GF_OK)
             return status;
         /* One more byte, so that the end is seen without growing. */
         capacity = (size_t)input->size + 1;
     }
+    while (capacity <= file->size)
+        capacity *= 2;
     for (;;) {
-        gf_status status = gf_check_memory(used, max_memory, input->name, "the file", error);
-        if (status != GF_OK)
-            return status;
-        unsigned char *grown = realloc(*data, capacity);
-        if (grown == NULL)
-            return gf_fail_memory(error, input->name, capacity, "the file");
-        *data = grown;
         size_t got;
-        status = gf_input_read(input, *data + used, capacity - used, &got, error);
+        if (capacity > most)
+            capacity = most;
+        status =
+            gf_check_memory(file->size, file->limits->max_memory, file->name, "the file", error);
+        if (status != GF_OK || file->size == most)
+            return status;
+        unsigned char *grown = realloc(file->data, capacity);
+        if (grown == NULL)
+            return gf_fail_memory(error, file->name, capacity, "the file");
+        file->data = grown;
+        status = gf_input_read(input, file->data + file->size, capacity - file->size, &got, error);
         if (status != GF_OK)
             return status;
-        used += got;
-        if (used < capacity) {
-            *size = used;
+        file->size += got;
+        if (file->size < capacity) {
+            *ended = true;
             return GF_OK;
         }
         capacity *= 2;
     }
 }
 
-/* ---- PSD, of which stb says too little --------------------------------------------------------
- */
+/* ---- what came out --------------------------------------------------------------------------- */
 
-enum { PSD_RGB = 3, PSD_HEADER_BYTES = 26 };
-
-static uint32_t big32(const unsigned char *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static bool psd_is_deep(const gf_stb_bytes *bytes) {
-    return bytes->size >= PSD_HEADER_BYTES && bytes->data[22] == 0 && bytes->data[23] == 16;
-}
-
-/* Offset of the compression field: after three sections that start with their size. 0 if there is
- * none. */
-static size_t psd_compression_at(const gf_stb_bytes *bytes) {
-    uint64_t at = 26;
-
-    for (int section = 0; section < 3; section++) {
-        if (at + 4 > bytes->size)
-            return 0;
-        at += 4 + (uint64_t)big32(bytes->data + at);
+/* stb's reasons are words and spaces; whatever else is there has been put there. */
+static void clean_reason(char *reason, size_t size) {
+    reason[size - 1] = '\0';
+    for (char *c = reason; *c != '\0'; c++) {
+        if (*c < ' ' || *c > '~')
+            *c = '?';
     }
-    return at + 2 <= bytes->size ? (size_t)at : 0;
 }
 
-/* stb makes RGBA of every PSD, the alpha being its own invention where the file has none, and where
- * it has one divides the colours by it. Its test for 16 bits looks at the wrong field, and it takes
- * packed 16-bit samples for 8-bit ones. Left is what it reads as stored: three planes. */
-static gf_status check_psd(const gf_stb_bytes *bytes, const char *name, gf_error *error) {
-    const unsigned char *data = bytes->data;
+static gf_status check_format(const gf_stb_result *result, const opening *file, gf_format *format,
+                              gf_error *error) {
+    const gf_limits *limits = file->limits;
+    gf_status status;
 
-    if (bytes->size < PSD_HEADER_BYTES)
-        return GF_OK; /* stb meets the end of the file */
-    if ((data[12] << 8 | data[13]) != 3 || (data[24] << 8 | data[25]) != PSD_RGB) {
+    *format = (gf_format){.width = result->width,
+                          .height = result->height,
+                          .channels = result->channels,
+                          .type = (gf_type)result->type};
+    status = gf_check_pixels(format->width, format->height, limits, file->name, error);
+    if (status == GF_OK)
+        status = gf_format_check(format, file->name, error);
+    if (status == GF_OK)
+        status = gf_check_memory(file->file_bytes + gf_stb_peak_bytes(file->data, format),
+                                 limits->max_memory, file->name, "the file and its image", error);
+    return status;
+}
+
+static gf_status fail_stopped(const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: cannot decode (the decoder crashed and was stopped); get an intact copy or "
+                   "convert it to PNG",
+                   name);
+}
+
+static gf_status fail_memory(const opening *file, gf_error *error) {
+    if (file->shared.bytes < file->wanted)
+        return gf_fail_memory(error, file->name, file->wanted, "the decoder");
+    return gf_fail(error, GF_FAILED,
+                   "%s: decoding takes more than the limit of %" PRIu64
+                   " bytes; raise it with --max-memory",
+                   file->name, file->limits->max_memory);
+}
+
+/* Nothing in the result need be true. */
+static gf_status judge(gf_stb_result *result, const opening *file, gf_format *format,
+                       gf_error *error) {
+    const char *name = file->name;
+    gf_status status;
+
+    switch ((gf_stb_outcome)result->outcome) {
+    case GF_STB_DECODED:
+        return check_format(result, file, format, error);
+    case GF_STB_OVER_LIMIT:
+        status = check_format(result, file, format, error);
+        return status != GF_OK ? status : fail_stopped(name, error);
+    case GF_STB_CUT_OFF:
+        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
+    case GF_STB_REFUSED:
+        clean_reason(result->reason, sizeof result->reason);
+        return gf_fail(error, GF_FAILED,
+                       "%s: cannot decode (%s); get an intact copy or convert it to PNG", name,
+                       result->reason);
+    case GF_STB_BAD_HEADER:
+        return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
+    case GF_STB_BAD_TABLE:
+        return gf_fail(error, GF_FAILED,
+                       "%s: the JPEG is damaged (bad Huffman table); get an intact copy", name);
+    case GF_STB_PSD_CHANNELS:
         return gf_fail(error, GF_FAILED,
                        "%s: only PSD with the three channels of RGB is read; save it as PNG", name);
-    }
-    size_t at = psd_compression_at(bytes);
-    if (psd_is_deep(bytes) && at != 0 && (data[at] != 0 || data[at + 1] != 0)) {
+    case GF_STB_PSD_PACKED:
         return gf_fail(error, GF_FAILED,
                        "%s: compressed 16-bit PSD is not read; save it uncompressed or as PNG",
                        name);
+    case GF_STB_OVER_MEMORY:
+        return fail_memory(file, error);
+    case GF_STB_NOTHING:
+        break;
     }
-    return GF_OK;
+    return fail_stopped(name, error);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static gf_status fail_decode(const char *name, const gf_stb_bytes *bytes, gf_error *error) {
-    if (bytes->past_end) {
-        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
+/* Maps what the limits allow, or as much of it as there is: only what is touched will cost
+ * anything.
+ */
+static gf_status map_region(opening *file, gf_error *error) {
+    const uint64_t limit = file->limits->max_memory;
+    const uint64_t left = limit > file->file_bytes ? limit - file->file_bytes : 0;
+    const uint64_t most = SIZE_MAX / 4;
+
+    file->wanted = RESULT_BYTES + LEAST_ARENA + (size_t)(left < most ? left : most);
+    file->shared.bytes = file->wanted;
+    while ((file->shared.memory = gf_sandbox_map(file->shared.bytes)) == NULL) {
+        if (file->shared.bytes / 2 < RESULT_BYTES + LEAST_ARENA)
+            return gf_fail_memory(error, file->name, file->shared.bytes, "the decoder");
+        file->shared.bytes /= 2;
     }
-    return gf_fail(error, GF_FAILED,
-                   "%s: cannot decode (%s); get an intact copy or convert it to PNG", name,
-                   gf_stb_reason());
+    return GF_OK;
 }
 
-/* Checks what the header says against the limits, before stb allocates for it. */
-static gf_status read_format(gf_stb_bytes *bytes, const char *name, const gf_limits *limits,
-                             gf_format *format, int *channels, gf_error *error) {
-    bool hdr = bytes->data[0] == '#';
-    bool psd = memcmp(bytes->data, "8BPS", 4) == 0;
-    bool bmp = memcmp(bytes->data, "BM", 2) == 0;
-    int width = 0, height = 0, found = 0;
+static void unmap_region(region *shared) {
+    if (shared->memory != NULL)
+        gf_sandbox_unmap(shared->memory, shared->bytes);
+    shared->memory = NULL;
+}
+
+/* Of a region that a source owns. */
+static void release(void *memory) {
+    unmap_region(memory);
+    free(memory);
+}
+
+static void decode(void *context) {
+    gf_stb_decode(context);
+}
+
+/* What the decoder says comes into *result, which need not be true. */
+static gf_status run_decoder(const opening *file, bool look, gf_stb_result *result,
+                             gf_error *error) {
+    gf_sandbox_end end = GF_SANDBOX_DONE;
+    gf_arena arena;
+    gf_stb_task task = {.data = file->data,
+                        .size = file->size,
+                        .file_bytes = file->file_bytes,
+                        .limits = file->limits,
+                        .arena = &arena,
+                        .result = (gf_stb_result *)(void *)file->shared.memory,
+                        .look = look};
     gf_status status = GF_OK;
 
-    if (bytes->data[0] == 0xff && !gf_jpeg_tables_fit(bytes->data, bytes->size)) {
-        return gf_fail(error, GF_FAILED,
-                       "%s: the JPEG is damaged (bad Huffman table); get an intact copy", name);
+    gf_arena_init(&arena, file->shared.memory + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
+    if (file->limits->no_sandbox) {
+        decode(&task);
+    } else {
+        task.leave = gf_sandbox_leave;
+        status = gf_sandbox_run(decode, &task, file->limits->max_seconds, file->name, &end, error);
     }
-    if (psd && (status = check_psd(bytes, name, error)) != GF_OK)
+    gf_arena_end(&arena);
+    if (status != GF_OK)
         return status;
-    if (!gf_stb_info(bytes, &width, &height, &found))
-        return fail_decode(name, bytes, error);
-    /* A BMP with its top row first says so by a negative height, which stb passes on here only. */
-    if (bmp && height < 0 && height != INT_MIN)
-        height = -height;
-    if (width <= 0 || height <= 0 || found < 1 || found > 4) {
-        return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
+    if (end == GF_SANDBOX_TIME) {
+        return gf_fail(error, GF_FAILED,
+                       "%s: decoding takes more than the limit of %" PRIu32
+                       " seconds; raise it with --max-seconds",
+                       file->name, file->limits->max_seconds);
     }
-    *format = (gf_format){.width = (uint64_t)width,
-                          .height = (uint64_t)height,
-                          .channels = (uint32_t)found,
-                          .type = hdr                         ? GF_F32
-                                  : psd && psd_is_deep(bytes) ? GF_U16
-                                                              : GF_U8};
-    *channels = psd ? 3 : 0;
-    status = gf_check_pixels(format->width, format->height, limits, name, error);
-    if (status == GF_OK)
-        status = gf_format_check(format, name, error);
-    if (status == GF_OK && gf_stb_least_bytes(bytes, format) > bytes->size) {
-        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
-    }
-    if (status == GF_OK) {
-        uint64_t held = bytes->size + gf_stb_peak_bytes(bytes, format);
-        status = gf_check_memory(held, limits->max_memory, name, "the file and its image", error);
-    }
-    return status;
+    if (end == GF_SANDBOX_STOPPED)
+        return fail_stopped(file->name, error);
+    memcpy(result, task.result, sizeof *result);
+    return GF_OK;
 }
 
-/* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */
-static void drop_opaque_alpha(stb_image *image) {
-    gf_format *format = &image->format;
-    const size_t count = (size_t)(format->width * format->height);
-    unsigned char *pixels = image->pixels;
-
-    for (size_t i = 0; i < count; i++) {
-        if (pixels[4 * i + 3] != 255)
-            return;
-    }
-    for (size_t i = 0; i < count; i++)
-        memmove(pixels + 3 * i, pixels + 4 * i, 3);
-    format->channels = 3;
-}
-
-static gf_status decode(gf_stb_bytes *bytes, const char *name, const gf_limits *limits,
-                        stb_image *image, gf_error *error) {
-    gf_format *format = &image->format;
-    int width = 0, height = 0, found = 0, channels = 0;
-    gf_status status = read_format(bytes, name, limits, format, &channels, error);
+/* Looks at the header of a large file: if that is over a limit, no more of it is read. */
+static gf_status look_at(opening *file, gf_error *error) {
+    gf_stb_result result;
+    gf_format format;
+    gf_status status = map_region(file, error);
 
     if (status != GF_OK)
         return status;
-    gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
-                         : format->type == GF_U16 ? GF_STB_16
-                                                  : GF_STB_8;
-    image->pixels = gf_stb_load(bytes, depth, channels, &width, &height, &found);
-    if (image->pixels == NULL || bytes->past_end)
-        return fail_decode(name, bytes, error);
-    if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
-        found > 4) {
-        return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
+    status = run_decoder(file, true, &result, error);
+    if (status == GF_OK && result.outcome == GF_STB_OVER_LIMIT)
+        status = judge(&result, file, &format, error);
+    unmap_region(&file->shared);
+    return status;
+}
+
+static gf_status load_file(opening *file, gf_input *input, gf_error *error) {
+    bool ended;
+    gf_status status = read_file(file, input, FIRST_LOOK, &ended, error);
+
+    if (status != GF_OK || ended) {
+        file->file_bytes = file->size;
+        return status;
     }
-    /* The decoded count is the true one: headers may promise an alpha that is not there. */
-    format->channels = (uint32_t)(channels != 0 ? channels : found);
-    if (memcmp(bytes->data, "GIF8", 4) == 0)
-        drop_opaque_alpha(image);
+    file->file_bytes = input->regular ? input->size : file->size;
+    if ((status = look_at(file, error)) != GF_OK ||
+        (status = read_file(file, input, SIZE_MAX, &ended, error)) != GF_OK)
+        return status;
+    file->file_bytes = file->size;
+    return GF_OK;
+}
+
+/* Of the region only the pixels are of use afterwards. */
+static gf_status decode_file(opening *file, gf_format *format, unsigned char **pixels,
+                             gf_error *error) {
+    const size_t room = file->shared.bytes - RESULT_BYTES;
+    gf_stb_result result;
+    gf_status status = run_decoder(file, false, &result, error);
+
+    if (status != GF_OK || (status = judge(&result, file, format, error)) != GF_OK)
+        return status;
+    const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
+    if (bytes > room || result.offset > room - bytes || result.offset % sizeof(float) != 0)
+        return fail_stopped(file->name, error);
+    *pixels = file->shared.memory + RESULT_BYTES + result.offset;
+    gf_sandbox_trim(file->shared.memory, *pixels);
+    gf_sandbox_trim(*pixels + bytes, file->shared.memory + file->shared.bytes);
     return GF_OK;
 }
 
 /* As far as a glance at the header tells; anything else is TGA. */
-static void describe(const gf_stb_bytes *bytes, const gf_format *format, char *text, size_t size) {
-    const unsigned char *data = bytes->data;
+static void describe(const unsigned char *data, const gf_format *format, char *text, size_t size) {
 
     if (data[0] == 0xff) {
         (void)snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
@@ -226,37 +317,46 @@ static void describe(const gf_stb_bytes *bytes, const gf_format *format, char *t
     }
 }
 
+static gf_status open_source(opening *file, gf_input *input, gf_source **opened, gf_error *error) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_status status = load_file(file, input, error);
+
+    if (status == GF_OK && file->size < GF_STB_LEAST_BYTES) {
+        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy",
+                       file->name);
+    }
+    if (status != GF_OK ||
+        (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) != GF_OK ||
+        (status = map_region(file, error)) != GF_OK ||
+        (status = decode_file(file, &format, &pixels, error)) != GF_OK)
+        return status;
+    region *shared = malloc(sizeof *shared);
+    if (shared == NULL)
+        return gf_fail_memory(error, file->name, sizeof *shared, "a source");
+    /* All that can fail is memory, and it is this file's. */
+    if (gf_memory_source(&format, pixels, gf_row_bytes(&format), opened, NULL) != GF_OK) {
+        free(shared);
+        return gf_fail(error, GF_FAILED, "%s: out of memory for a source", file->name);
+    }
+    *shared = file->shared;
+    file->shared.memory = NULL;
+    gf_memory_source_own(*opened, shared, release);
+    describe(file->data, &format, (*opened)->stored, sizeof(*opened)->stored);
+    return GF_OK;
+}
+
 gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
     gf_input reader = *input;
-    unsigned char *file = NULL;
-    gf_stb_bytes bytes = {0};
-    stb_image image = {0};
-    char stored[sizeof(*opened)->stored] = "";
-    gf_status status = read_file(&reader, limits->max_memory, &file, &bytes.size, error);
+    opening file = {.name = input->name, .limits = limits};
+    gf_status status = open_source(&file, &reader, opened, error);
 
-    if (status == GF_OK)
-        status = gf_bmp_fill_palette(&file, &bytes.size, input->name, error);
-    if (status == GF_OK) {
-        bytes.data = file;
-        bytes.past_end = bytes.size < LEAST_BYTES;
-        status = bytes.past_end ? fail_decode(input->name, &bytes, error)
-                                : decode(&bytes, input->name, limits, &image, error);
-    }
-    if (status == GF_OK)
-        describe(&bytes, &image.format, stored, sizeof stored);
-    free(file);
-    /* All that can fail is memory, and it is this file's. */
-    if (status == GF_OK && gf_memory_source(&image.format, image.pixels,
-                                            gf_row_bytes(&image.format), opened, NULL) != GF_OK)
-        status = gf_fail(error, GF_FAILED, "%s: out of memory for a source", input->name);
-    if (status != GF_OK) {
-        gf_stb_free(image.pixels);
+    unmap_region(&file.shared);
+    free(file.data);
+    if (status != GF_OK)
         return status;
-    }
-    gf_memory_source_own(*opened, image.pixels, gf_stb_free);
     (*opened)->cost = GF_STB_DECODE_COST;
-    memcpy((*opened)->stored, stored, sizeof stored);
     /* Everything is read, so the input is not needed any longer. */
     gf_input_close(&reader);
     return GF_OK;

@@ -116,6 +116,10 @@ $ gpufilter help smooth
 >       --max-pixels N      most pixels an input may have (default 8G)
 >       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
 >                           16M)
+>       --max-seconds N     most CPU time that decoding a JPEG, BMP, TGA, PSD,
+>                           GIF or HDR may take (1 to 1000000; default 60)
+>       --no-sandbox        decode those in this process, not in one that can do
+>                           no harm: for files that you trust
 >       --json              print one line of JSON: what was done, and what was
 >                           measured
 >   -q, --quiet             print nothing for people but errors
@@ -145,3 +149,9 @@ $ gpufilter --version | sed 's/ with CUDA//'
 $ gpufilter smooth --version | sed 's/ with CUDA//'
 > gpufilter 0.1.0
 $ gpufilter smooth --help | awk 'length > 80'
+# docs/security.md has the limits as they are.
+$ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default $default)" | tr -d '\n'; echo; done
+>  --max-pixelsdefault 64G)
+>  --max-memorydefault 4G)
+>  --max-chunkdefault 16M)
+>  --max-secondsdefault 60)

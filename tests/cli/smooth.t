@@ -35,6 +35,10 @@ $ for kind in ppm pam bmp tga; do gpufilter smooth samples/scene.png out.$kind; 
 $ gpufilter smooth samples/gradient16.png g.pgm; gpufilter smooth samples/gradient16.png g.png; gpufilter smooth --stages enhance --gain 1 g.pgm - | cmp - g.png
 $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1
 >  ff d8 ff
+# What another library decodes, in a sandbox or without.
+$ gpufilter smooth out.bmp a.png; gpufilter smooth --no-sandbox out.bmp - | cmp - a.png; gpufilter smooth out.jpg b.png; gpufilter smooth --no-sandbox --max-seconds 9 out.jpg - | cmp - b.png; head -c 700 out.jpg | gpufilter smooth - c.png
+! gpufilter: standard input: the file ends too early; get a complete copy
+[1]
 # A header with Windows line ends: its line feed is no sample. A comment may be long.
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD

@@ -1,0 +1,189 @@
+#include "io/stb_decode.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "io/gif_check.h"
+#include "io/jpeg_check.h"
+#include "io/limits.h"
+#include "io/stb.h"
+#include "io/stb_sizes.h"
+
+/* A decoded image, rows without gaps. */
+typedef struct stb_image {
+    gf_format format;
+    unsigned char *pixels;
+} stb_image;
+
+/* ---- PSD, of which stb says too little --------------------------------------------------------
+ */
+
+enum { PSD_RGB = 3, PSD_HEADER_BYTES = 26 };
+
+static uint32_t big32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static bool psd_is_deep(const gf_stb_bytes *bytes) {
+    return bytes->size >= PSD_HEADER_BYTES && bytes->data[22] == 0 && bytes->data[23] == 16;
+}
+
+/* Offset of the compression field: after three sections that start with their size. 0 if there is
+ * none. */
+static size_t psd_compression_at(const gf_stb_bytes *bytes) {
+    uint64_t at = 26;
+
+    for (int section = 0; section < 3; section++) {
+        if (at + 4 > bytes->size)
+            return 0;
+        at += 4 + (uint64_t)big32(bytes->data + at);
+    }
+    return at + 2 <= bytes->size ? (size_t)at : 0;
+}
+
+/* stb makes RGBA of every PSD, the alpha being its own invention where the file has none, and where
+ * it has one divides the colours by it. Its test for 16 bits looks at the wrong field, and it takes
+ * packed 16-bit samples for 8-bit ones. Left is what it reads as stored: three planes. */
+static gf_stb_outcome check_psd(const gf_stb_bytes *bytes) {
+    const unsigned char *data = bytes->data;
+
+    if (bytes->size < PSD_HEADER_BYTES)
+        return GF_STB_DECODED; /* stb meets the end of the file */
+    if ((data[12] << 8 | data[13]) != 3 || (data[24] << 8 | data[25]) != PSD_RGB)
+        return GF_STB_PSD_CHANNELS;
+    size_t at = psd_compression_at(bytes);
+    if (psd_is_deep(bytes) && at != 0 && (data[at] != 0 || data[at + 1] != 0))
+        return GF_STB_PSD_PACKED;
+    return GF_STB_DECODED;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+static gf_stb_outcome failure(const gf_stb_bytes *bytes, const gf_arena *arena,
+                              gf_stb_result *result) {
+    if (bytes->past_end)
+        return GF_STB_CUT_OFF;
+    if (arena->exhausted)
+        return GF_STB_OVER_MEMORY;
+    const char *reason = gf_stb_reason();
+    const size_t length = strlen(reason), room = sizeof result->reason - 1;
+    memcpy(result->reason, reason, length < room ? length : room);
+    return GF_STB_REFUSED;
+}
+
+static bool within_limits(const gf_format *format, const gf_stb_task *task) {
+    const uint64_t most = task->limits->max_memory;
+
+    return gf_check_pixels(format->width, format->height, task->limits, "", NULL) == GF_OK &&
+           gf_format_check(format, "", NULL) == GF_OK &&
+           gf_check_memory(task->file_bytes + gf_stb_peak_bytes(task->data, format), most, "", "",
+                           NULL) == GF_OK;
+}
+
+/* Checks what the header says against the limits, before stb allocates for it. DECODED: so far. */
+static gf_stb_outcome read_format(gf_stb_bytes *bytes, const gf_stb_task *task, gf_format *format,
+                                  int *channels) {
+    bool hdr = bytes->data[0] == '#';
+    bool psd = memcmp(bytes->data, "8BPS", 4) == 0;
+    bool bmp = memcmp(bytes->data, "BM", 2) == 0;
+    int width = 0, height = 0, found = 0;
+    gf_stb_outcome outcome;
+
+    if (bytes->data[0] == 0xff && !gf_jpeg_tables_fit(bytes->data, bytes->size))
+        return GF_STB_BAD_TABLE;
+    if (psd && (outcome = check_psd(bytes)) != GF_STB_DECODED)
+        return outcome;
+    if (!gf_stb_info(bytes, task->arena, &width, &height, &found))
+        return failure(bytes, task->arena, task->result);
+    /* A BMP with its top row first says so by a negative height, which stb passes on here only. */
+    if (bmp && height < 0 && height != INT_MIN)
+        height = -height;
+    if (width <= 0 || height <= 0 || found < 1 || found > 4)
+        return GF_STB_BAD_HEADER;
+    *format = (gf_format){.width = (uint64_t)width,
+                          .height = (uint64_t)height,
+                          .channels = (uint32_t)found,
+                          .type = hdr                         ? GF_F32
+                                  : psd && psd_is_deep(bytes) ? GF_U16
+                                                              : GF_U8};
+    *channels = psd ? 3 : 0;
+    if (!within_limits(format, task))
+        return GF_STB_OVER_LIMIT;
+    return gf_stb_least_bytes(bytes, format) > task->file_bytes ? GF_STB_CUT_OFF : GF_STB_DECODED;
+}
+
+/* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */
+static void drop_opaque_alpha(stb_image *image) {
+    gf_format *format = &image->format;
+    const size_t count = (size_t)(format->width * format->height);
+    unsigned char *pixels = image->pixels;
+
+    for (size_t i = 0; i < count; i++) {
+        if (pixels[4 * i + 3] != 255)
+            return;
+    }
+    for (size_t i = 0; i < count; i++)
+        memmove(pixels + 3 * i, pixels + 4 * i, 3);
+    format->channels = 3;
+}
+
+static bool is_gif(const gf_stb_bytes *bytes) {
+    return memcmp(bytes->data, "GIF8", 4) == 0;
+}
+
+static gf_stb_outcome check_gif(const gf_stb_bytes *bytes) {
+    const gf_gif_state state = is_gif(bytes) ? gf_gif_check(bytes->data, bytes->size) : GF_GIF_FITS;
+
+    return state == GF_GIF_FITS      ? GF_STB_DECODED
+           : state == GF_GIF_CUT_OFF ? GF_STB_CUT_OFF
+                                     : GF_STB_BAD_HEADER;
+}
+
+static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_image *image) {
+    gf_format *format = &image->format;
+    int width = 0, height = 0, found = 0, channels = 0;
+    gf_stb_outcome outcome = read_format(bytes, task, format, &channels);
+
+    if (outcome != GF_STB_DECODED || task->look || (outcome = check_gif(bytes)) != GF_STB_DECODED)
+        return outcome;
+    gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
+                         : format->type == GF_U16 ? GF_STB_16
+                                                  : GF_STB_8;
+    image->pixels = gf_stb_load(bytes, task->arena, depth, channels, &width, &height, &found);
+    if (image->pixels == NULL || bytes->past_end)
+        return failure(bytes, task->arena, task->result);
+    if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
+        found > 4)
+        return GF_STB_BAD_HEADER;
+    /* The decoded count is the true one: headers may promise an alpha that is not there. */
+    format->channels = (uint32_t)(channels != 0 ? channels : found);
+    if (is_gif(bytes))
+        drop_opaque_alpha(image);
+    return GF_STB_DECODED;
+}
+
+static void give_up(void *context, gf_stb_end why) {
+    const gf_stb_task *task = context;
+
+    if (task->leave == NULL)
+        return;
+    task->result->outcome = why == GF_STB_PAST_END ? GF_STB_CUT_OFF : GF_STB_OVER_MEMORY;
+    task->leave();
+}
+
+void gf_stb_decode(const gf_stb_task *task) {
+    gf_stb_result *result = task->result;
+    gf_stb_bytes bytes = {
+        .data = task->data, .size = task->size, .give_up = give_up, .context = (void *)task};
+    stb_image image = {0};
+    gf_stb_outcome outcome =
+        bytes.size < GF_STB_LEAST_BYTES ? GF_STB_CUT_OFF : load(&bytes, task, &image);
+
+    result->width = image.format.width;
+    result->height = image.format.height;
+    result->channels = image.format.channels;
+    result->type = image.format.type;
+    if (outcome == GF_STB_DECODED && !task->look)
+        result->offset = (uint64_t)(image.pixels - task->arena->base);
+    result->outcome = outcome;
+}
