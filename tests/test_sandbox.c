@@ -644,6 +644,12 @@ static void refuses_large_claims_in_little_memory(void **state) {
     /* Within the limits, but there is nothing behind it. */
     put_large_claim("x.jpg", 30000, 2000);
     refuse_claim("x.jpg: ");
+    /* What is not there is not filled in: 8000x8000 pixels. */
+    put_bytes(in_folder("x.jpg"),
+              "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x18\0\0\0"
+              "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4",
+              61);
+    refuse_claim("ends too early");
     /* stb clears all of a GIF before it looks at what follows. */
     put_bytes(in_folder("x.jpg"),
               "GIF89a\x20\x4e\x20\x4e\x80\0\0\x0a\x14\x1e\xff\xff\xff"

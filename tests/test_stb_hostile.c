@@ -100,6 +100,7 @@ static void cuts_a_reason_off(void **state) {
     memset(lie.reason, 'x', sizeof lie.reason); /* and no end */
     assert_int_equal(open_lie(NULL, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "xxx); get an intact copy");
+    assert_int_equal(strspn(strchr(error.message, '(') + 1, "x"), sizeof lie.reason - 1);
 }
 
 /* The pixels that come are those in the shared memory, and stay when the rest of it is gone. */
