@@ -71,13 +71,19 @@ static gf_stb_outcome failure(const gf_stb_bytes *bytes, const gf_arena *arena,
     return GF_STB_REFUSED;
 }
 
-static bool within_limits(const gf_format *format, const gf_stb_task *task) {
-    const uint64_t most = task->limits->max_memory;
+/* What can never be complete is said first: no higher limit helps there. */
+static gf_stb_outcome check_claim(const gf_stb_bytes *bytes, const gf_format *format,
+                                  const gf_stb_task *task) {
+    const gf_limits *limits = task->limits;
 
-    return gf_check_pixels(format->width, format->height, task->limits, "", NULL) == GF_OK &&
-           gf_format_check(format, "", NULL) == GF_OK &&
-           gf_check_memory(task->file_bytes + gf_stb_peak_bytes(task->data, format), most, "", "",
-                           NULL) == GF_OK;
+    if (gf_check_pixels(format->width, format->height, limits, "", NULL) != GF_OK ||
+        gf_format_check(format, "", NULL) != GF_OK)
+        return GF_STB_OVER_LIMIT;
+    if (gf_stb_least_bytes(bytes, format) > task->file_bytes)
+        return GF_STB_CUT_OFF;
+    const uint64_t held = task->file_bytes + gf_stb_peak_bytes(bytes->data, format);
+    return gf_check_memory(held, limits->max_memory, "", "", NULL) == GF_OK ? GF_STB_DECODED
+                                                                            : GF_STB_OVER_LIMIT;
 }
 
 /* Checks what the header says against the limits, before stb allocates for it. DECODED: so far. */
@@ -107,9 +113,7 @@ static gf_stb_outcome read_format(gf_stb_bytes *bytes, const gf_stb_task *task, 
                                   : psd && psd_is_deep(bytes) ? GF_U16
                                                               : GF_U8};
     *channels = psd ? 3 : 0;
-    if (!within_limits(format, task))
-        return GF_STB_OVER_LIMIT;
-    return gf_stb_least_bytes(bytes, format) > task->file_bytes ? GF_STB_CUT_OFF : GF_STB_DECODED;
+    return check_claim(bytes, format, task);
 }
 
 /* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */

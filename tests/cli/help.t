@@ -151,7 +151,7 @@ $ gpufilter smooth --version | sed 's/ with CUDA//'
 $ gpufilter smooth --help | awk 'length > 80'
 # docs/security.md has the limits as they are.
 $ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default $default)" | tr -d '\n'; echo; done
->  --max-pixelsdefault 64G)
+>  --max-pixelsdefault 8G)
 >  --max-memorydefault 4G)
 >  --max-chunkdefault 16M)
 >  --max-secondsdefault 60)
