@@ -278,7 +278,9 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
     if (!verdict.survived && must_survive(what, mode, outcome))
         find(&verdict, FINDING_CODE, "gave up: exit code %d: %.200s", outcome->code, outcome->err);
     verdict.completed = !verdict.survived && fresh;
-    if (!verdict.survived && fresh && stale && !(what->flags & CASE_BATCH))
+    /* What undoes them may fail for the same reason, and is then told. */
+    if (!verdict.survived && fresh && stale && !(what->flags & CASE_BATCH) &&
+        !strstr(outcome->err, "was replaced before"))
         find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
     if (!(what->flags & CASE_CUDA) || !verdict.survived)
         judge_lines(&verdict, what, reference, outcome);
