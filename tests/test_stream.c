@@ -312,6 +312,54 @@ static void bands_stay_whole(void **state) {
     }
 }
 
+static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
+    (void)run;
+    (void)slot;
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return gf_fail(error, GF_NO_BACKEND, "device: gone");
+}
+
+/* While the reader is slow to find out that its file is damaged, the device fails: that there is
+ * nothing to go on with is what is told, and nobody goes on. */
+static void a_damaged_file_is_told_before_a_device(void **state) {
+    (void)state;
+    static const gf_backend backend = {.name = "looker",
+                                       .wish = look_wish,
+                                       .begin = look_begin,
+                                       .submit = look_submit,
+                                       .wait = fail_wait,
+                                       .busy = look_busy,
+                                       .end = look_end};
+    for (uint64_t fail_at = 3; fail_at < 9; fail_at += 3) {
+        gf_plan plan = {.in = {5, 9, 1, GF_U8}, .inputs = 1};
+        plan.out = plan.in;
+        looker all = {.wish = {.slots = 3}};
+        counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
+                                  .fail_at = fail_at,
+                                  .pause = 400000000};
+        counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
+        const gf_stream_job job = {.name = "test",
+                                   .filter = gf_filter_find("smooth"),
+                                   .plan = &plan,
+                                   .backend = &backend,
+                                   .state = &all,
+                                   .band_rows = 3,
+                                   .max_memory = 1u << 20};
+        gf_report report = {0};
+        gf_stream_rest rest;
+        gf_error error = {0};
+        const gf_status status =
+            gf_stream_run(&job, &source.base, &sink.base, &report, &rest, &error);
+        /* The second band is being read when the first is waited for, the third is not begun. */
+        assert_int_equal(status, fail_at == 3 ? GF_FAILED : GF_NO_BACKEND);
+        assert_true(rest.by_backend == (fail_at > 3));
+        assert_non_null(strstr(error.message, fail_at == 3 ? "source: row 3" : "device: gone"));
+        assert_true((rest.source != NULL) == (fail_at > 3));
+        if (rest.source)
+            rest.source->ops->close(rest.source);
+    }
+}
+
 /* A thread costs more than an image of one band; of more bands, reading is a thread's own. */
 static void one_band_takes_no_thread(void **state) {
     (void)state;
@@ -558,6 +606,7 @@ int main(void) {
         cmocka_unit_test(a_failing_sink_stops_the_stream),
         cmocka_unit_test(memory_bounds_the_bands),
         cmocka_unit_test(bands_stay_whole),
+        cmocka_unit_test(a_damaged_file_is_told_before_a_device),
         cmocka_unit_test(one_band_takes_no_thread),
         cmocka_unit_test(unthreaded_takes_turns),
         cmocka_unit_test(busy_is_who_works),

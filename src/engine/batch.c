@@ -1,6 +1,7 @@
 /* Many images of one format: through the backend as one tall image where rows stand alone,
  * otherwise one by one. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "engine/task.h"
@@ -182,6 +183,10 @@ static void add(gf_report *report, const gf_report *one) {
     sum.bands += report->bands;
     for (int i = 0; i < GF_STAGE_COUNT; i++)
         gf_busy_add(&sum.busy[i], report->busy[i]);
+    if (report->device_failed && !one->device_failed) {
+        memcpy(sum.reason, report->reason, sizeof sum.reason);
+        sum.device_failed = true;
+    }
     sum.start_seconds += report->start_seconds;
     sum.total_seconds += report->total_seconds;
     *report = sum;
