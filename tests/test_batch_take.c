@@ -230,7 +230,7 @@ static void stops_while_it_waits(void **state) {
 static bool has_failed(void *context, const gf_batch_done *done) {
     (void)context;
     (void)done;
-    fail_msg("nothing may be told");
+    fail_msg("%s", "nothing may be told");
     return true;
 }
 
