@@ -80,20 +80,27 @@ void gf_held_release(gf_device_files *all, gf_held *held) {
     free(held);
 }
 
-void gf_held_shed(gf_device_files *all, gf_held *held) {
+/* What only an image in memory needs. */
+static void drop_image(gf_held *held) {
     gf_task_end(&held->task);
     held->task = (gf_task){0};
     free_pixels(held);
-    pthread_mutex_lock(&all->files->lock);
-    settle(all, held);
-    pthread_mutex_unlock(&all->files->lock);
     gf_metadata_clear(&held->metadata);
     gf_metadata_init(&held->metadata);
 }
 
-void gf_held_make_large(gf_device_files *all, gf_held *held) {
-    gf_held_shed(all, held);
+void gf_held_shed(gf_device_files *all, gf_held *held) {
+    drop_image(held);
     pthread_mutex_lock(&all->files->lock);
+    settle(all, held);
+    pthread_mutex_unlock(&all->files->lock);
+}
+
+void gf_held_make_large(gf_device_files *all, gf_held *held) {
+    drop_image(held);
+    pthread_mutex_lock(&all->files->lock);
+    /* Under one lock: nobody may find it to be neither fresh nor large, and take another. */
+    settle(all, held);
     gf_held_put(&all->large, held);
     pthread_cond_broadcast(&all->files->moved);
     if (gf_held_lacks_engines(all))

@@ -255,7 +255,7 @@ void make_inputs(gf_tree *inputs, bool large) {
     add_pfm(inputs, "rgb.pfm");
     add_raw(inputs, "rows.raw");
     if (large)
-        add_large(inputs, "large.raw", 2000, 1200);
+        add_large(inputs, "large.raw", 4000, 3000);
     add_psd(inputs, "rgb.psd");
     add_text(inputs, "old", "what was there before\n", 22);
     inputs->list[inputs->count - 1].mode = S_IFREG | 0664; /* more than a new file gets */
