@@ -657,8 +657,8 @@ static void refuses_large_claims_in_little_memory(void **state) {
               35);
     refuse_claim("ends too early");
     put_bytes(in_folder("x.jpg"),
-              "GIF89a\x20\x4e\x20\x4e\x80\0\0\x0a\x14\x1e\xff\xff\xff"
-              ",\1\0\0\0\x20\x4e\x01\0\0\2\2D\1\0;",
+              "GIF89a\xd0\x07\xd0\x07\x80\0\0\x0a\x14\x1e\xff\xff\xff"
+              ",\1\0\0\0\xd0\x07\x01\0\0\2\2D\1\0;",
               35);
     refuse_claim("its header is damaged");
 }

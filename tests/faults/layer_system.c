@@ -1,0 +1,49 @@
+/* Memory from the system, and calls by their numbers. */
+#define _GNU_SOURCE
+
+#include "layer_inside.h"
+
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+void *__real_mmap(void *, size_t, int, int, int, off_t);
+void *__wrap_mmap(void *, size_t, int, int, int, off_t);
+long __real_syscall(long, ...);
+long __wrap_syscall(long, ...);
+
+/* What may not be supported is mapping a file. */
+void *__wrap_mmap(void *at, size_t bytes, int allowed, int flags, int fd, off_t from) {
+    const int can = flags & MAP_ANONYMOUS ? 0 : FAULT_CAN_LACK;
+    const gf_fault_meeting met = gf_fault_meet(CALL_mmap, can, SITE);
+    if (met.act == FAULT_FAIL) {
+        errno = met.cause;
+        return MAP_FAILED;
+    }
+    void *result = __real_mmap(at, bytes, allowed, flags, fd, from);
+    if (met.act == FAULT_DIE)
+        gf_fault_die();
+    return result;
+}
+
+/* Only the one that makes a process is met: all others are that process's own. */
+long __wrap_syscall(long number, ...) {
+    long v[6];
+    va_list rest;
+    va_start(rest, number);
+    for (int i = 0; i < 6; i++)
+        v[i] = va_arg(rest, long);
+    va_end(rest);
+    if (number != SYS_clone)
+        return __real_syscall(number, v[0], v[1], v[2], v[3], v[4], v[5]);
+    const pid_t self = getpid();
+    const gf_fault_meeting met = gf_fault_meet(CALL_syscall, 0, SITE);
+    if (met.act == FAULT_FAIL) {
+        errno = met.cause;
+        return -1;
+    }
+    const long result = __real_syscall(number, v[0], v[1], v[2], v[3], v[4], v[5]);
+    if (met.act == FAULT_DIE && getpid() == self)
+        gf_fault_die();
+    return result;
+}
