@@ -1,9 +1,10 @@
 /* A real device that dies in the middle of an image, by a kernel that writes to nowhere: after that
  * every call of CUDA in the process fails. Each death has a process of its own. */
-#define _DEFAULT_SOURCE /* usleep */
+#define _GNU_SOURCE /* pthread_tryjoin_np, usleep */
 
 #include "fault_job.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #ifdef GF_WITH_CUDA
@@ -78,13 +79,19 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     pthread_t thread;
     assert_int_equal(mkfifo(feeder.to, 0600), 0);
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    /* So that there is somebody to write to when the run has given up. */
+    const int end = open(feeder.to, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(end >= 0);
     engine->replaceable = replaceable; /* as under auto, which might choose the cpu by itself */
     assert_int_equal(pthread_create(&thread, NULL, feed_poison, &feeder), 0);
     const gf_status status =
         gf_run_file(engine, filter, settings, &in, out, &files, NULL, report, error);
-    FILE *end = fopen(feeder.to, "r+b");
-    pthread_join(thread, NULL);
-    fclose(end);
+    /* What the run did not want. */
+    char unread_bytes[4096];
+    while (pthread_tryjoin_np(thread, NULL) != 0)
+        if (read(end, unread_bytes, sizeof unread_bytes) <= 0)
+            usleep(1000);
+    close(end);
     gf_report unread;
     *again = gf_run_file(engine, filter, settings, &file, out ? in_folder("again.ppm") : NULL,
                          &files, NULL, &unread, NULL);

@@ -12,6 +12,7 @@
 
 #include "runner.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,10 @@ int main(int argc, char **argv) {
     if (!mkdtemp(root))
         give_up(root);
     atexit(clean_up);
+    const int nameless = open(root, O_TMPFILE | O_RDWR, 0600);
+    fault_options.nameless = nameless >= 0;
+    if (nameless >= 0)
+        close(nameless);
     fault_sums = shared(sizeof *fault_sums);
     prepare();
     fflush(stdout);

@@ -1,7 +1,7 @@
 /* What may come of a fault or of a kill, and what may not. */
 #define _GNU_SOURCE
 
-#include "faults.h"
+#include "runner.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -289,6 +289,27 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
 
 /* ---- kills ----------------------------------------------------------------------------------- */
 
+static bool holds(const gf_tree *tree, const gf_entry *file) {
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->list[i].data && tree->list[i].size == file->size &&
+            memcmp(tree->list[i].data, file->data, file->size) == 0)
+            return true;
+    return false;
+}
+
+/* A file that replaces another has a temporary name for one call, between two that give it one;
+ * what is there under such a name is all of the new file, or of the old one. */
+static void judge_leftovers(gf_verdict *verdict, const gf_reference *reference,
+                            const gf_outcome *outcome) {
+    for (size_t i = 0; i < outcome->after.count; i++) {
+        const gf_entry *file = &outcome->after.list[i];
+        if (is_temporary(file->path) && !holds(&reference->before, file) &&
+            !holds(&reference->clean.after, file))
+            find(verdict, FINDING_LEFT, "%s is left, %zu bytes of something", file->path,
+                 file->size);
+    }
+}
+
 gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
                       const gf_outcome *outcome) {
     gf_verdict verdict = {0};
@@ -299,6 +320,8 @@ gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
     else if (outcome->signal != SIGKILL)
         find(&verdict, FINDING_CRASH, "exit code %d, signal %d", outcome->code, outcome->signal);
     judge_files(&verdict, reference, outcome, &fresh, &stale);
+    if (fault_options.nameless)
+        judge_leftovers(&verdict, reference, outcome);
     return verdict;
 }
 

@@ -13,6 +13,7 @@ typedef struct gf_options {
     uint64_t faults, kills, seed, at, workers;
     int mode;
     bool brief, cuda, verbose;
+    bool nameless; /* files without a name can be made here: outputs have none until complete */
 } gf_options;
 
 typedef struct gf_job {
