@@ -279,12 +279,15 @@ FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/
 FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/faults/*.c))
 FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
 LAYER_O := $(filter $(OBJ)/tests/faults/layer%,$(FAULT_O))
+# The CUDA runtime is not: what its own allocations do when they fail is NVIDIA's. So it is the shared one here.
+CUDART_SO := $(firstword $(wildcard $(patsubst %_static.a,%.so,$(filter %/libcudart_static.a,$(CUDA_LIBS)))))
+FAULT_CUDA_LIBS := $(if $(CUDART_SO),$(CUDART_SO) -Wl$(comma)-rpath$(comma)$(dir $(CUDART_SO)) $(filter-out %/libcudart_static.a,$(CUDA_LIBS)),$(CUDA_LIBS))
 ifneq ($(NVCC),)
 $(OBJ)/tests/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 $(BUILD)/gpufilter-faults: $(CLI_O) $(ALONE_O) $(LAYER_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(FAULT_CUDA_LIBS)
 
 $(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/faults/layer_table.o
 	@mkdir -p $(@D)
