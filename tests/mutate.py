@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Breaks the fast code on purpose, one constant or one comparison at a time, and sees whether the tests notice.
 
-    tests/mutate.py [--every N] [--first K] [--jobs J] [--cuda] [FILE...]
+    tests/mutate.py [--every N] [--first K] [--jobs J] [--cuda] [FILE[:LINE]...]
 
 Every mutant is built in a copy of the tree and meets the tests that stand for its file; what does not compile, fails,
 crashes or hangs is caught. Those in tests/mutants.txt change nothing that anyone could see, and say why. Prints each
@@ -77,7 +77,8 @@ def replacement(found):
     if found.lastgroup == "compare":
         return OTHER[text]
     if found.lastgroup == "real":
-        return f"({text} * 1.5{'f' if text[-1] in 'fF' else ''})"
+        suffix = "f" if text[-1] in "fF" else ""
+        return f"({text} * 1.5{suffix})" if float(text.rstrip("fF")) else f"1.5{suffix}"
     digits = re.match(r"(0[xX][0-9a-fA-F]+|\d+)(.*)", text)
     value = int(digits.group(1), 16 if digits.group(1)[:2] in ("0x", "0X") else 10) + 1
     return (hex(value) if digits.group(1)[:2] in ("0x", "0X") else str(value)) + digits.group(2)
@@ -251,10 +252,13 @@ def main():
     parser.add_argument("--make", action="append", default=[], metavar="NAME=VALUE", help="for make")
     parser.add_argument("--list", action="store_true", help="list the mutants, run none")
     parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S", help="begin none after so long")
-    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("files", nargs="*", metavar="FILE[:LINE]")
     arguments = parser.parse_args()
-    files = [path for path in fast_files(arguments.cuda) if not arguments.files or path in arguments.files]
-    mutants = [mutant for path in files for mutant in mutants_of(path)][arguments.first::arguments.every]
+    named = {file.partition(":")[0] for file in arguments.files}
+    files = [path for path in fast_files(arguments.cuda) if not named or path in named]
+    mutants = [mutant for path in files for mutant in mutants_of(path)
+               if not named or {mutant.path, f"{mutant.path}:{mutant.number}"} & set(arguments.files)]
+    mutants = mutants[arguments.first::arguments.every]
     if arguments.list or not mutants:
         for mutant in mutants:
             print(f"{mutant.path}:{mutant.number}: {mutant.old} -> {mutant.new}")

@@ -67,6 +67,7 @@ static const char *const cases[] = {
     "bins=12 range=0.25,0.75",
     "bins=10 range=-3,200.5 extract=0,9 out=-",
     "bins=300 range=100,30000 channel=all mask=- extract=5",
+    "bins=2 range=-1e-44,1e-44 extract=1 out=-",
     "bins=6 per-row",
     "bins=6 per-row channel=all mask=- extract=1,2 out=-",
     "bins=3100 per-row channel=all",
