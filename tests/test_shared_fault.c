@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "engine/rest.h"
+
 static uint64_t fell_back;
 
 static void put_floats(const char *name) {
@@ -87,8 +89,36 @@ static void a_rank_goes_on(void **state) {
     assert_true(fell_back > 100);
 }
 
+/* Of column sums a rank has a strip, which is less than a row of its source. */
+static void what_is_left_is_as_wide_as_the_strip(void **state) {
+    (void)state;
+    enum { WIDTH = 5, ROWS = 4, STRIDE = 64 };
+    const gf_plan plan = {.in = {.width = WIDTH, .height = ROWS, .channels = 1, .type = GF_U8},
+                          .inputs = 1};
+    const gf_job geometry = {
+        .plan = &plan, .in_stride = STRIDE, .in_rows = 2, .out_rows = 2, .slots = 2};
+    unsigned char ring[ROWS * STRIDE], got[ROWS][WIDTH + 1];
+    for (size_t i = 0; i < sizeof ring; i++)
+        ring[i] = (unsigned char)(i % 251);
+    const gf_slot slots[2] = {{.ring = ring}, {.ring = ring}};
+    gf_source image = {.format = {.width = 500, .height = 9, .channels = 3, .type = GF_U8}};
+    const gf_left left = {.geometry = &geometry, .slots = slots, .filled = 2, .source = &image};
+    uint64_t bytes;
+    gf_source *rest = gf_rest_source(&left, &bytes);
+    assert_non_null(rest);
+    assert_int_equal(bytes, ROWS * STRIDE);
+    memset(got, 255, sizeof got);
+    assert_int_equal(rest->ops->read(rest, got, WIDTH + 1, ROWS, NULL), GF_OK);
+    for (size_t y = 0; y < ROWS; y++) {
+        assert_memory_equal(got[y], ring + y * STRIDE, WIDTH);
+        assert_int_equal(got[y][WIDTH], 255);
+    }
+    rest->ops->close(rest);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_left_is_as_wide_as_the_strip),
         cmocka_unit_test(a_rank_goes_on),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

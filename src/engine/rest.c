@@ -80,7 +80,8 @@ gf_source *gf_rest_source(const gf_left *left, uint64_t *bytes) {
     held.rows = 0;
     for (uint64_t k = left->released; k < left->filled; k++)
         copy_band(left, k, &held);
-    *rest = (rest_source){.base = {.ops = &ops, .format = left->source->format},
+    /* The source may be an image of which the plan takes a strip. */
+    *rest = (rest_source){.base = {.ops = &ops, .format = left->geometry->plan->in},
                           .further = left->source,
                           .ended = left->ended,
                           .inputs = left->geometry->plan->inputs,
