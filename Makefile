@@ -344,6 +344,9 @@ coverage: ## Run the tests on a build that counts branches, and tell how many of
 	@tests/run.sh build/coverage
 	@tests/coverage.py build/coverage --least 90
 
+valgrind: all tests ## Run the tests under valgrind's memcheck, in a short form
+	@tests/valgrind.sh $(BUILD)
+
 mutants: ## Break the fast code on purpose, a constant or a comparison at a time, and see whether tests notice (MUTANTS="--every 10")
 	@tests/mutate.py $(MUTANTS)
 
@@ -415,4 +418,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test tests check-cuda coverage mutants fuzzers libfuzzers fuzz fuzz-quick hostile hostile-batch kill bench bench-cuda bench-e2e golden samples install uninstall format lint clean
+.PHONY: all help demo test tests check-cuda coverage valgrind mutants fuzzers libfuzzers fuzz fuzz-quick hostile hostile-batch kill bench bench-cuda bench-e2e golden samples install uninstall format lint clean
