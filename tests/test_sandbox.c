@@ -35,16 +35,19 @@ static struct shared {
     volatile int survived;     /* what it should not have lived through */
     volatile uint64_t counter; /* while it runs */
 } * shared;
+static gf_sandbox_memory memory; /* which is there */
 
 static char victim[2048]; /* a file that nobody may make */
 
 static int map_shared(void **state) {
-    shared = gf_sandbox_map(2 * (size_t)sysconf(_SC_PAGESIZE));
+    memory.bytes = 2 * (size_t)sysconf(_SC_PAGESIZE);
+    memory.base = gf_sandbox_map(memory.bytes);
+    shared = (struct shared *)(void *)memory.base;
     return make_folder(state) != 0 || shared == NULL;
 }
 
 static int unmap_shared(void **state) {
-    gf_sandbox_unmap(shared, 2 * (size_t)sysconf(_SC_PAGESIZE));
+    gf_sandbox_unmap(memory.base, memory.bytes);
     return remove_folder(state);
 }
 
@@ -153,11 +156,23 @@ __attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(
     shared->survived = 1;
 }
 
+/* Another image's pixels, or an output. */
+__attribute__((no_sanitize("address", "undefined"))) static void writes_a_byte(void *context) {
+    shared->reached = 1;
+    *(volatile unsigned char *)context = 1;
+    shared->survived = 1;
+}
+
+__attribute__((no_sanitize("address", "undefined"))) static void reads_a_byte(void *context) {
+    shared->reached = 1;
+    shared->survived = *(volatile unsigned char *)context + 1;
+}
+
 /* The page behind what is shared is not there. */
 __attribute__((no_sanitize("address"))) static void writes_past_its_memory(void *context) {
     volatile unsigned char *bytes = context;
     shared->reached = 1;
-    for (size_t i = 0; i < (size_t)1 << 20; i++)
+    for (size_t i = memory.bytes - 1; i < (size_t)1 << 20; i++)
         bytes[i] = 1;
     shared->survived = 1;
 }
@@ -208,7 +223,7 @@ static gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t seconds
     gf_sandbox_end end;
 
     memset((void *)shared, 0, sizeof *shared);
-    if (gf_sandbox_run(work, context, seconds, "x", &end, &error) != GF_OK)
+    if (gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(shared->reached, 1);
     assert_int_equal(shared->survived, 0);
@@ -254,15 +269,33 @@ static void stops_what_does_harm(void **state) {
 }
 
 static void stops_what_writes_past_its_memory(void **state) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *pages = gf_sandbox_map(2 * page);
+    (void)state;
+    assert_int_equal(run(writes_past_its_memory, memory.base, 60), GF_SANDBOX_STOPPED);
+    assert_int_equal(memory.base[memory.bytes - 1], 1);
+}
+
+/* What others share is not there: neither a decoder's memory nor a file, first page or last. */
+static void has_no_other_shared_memory(void **state) {
+    const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *maps[12];
+    const int file = open(in_folder("mapped"), O_CREAT | O_RDWR, 0600);
 
     (void)state;
-    assert_non_null(pages);
-    assert_int_equal(munmap(pages + page, page), 0);
-    assert_int_equal(run(writes_past_its_memory, pages, 60), GF_SANDBOX_STOPPED);
-    assert_int_equal(pages[page - 1], 1);
-    gf_sandbox_unmap(pages, page);
+    assert_int_equal(ftruncate(file, (off_t)bytes), 0);
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        maps[i] = i % 2 == 0 ? gf_sandbox_map(bytes)
+                             : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        assert_true(maps[i] != NULL && maps[i] != MAP_FAILED);
+    }
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        unsigned char *at = maps[i] + (i % 3 == 0 ? bytes - 1 : 0);
+        assert_int_equal(run(writes_a_byte, at, 60), GF_SANDBOX_STOPPED);
+        assert_int_equal(run(reads_a_byte, at, 60), GF_SANDBOX_STOPPED);
+        assert_int_equal(*at, 0);
+    }
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        gf_sandbox_unmap(maps[i], bytes);
+    (void)close(file);
 }
 
 static void stops_what_never_ends(void **state) {
@@ -344,7 +377,7 @@ static void hides_from_signals_to_all(void **state) {
         handled = 0;
         if (setpgid(0, 0) != 0 || sigaction(SIGALRM, &often, NULL) != 0 ||
             sigaction(SIGUSR1, &heard, NULL) != 0 || setitimer(ITIMER_REAL, &time, NULL) != 0 ||
-            gf_sandbox_run(computes_for_a_while, NULL, 60, "x", &end, NULL) != GF_OK)
+            gf_sandbox_run(computes_for_a_while, NULL, &memory, 60, "x", &end, NULL) != GF_OK)
             _exit(10);
         _exit(end != GF_SANDBOX_DONE ? 11 : handled < 5 ? 12 : 0);
     }
@@ -364,7 +397,7 @@ static void dies_with_its_parent(void **state) {
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     const pid_t parent = fork();
     if (parent == 0) {
-        (void)gf_sandbox_run(never_ends, NULL, 30, "x", &end, NULL);
+        (void)gf_sandbox_run(never_ends, NULL, &memory, 30, "x", &end, NULL);
         _exit(0);
     }
     while (shared->counter < 1000)
@@ -403,7 +436,7 @@ static void *run_many(void *context) {
         const bool bad = i % 4 == 3;
         pid_t self = getpid();
         gf_sandbox_work *work = bad ? aborts : does_its_work;
-        if (gf_sandbox_run(work, &self, 60, "x", &end, NULL) == GF_OK &&
+        if (gf_sandbox_run(work, &self, &memory, 60, "x", &end, NULL) == GF_OK &&
             end == (bad ? GF_SANDBOX_STOPPED : GF_SANDBOX_DONE))
             ++*done;
     }
@@ -668,6 +701,7 @@ int main(void) {
         cmocka_unit_test(lets_work_be_done),
         cmocka_unit_test(stops_what_does_harm),
         cmocka_unit_test(stops_what_writes_past_its_memory),
+        cmocka_unit_test_teardown(has_no_other_shared_memory, empty_folder),
         cmocka_unit_test(stops_what_never_ends),
         cmocka_unit_test(heeds_nobodys_sigchld),
         cmocka_unit_test(waits_on_through_signals),

@@ -30,12 +30,6 @@ enum { FIRST_PIECE = 1 << 16 };
 
 _Static_assert(sizeof(gf_stb_result) <= RESULT_BYTES, "the arena begins behind it");
 
-/* Memory that the sandbox shares with us. */
-typedef struct region {
-    unsigned char *memory;
-    size_t bytes;
-} region;
-
 /* A file that is being opened. */
 typedef struct opening {
     const char *name;
@@ -43,8 +37,8 @@ typedef struct opening {
     unsigned char *data;
     size_t size;
     uint64_t file_bytes; /* size, or more if that is only the beginning */
-    region shared;
-    size_t wanted; /* bytes that the region would have if there were enough memory */
+    gf_sandbox_memory shared;
+    size_t wanted; /* bytes that it would have if there were enough memory */
 } opening;
 
 /* ---- the whole file -------------------------------------------------------------------------- */
@@ -179,14 +173,14 @@ static gf_status judge(gf_stb_result *result, const opening *file, gf_format *fo
 /* Maps what the limits allow, or as much of it as there is: only what is touched will cost
  * anything.
  */
-static gf_status map_region(opening *file, gf_error *error) {
+static gf_status map_shared(opening *file, gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     const uint64_t left = limit > file->file_bytes ? limit - file->file_bytes : 0;
     const uint64_t most = SIZE_MAX / 4;
 
     file->wanted = RESULT_BYTES + LEAST_ARENA + (size_t)(left < most ? left : most);
     file->shared.bytes = file->wanted;
-    while ((file->shared.memory = gf_sandbox_map(file->shared.bytes)) == NULL) {
+    while ((file->shared.base = gf_sandbox_map(file->shared.bytes)) == NULL) {
         if (file->shared.bytes / 2 < RESULT_BYTES + LEAST_ARENA)
             return gf_fail_memory(error, file->name, file->shared.bytes, "the decoder");
         file->shared.bytes /= 2;
@@ -194,15 +188,15 @@ static gf_status map_region(opening *file, gf_error *error) {
     return GF_OK;
 }
 
-static void unmap_region(region *shared) {
-    if (shared->memory != NULL)
-        gf_sandbox_unmap(shared->memory, shared->bytes);
-    shared->memory = NULL;
+static void unmap_shared(gf_sandbox_memory *shared) {
+    if (shared->base != NULL)
+        gf_sandbox_unmap(shared->base, shared->bytes);
+    shared->base = NULL;
 }
 
-/* Of a region that a source owns. */
+/* Of memory that a source owns. */
 static void release(void *memory) {
-    unmap_region(memory);
+    unmap_shared(memory);
     free(memory);
 }
 
@@ -220,16 +214,17 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
                         .file_bytes = file->file_bytes,
                         .limits = file->limits,
                         .arena = &arena,
-                        .result = (gf_stb_result *)(void *)file->shared.memory,
+                        .result = (gf_stb_result *)(void *)file->shared.base,
                         .look = look};
     gf_status status = GF_OK;
 
-    gf_arena_init(&arena, file->shared.memory + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
+    gf_arena_init(&arena, file->shared.base + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
     if (file->limits->no_sandbox) {
         decode(&task);
     } else {
         task.leave = gf_sandbox_leave;
-        status = gf_sandbox_run(decode, &task, file->limits->max_seconds, file->name, &end, error);
+        status = gf_sandbox_run(decode, &task, &file->shared, file->limits->max_seconds, file->name,
+                                &end, error);
     }
     gf_arena_end(&arena);
     if (status != GF_OK)
@@ -250,14 +245,14 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
 static gf_status look_at(opening *file, gf_error *error) {
     gf_stb_result result;
     gf_format format;
-    gf_status status = map_region(file, error);
+    gf_status status = map_shared(file, error);
 
     if (status != GF_OK)
         return status;
     status = run_decoder(file, true, &result, error);
     if (status == GF_OK && result.outcome == GF_STB_OVER_LIMIT)
         status = judge(&result, file, &format, error);
-    unmap_region(&file->shared);
+    unmap_shared(&file->shared);
     return status;
 }
 
@@ -277,7 +272,7 @@ static gf_status load_file(opening *file, gf_input *input, gf_error *error) {
     return GF_OK;
 }
 
-/* Of the region only the pixels are of use afterwards. */
+/* Of the shared memory only the pixels are of use afterwards. */
 static gf_status decode_file(opening *file, gf_format *format, unsigned char **pixels,
                              gf_error *error) {
     const size_t room = file->shared.bytes - RESULT_BYTES;
@@ -289,9 +284,9 @@ static gf_status decode_file(opening *file, gf_format *format, unsigned char **p
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
     if (bytes > room || result.offset > room - bytes || result.offset % sizeof(float) != 0)
         return fail_stopped(file->name, error);
-    *pixels = file->shared.memory + RESULT_BYTES + result.offset;
-    gf_sandbox_trim(file->shared.memory, *pixels);
-    gf_sandbox_trim(*pixels + bytes, file->shared.memory + file->shared.bytes);
+    *pixels = file->shared.base + RESULT_BYTES + result.offset;
+    gf_sandbox_trim(file->shared.base, *pixels);
+    gf_sandbox_trim(*pixels + bytes, file->shared.base + file->shared.bytes);
     return GF_OK;
 }
 
@@ -328,10 +323,10 @@ static gf_status open_source(opening *file, gf_input *input, gf_source **opened,
     }
     if (status != GF_OK ||
         (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) != GF_OK ||
-        (status = map_region(file, error)) != GF_OK ||
+        (status = map_shared(file, error)) != GF_OK ||
         (status = decode_file(file, &format, &pixels, error)) != GF_OK)
         return status;
-    region *shared = malloc(sizeof *shared);
+    gf_sandbox_memory *shared = malloc(sizeof *shared);
     if (shared == NULL)
         return gf_fail_memory(error, file->name, sizeof *shared, "a source");
     /* All that can fail is memory, and it is this file's. */
@@ -340,7 +335,7 @@ static gf_status open_source(opening *file, gf_input *input, gf_source **opened,
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", file->name);
     }
     *shared = file->shared;
-    file->shared.memory = NULL;
+    file->shared.base = NULL;
     gf_memory_source_own(*opened, shared, release);
     describe(file->data, &format, (*opened)->stored, sizeof(*opened)->stored);
     return GF_OK;
@@ -352,7 +347,7 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     opening file = {.name = input->name, .limits = limits};
     gf_status status = open_source(&file, &reader, opened, error);
 
-    unmap_region(&file.shared);
+    unmap_shared(&file.shared);
     free(file.data);
     if (status != GF_OK)
         return status;
