@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -632,21 +633,26 @@ static void decodes_as_in_process(void **state) {
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
+/* So many zeros behind such a beginning. */
+static void put_head(const char *name, const void *head, size_t size, size_t bytes) {
+    put_bytes(in_folder(name), head, size);
+    assert_int_equal(truncate(in_folder(name), (off_t)(size + bytes)), 0);
+}
+
 /* A JPEG of 65500x65500 pixels as far as its header says, with so many bytes behind it. */
 static void put_large_claim(const char *name, uint16_t side, size_t bytes) {
     static const unsigned char head[] = {0xff, 0xd8, 0xff, 0xc0, 0, 17,   8, 0, 0,    0, 0,
                                          3,    1,    0x11, 0,    2, 0x11, 0, 3, 0x11, 0};
-    unsigned char *file = calloc(1, sizeof head + bytes);
+    unsigned char claim[sizeof head];
 
-    assert_non_null(file);
-    memcpy(file, head, sizeof head);
-    file[7] = file[9] = (unsigned char)(side >> 8);
-    file[8] = file[10] = (unsigned char)side;
-    put_bytes(in_folder(name), file, sizeof head + bytes);
-    free(file);
+    memcpy(claim, head, sizeof head);
+    claim[7] = claim[9] = (unsigned char)(side >> 8);
+    claim[8] = claim[10] = (unsigned char)side;
+    put_head(name, claim, sizeof claim, bytes);
 }
 
-static void refuse_claim(const char *part) {
+/* In less than so many MiB. part: of the message; NULL: it is read. */
+static void open_in(const char *name, const gf_limits *limits, long mebibytes, const char *part) {
     const pid_t child = fork();
     int status;
 
@@ -654,17 +660,22 @@ static void refuse_claim(const char *part) {
         struct rusage self, below;
         gf_error error = {0};
         gf_source *source;
-        if (gf_source_open(in_folder("x.jpg"), NULL, &source, &error) != GF_FAILED ||
-            strstr(error.message, part) == NULL)
+        const gf_status opened = gf_source_open(in_folder(name), limits, &source, &error);
+        if (opened != (part != NULL ? GF_FAILED : GF_OK) ||
+            (part != NULL && strstr(error.message, part) == NULL))
             _exit(1);
         (void)getrusage(RUSAGE_SELF, &self);
         (void)getrusage(RUSAGE_CHILDREN, &below);
-        const long most = 64 * 1024 * RSS_FACTOR; /* KiB */
+        const long most = mebibytes * 1024 * RSS_FACTOR; /* KiB */
         _exit(self.ru_maxrss < most && below.ru_maxrss < most ? 0 : 2);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void refuse_claim(const char *part) {
+    open_in("x.jpg", NULL, 64, part);
 }
 
 static void refuses_large_claims_in_little_memory(void **state) {
@@ -696,6 +707,54 @@ static void refuses_large_claims_in_little_memory(void **state) {
     refuse_claim("its header is damaged");
 }
 
+/* Of what can never become an image not all is read. */
+static void reads_the_beginning_of_what_is_none(void **state) {
+    const size_t large = (size_t)100 << 20;
+
+    (void)state;
+    put_head("x.tga", "\xff\xff\xff", 3, large);
+    open_in("x.tga", NULL, 64, "unknown image type");
+    put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\3", 26, large);
+    open_in("x.psd", NULL, 64, "three channels");
+    put_head("x.gif", "GIF89a\4\0\4\0\0\0\0\x55", 14, large);
+    open_in("x.gif", NULL, 64, "its header is damaged");
+    put_head("x.hdr", "#?RADIANCE\nnothing\n\n", 20, large);
+    open_in("x.hdr", NULL, 64, "cannot decode");
+}
+
+/* What is behind the pixels counts, but not twice. */
+static void holds_a_large_file_once(void **state) {
+    const char head[] =
+        "BM\0\0\0\0\0\0\0\0\x36\4\0\0\x28\0\0\0\4\0\0\0\4\0\0\0\1\0\x08\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+    (void)state;
+    put_head("x.bmp", head, sizeof head, (size_t)100 << 20);
+    open_in("x.bmp", NULL, 130, NULL);
+}
+
+/* A pipe that does not end is left as soon as it gave too much. */
+static void stops_at_the_limit_of_a_pipe(void **state) {
+    const gf_limits limits = {.max_memory = ((uint64_t)32 << 20) + 1000};
+    static unsigned char zeros[1 << 16];
+
+    (void)state;
+    put_large_claim("head.jpg", 2000, sizeof zeros);
+    assert_int_equal(mkfifo(in_folder("x.jpg"), 0600), 0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        size_t size;
+        unsigned char *head = get_bytes(in_folder("head.jpg"), &size);
+        const int pipe = open(in_folder("x.jpg"), O_WRONLY);
+        while (write(pipe, head, size) > 0)
+            memset(head, 0, size);
+        _exit(0);
+    }
+    open_in("x.jpg", &limits, 48, "over the limit of 33555432");
+    (void)kill(writer, SIGKILL);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lets_work_be_done),
@@ -711,6 +770,9 @@ int main(void) {
         cmocka_unit_test_teardown(refuses_where_there_is_none, empty_folder),
         cmocka_unit_test_teardown(decodes_as_in_process, empty_folder),
         cmocka_unit_test_teardown(refuses_large_claims_in_little_memory, empty_folder),
+        cmocka_unit_test_teardown(reads_the_beginning_of_what_is_none, empty_folder),
+        cmocka_unit_test_teardown(holds_a_large_file_once, empty_folder),
+        cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, map_shared, unmap_shared);

@@ -148,7 +148,7 @@ static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_ima
     int width = 0, height = 0, found = 0, channels = 0;
     gf_stb_outcome outcome = read_format(bytes, task, format, &channels);
 
-    if (outcome != GF_STB_DECODED || task->look || (outcome = check_gif(bytes)) != GF_STB_DECODED)
+    if (outcome != GF_STB_DECODED || (outcome = check_gif(bytes)) != GF_STB_DECODED || task->look)
         return outcome;
     gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
                          : format->type == GF_U16 ? GF_STB_16

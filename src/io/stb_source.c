@@ -46,13 +46,16 @@ typedef struct opening {
 /* Reads to the end, or until `most` bytes are there. What was read before stays. */
 static gf_status read_file(opening *file, gf_input *input, size_t most, bool *ended,
                            gf_error *error) {
+    const uint64_t limit = file->limits->max_memory;
     size_t capacity = FIRST_PIECE;
     gf_status status;
 
     *ended = false;
+    /* No more than shows that it is too large. */
+    if (limit < most)
+        most = (size_t)limit + 1;
     if (input->regular) {
-        status =
-            gf_check_memory(input->size, file->limits->max_memory, file->name, "the file", error);
+        status = gf_check_memory(input->size, limit, file->name, "the file", error);
         if (status != GF_OK)
             return status;
         /* One more byte, so that the end is seen without growing. */
@@ -64,8 +67,7 @@ static gf_status read_file(opening *file, gf_input *input, size_t most, bool *en
         size_t got;
         if (capacity > most)
             capacity = most;
-        status =
-            gf_check_memory(file->size, file->limits->max_memory, file->name, "the file", error);
+        status = gf_check_memory(file->size, limit, file->name, "the file", error);
         if (status != GF_OK || file->size == most)
             return status;
         unsigned char *grown = realloc(file->data, capacity);
@@ -241,7 +243,14 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
     return GF_OK;
 }
 
-/* Looks at the header of a large file: if that is over a limit, no more of it is read. */
+/* Does what was said of a file's beginning hold for all of it? Of a BMP the header may become one
+ * that stb knows (bmp_palette.h). */
+static bool is_final(const gf_stb_result *look, const opening *file) {
+    return look->outcome != GF_STB_DECODED && look->outcome != GF_STB_CUT_OFF &&
+           (look->outcome != GF_STB_REFUSED || memcmp(file->data, "BM", 2) != 0);
+}
+
+/* Looks at the header of a large file: if that is refused, no more of it is read. */
 static gf_status look_at(opening *file, gf_error *error) {
     gf_stb_result result;
     gf_format format;
@@ -250,7 +259,7 @@ static gf_status look_at(opening *file, gf_error *error) {
     if (status != GF_OK)
         return status;
     status = run_decoder(file, true, &result, error);
-    if (status == GF_OK && result.outcome == GF_STB_OVER_LIMIT)
+    if (status == GF_OK && is_final(&result, file))
         status = judge(&result, file, &format, error);
     unmap_shared(&file->shared);
     return status;
@@ -291,11 +300,12 @@ static gf_status decode_file(opening *file, gf_format *format, unsigned char **p
 }
 
 /* As far as a glance at the header tells; anything else is TGA. */
-static void describe(const unsigned char *data, const gf_format *format, char *text, size_t size) {
+static void describe(const opening *file, const gf_format *format, char *text, size_t size) {
+    const unsigned char *data = file->data;
 
     if (data[0] == 0xff) {
         (void)snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
-    } else if (memcmp(data, "BM", 2) == 0) {
+    } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
         /* The oldest of the second headers has 12 bytes and smaller fields. */
         const unsigned char *bits = data + (data[14] == 12 ? 24 : 28);
         (void)snprintf(text, size, "%d bits a pixel", bits[0] | bits[1] << 8);
@@ -337,7 +347,7 @@ static gf_status open_source(opening *file, gf_input *input, gf_source **opened,
     *shared = file->shared;
     file->shared.base = NULL;
     gf_memory_source_own(*opened, shared, release);
-    describe(file->data, &format, (*opened)->stored, sizeof(*opened)->stored);
+    describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
     return GF_OK;
 }
 
