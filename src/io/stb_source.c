@@ -303,7 +303,7 @@ static gf_status decode_file(opening *file, gf_format *format, unsigned char **p
 static void describe(const opening *file, const gf_format *format, char *text, size_t size) {
     const unsigned char *data = file->data;
 
-    if (data[0] == 0xff) {
+    if (gf_stb_is_jpeg(data)) {
         (void)snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
     } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
         /* The oldest of the second headers has 12 bytes and smaller fields. */
@@ -313,7 +313,7 @@ static void describe(const opening *file, const gf_format *format, char *text, s
         (void)snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
     } else if (memcmp(data, "GIF8", 4) == 0) {
         (void)snprintf(text, size, "palette, the first frame");
-    } else if (data[0] == '#') {
+    } else if (gf_stb_is_hdr(data)) {
         (void)snprintf(text, size, "8-bit RGB with a common exponent");
     } else {
         (void)snprintf(text, size, "%d bits a pixel%s%s", data[16],
