@@ -6,6 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Is this byte one of a control character? Those from 0x80 to 0x9f, one of which begins escape
+ * sequences, too, have two bytes in UTF-8; one alone is no UTF-8. */
+static bool is_control(const char *text, size_t i) {
+    const unsigned char *at = (const unsigned char *)text + i;
+    const unsigned before = i > 0 ? at[-1] : 0;
+
+    if (*at >= 0x80 && *at < 0xa0)
+        return before < 0x80 || before == 0xc2;
+    return *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
+}
+
 void gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
     if (!error)
         return;
@@ -24,9 +35,9 @@ void gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
         snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(room - tail - 3), text,
                  text + length - tail);
     /* A file name may hold newlines and escape sequences; a message is one harmless line. */
-    for (char *c = error->message; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    for (size_t i = 0; error->message[i]; i++)
+        if (is_control(error->message, i))
+            error->message[i] = '?';
 }
 
 void gf_set_memory_error(gf_error *error, const char *name, uint64_t bytes, const char *what) {

@@ -333,8 +333,52 @@ static void writes_pfm_to_a_pipe(void **state) {
     assert_memory_equal(got, "Pf\n2 2\n-1.0\n", 12);
 }
 
+/* A file with a hole takes no room, and for ever to read: texts have an end. */
+static void leaves_text_without_end(void **state) {
+    static const struct {
+        const char *start;
+        char fill;
+    } files[] = {{"P5 #", 'x'},        {"P5 ", ' '},     {"P2 1 1 255 ", ' '},
+                 {"P2 1 1 255 ", '0'}, {"P5 1 ", '0'},   {"P7\n#", 'x'},
+                 {"P7\n", '\n'},       {"PF 1 1 ", ' '}, {"PF 1 1 #", 'x'}};
+    const size_t size = (size_t)1 << 22, most = (size_t)1 << 20;
+    char *text = malloc(size);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        gf_error error = {0};
+        gf_format format;
+        unsigned char *pixels;
+        const size_t length = strlen(files[i].start);
+        memset(text, files[i].fill, size);
+        memcpy(text, files[i].start, length);
+        /* What follows too late would be right. */
+        memcpy(text + most + 100, "\n1 1 255\n1\n1\n", 14);
+        put_bytes(in_folder("x.pgm"), text, size);
+        assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
+                         GF_FAILED);
+        if (strstr(error.message, "too much text") == NULL &&
+            strstr(error.message, "too long") == NULL)
+            fail_msg("%zu: %s", i, error.message);
+    }
+    /* But much may be said. */
+    gf_error error = {0};
+    gf_format format;
+    unsigned char *pixels;
+    memset(text, 'x', size);
+    memcpy(text, "P2 1 1 #", 8);
+    memcpy(text + most - 100, "\n255\n7\n", 8);
+    put_bytes(in_folder("x.pgm"), text, most - 92);
+    assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_OK);
+    assert_int_equal(pixels[0], 7);
+    free(pixels);
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(leaves_text_without_end, empty_folder),
         cmocka_unit_test_teardown(reads_headers, empty_folder),
         cmocka_unit_test_teardown(reads_plain_formats, empty_folder),
         cmocka_unit_test_teardown(refuses_what_it_cannot_keep, empty_folder),

@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -35,16 +36,19 @@ static struct shared {
     volatile int survived;     /* what it should not have lived through */
     volatile uint64_t counter; /* while it runs */
 } * shared;
+static gf_sandbox_memory memory; /* which is there */
 
 static char victim[2048]; /* a file that nobody may make */
 
 static int map_shared(void **state) {
-    shared = gf_sandbox_map(2 * (size_t)sysconf(_SC_PAGESIZE));
+    memory.bytes = 2 * (size_t)sysconf(_SC_PAGESIZE);
+    memory.base = gf_sandbox_map(memory.bytes);
+    shared = (struct shared *)(void *)memory.base;
     return make_folder(state) != 0 || shared == NULL;
 }
 
 static int unmap_shared(void **state) {
-    gf_sandbox_unmap(shared, 2 * (size_t)sysconf(_SC_PAGESIZE));
+    gf_sandbox_unmap(memory.base, memory.bytes);
     return remove_folder(state);
 }
 
@@ -153,11 +157,23 @@ __attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(
     shared->survived = 1;
 }
 
+/* Another image's pixels, or an output. */
+__attribute__((no_sanitize("address", "undefined"))) static void writes_a_byte(void *context) {
+    shared->reached = 1;
+    *(volatile unsigned char *)context = 1;
+    shared->survived = 1;
+}
+
+__attribute__((no_sanitize("address", "undefined"))) static void reads_a_byte(void *context) {
+    shared->reached = 1;
+    shared->survived = *(volatile unsigned char *)context + 1;
+}
+
 /* The page behind what is shared is not there. */
 __attribute__((no_sanitize("address"))) static void writes_past_its_memory(void *context) {
     volatile unsigned char *bytes = context;
     shared->reached = 1;
-    for (size_t i = 0; i < (size_t)1 << 20; i++)
+    for (size_t i = memory.bytes - 1; i < (size_t)1 << 20; i++)
         bytes[i] = 1;
     shared->survived = 1;
 }
@@ -208,7 +224,7 @@ static gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t seconds
     gf_sandbox_end end;
 
     memset((void *)shared, 0, sizeof *shared);
-    if (gf_sandbox_run(work, context, seconds, "x", &end, &error) != GF_OK)
+    if (gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(shared->reached, 1);
     assert_int_equal(shared->survived, 0);
@@ -254,15 +270,33 @@ static void stops_what_does_harm(void **state) {
 }
 
 static void stops_what_writes_past_its_memory(void **state) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *pages = gf_sandbox_map(2 * page);
+    (void)state;
+    assert_int_equal(run(writes_past_its_memory, memory.base, 60), GF_SANDBOX_STOPPED);
+    assert_int_equal(memory.base[memory.bytes - 1], 1);
+}
+
+/* What others share is not there: neither a decoder's memory nor a file, first page or last. */
+static void has_no_other_shared_memory(void **state) {
+    const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *maps[12];
+    const int file = open(in_folder("mapped"), O_CREAT | O_RDWR, 0600);
 
     (void)state;
-    assert_non_null(pages);
-    assert_int_equal(munmap(pages + page, page), 0);
-    assert_int_equal(run(writes_past_its_memory, pages, 60), GF_SANDBOX_STOPPED);
-    assert_int_equal(pages[page - 1], 1);
-    gf_sandbox_unmap(pages, page);
+    assert_int_equal(ftruncate(file, (off_t)bytes), 0);
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        maps[i] = i % 2 == 0 ? gf_sandbox_map(bytes)
+                             : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        assert_true(maps[i] != NULL && maps[i] != MAP_FAILED);
+    }
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        unsigned char *at = maps[i] + (i % 3 == 0 ? bytes - 1 : 0);
+        assert_int_equal(run(writes_a_byte, at, 60), GF_SANDBOX_STOPPED);
+        assert_int_equal(run(reads_a_byte, at, 60), GF_SANDBOX_STOPPED);
+        assert_int_equal(*at, 0);
+    }
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        gf_sandbox_unmap(maps[i], bytes);
+    (void)close(file);
 }
 
 static void stops_what_never_ends(void **state) {
@@ -344,7 +378,7 @@ static void hides_from_signals_to_all(void **state) {
         handled = 0;
         if (setpgid(0, 0) != 0 || sigaction(SIGALRM, &often, NULL) != 0 ||
             sigaction(SIGUSR1, &heard, NULL) != 0 || setitimer(ITIMER_REAL, &time, NULL) != 0 ||
-            gf_sandbox_run(computes_for_a_while, NULL, 60, "x", &end, NULL) != GF_OK)
+            gf_sandbox_run(computes_for_a_while, NULL, &memory, 60, "x", &end, NULL) != GF_OK)
             _exit(10);
         _exit(end != GF_SANDBOX_DONE ? 11 : handled < 5 ? 12 : 0);
     }
@@ -364,7 +398,7 @@ static void dies_with_its_parent(void **state) {
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     const pid_t parent = fork();
     if (parent == 0) {
-        (void)gf_sandbox_run(never_ends, NULL, 30, "x", &end, NULL);
+        (void)gf_sandbox_run(never_ends, NULL, &memory, 30, "x", &end, NULL);
         _exit(0);
     }
     while (shared->counter < 1000)
@@ -403,7 +437,7 @@ static void *run_many(void *context) {
         const bool bad = i % 4 == 3;
         pid_t self = getpid();
         gf_sandbox_work *work = bad ? aborts : does_its_work;
-        if (gf_sandbox_run(work, &self, 60, "x", &end, NULL) == GF_OK &&
+        if (gf_sandbox_run(work, &self, &memory, 60, "x", &end, NULL) == GF_OK &&
             end == (bad ? GF_SANDBOX_STOPPED : GF_SANDBOX_DONE))
             ++*done;
     }
@@ -599,21 +633,26 @@ static void decodes_as_in_process(void **state) {
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
+/* So many zeros behind such a beginning. */
+static void put_head(const char *name, const void *head, size_t size, size_t bytes) {
+    put_bytes(in_folder(name), head, size);
+    assert_int_equal(truncate(in_folder(name), (off_t)(size + bytes)), 0);
+}
+
 /* A JPEG of 65500x65500 pixels as far as its header says, with so many bytes behind it. */
 static void put_large_claim(const char *name, uint16_t side, size_t bytes) {
     static const unsigned char head[] = {0xff, 0xd8, 0xff, 0xc0, 0, 17,   8, 0, 0,    0, 0,
                                          3,    1,    0x11, 0,    2, 0x11, 0, 3, 0x11, 0};
-    unsigned char *file = calloc(1, sizeof head + bytes);
+    unsigned char claim[sizeof head];
 
-    assert_non_null(file);
-    memcpy(file, head, sizeof head);
-    file[7] = file[9] = (unsigned char)(side >> 8);
-    file[8] = file[10] = (unsigned char)side;
-    put_bytes(in_folder(name), file, sizeof head + bytes);
-    free(file);
+    memcpy(claim, head, sizeof head);
+    claim[7] = claim[9] = (unsigned char)(side >> 8);
+    claim[8] = claim[10] = (unsigned char)side;
+    put_head(name, claim, sizeof claim, bytes);
 }
 
-static void refuse_claim(const char *part) {
+/* In less than so many MiB. part: of the message; NULL: it is read. */
+static void open_in(const char *name, const gf_limits *limits, long mebibytes, const char *part) {
     const pid_t child = fork();
     int status;
 
@@ -621,17 +660,22 @@ static void refuse_claim(const char *part) {
         struct rusage self, below;
         gf_error error = {0};
         gf_source *source;
-        if (gf_source_open(in_folder("x.jpg"), NULL, &source, &error) != GF_FAILED ||
-            strstr(error.message, part) == NULL)
+        const gf_status opened = gf_source_open(in_folder(name), limits, &source, &error);
+        if (opened != (part != NULL ? GF_FAILED : GF_OK) ||
+            (part != NULL && strstr(error.message, part) == NULL))
             _exit(1);
         (void)getrusage(RUSAGE_SELF, &self);
         (void)getrusage(RUSAGE_CHILDREN, &below);
-        const long most = 64 * 1024 * RSS_FACTOR; /* KiB */
+        const long most = mebibytes * 1024 * RSS_FACTOR; /* KiB */
         _exit(self.ru_maxrss < most && below.ru_maxrss < most ? 0 : 2);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void refuse_claim(const char *part) {
+    open_in("x.jpg", NULL, 64, part);
 }
 
 static void refuses_large_claims_in_little_memory(void **state) {
@@ -663,11 +707,60 @@ static void refuses_large_claims_in_little_memory(void **state) {
     refuse_claim("its header is damaged");
 }
 
+/* Of what can never become an image not all is read. */
+static void reads_the_beginning_of_what_is_none(void **state) {
+    const size_t large = (size_t)100 << 20;
+
+    (void)state;
+    put_head("x.tga", "\xff\xff\xff", 3, large);
+    open_in("x.tga", NULL, 64, "unknown image type");
+    put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\3", 26, large);
+    open_in("x.psd", NULL, 64, "three channels");
+    put_head("x.gif", "GIF89a\4\0\4\0\0\0\0\x55", 14, large);
+    open_in("x.gif", NULL, 64, "its header is damaged");
+    put_head("x.hdr", "#?RADIANCE\nnothing\n\n", 20, large);
+    open_in("x.hdr", NULL, 64, "cannot decode");
+}
+
+/* What is behind the pixels counts, but not twice. */
+static void holds_a_large_file_once(void **state) {
+    const char head[] =
+        "BM\0\0\0\0\0\0\0\0\x36\4\0\0\x28\0\0\0\4\0\0\0\4\0\0\0\1\0\x08\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+    (void)state;
+    put_head("x.bmp", head, sizeof head, (size_t)100 << 20);
+    open_in("x.bmp", NULL, 130, NULL);
+}
+
+/* A pipe that does not end is left as soon as it gave too much. */
+static void stops_at_the_limit_of_a_pipe(void **state) {
+    const gf_limits limits = {.max_memory = ((uint64_t)32 << 20) + 1000};
+    static unsigned char zeros[1 << 16];
+
+    (void)state;
+    put_large_claim("head.jpg", 2000, sizeof zeros);
+    assert_int_equal(mkfifo(in_folder("x.jpg"), 0600), 0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        size_t size;
+        unsigned char *head = get_bytes(in_folder("head.jpg"), &size);
+        const int pipe = open(in_folder("x.jpg"), O_WRONLY);
+        while (write(pipe, head, size) > 0)
+            memset(head, 0, size);
+        _exit(0);
+    }
+    open_in("x.jpg", &limits, 48, "over the limit of 33555432");
+    (void)kill(writer, SIGKILL);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lets_work_be_done),
         cmocka_unit_test(stops_what_does_harm),
         cmocka_unit_test(stops_what_writes_past_its_memory),
+        cmocka_unit_test_teardown(has_no_other_shared_memory, empty_folder),
         cmocka_unit_test(stops_what_never_ends),
         cmocka_unit_test(heeds_nobodys_sigchld),
         cmocka_unit_test(waits_on_through_signals),
@@ -677,6 +770,9 @@ int main(void) {
         cmocka_unit_test_teardown(refuses_where_there_is_none, empty_folder),
         cmocka_unit_test_teardown(decodes_as_in_process, empty_folder),
         cmocka_unit_test_teardown(refuses_large_claims_in_little_memory, empty_folder),
+        cmocka_unit_test_teardown(reads_the_beginning_of_what_is_none, empty_folder),
+        cmocka_unit_test_teardown(holds_a_large_file_once, empty_folder),
+        cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, map_shared, unmap_shared);

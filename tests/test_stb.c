@@ -34,6 +34,37 @@ static void keeps_tga_exactly(void **state) {
     }
 }
 
+/* A text of its own may be in it, whose length is its first byte: any. */
+static void reads_tga_with_any_text(void **state) {
+    static const unsigned char head[18] = {0, 0, 2, [12] = 4, [14] = 4, [16] = 24, [17] = 0x20};
+    unsigned char file[18 + 255 + 48];
+
+    (void)state;
+    for (size_t length = 0; length < 256; length++) {
+        gf_error error = {0};
+        gf_format format;
+        unsigned char *pixels;
+        gf_file_info info;
+        memcpy(file, head, sizeof head);
+        file[0] = (unsigned char)length;
+        /* What would be a table of a JPEG, with too many codes. */
+        memset(file + 18, 0xff, length);
+        memcpy(file + 18, "\xff\xc4\1\0", length < 5 ? length : 5);
+        for (size_t i = 0; i < 48; i++)
+            file[18 + length + i] = (unsigned char)(5 * i);
+        put_bytes(in_folder("x.tga"), file, 18 + length + 48);
+        if (load_image(in_folder("x.tga"), NULL, 4, &format, &pixels, NULL, &error) != GF_OK)
+            fail_msg("%zu: %s", length, error.message);
+        assert_int_equal(format.type, GF_U8);
+        assert_int_equal(format.channels, 3);
+        for (size_t i = 0; i < 48; i++) /* BGR */
+            assert_int_equal(pixels[i], 5 * (i / 3 * 3 + 2 - i % 3));
+        assert_int_equal(gf_inspect_file(in_folder("x.tga"), NULL, &info, &error), GF_OK);
+        assert_string_equal(info.stored, "24 bits a pixel");
+        free(pixels);
+    }
+}
+
 static void keeps_bmp_exactly(void **state) {
     (void)state;
     for (uint32_t channels = 3; channels <= 4; channels++) {
@@ -348,6 +379,7 @@ static void goes_by_content_not_by_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(keeps_tga_exactly, empty_folder),
+        cmocka_unit_test_teardown(reads_tga_with_any_text, empty_folder),
         cmocka_unit_test_teardown(keeps_bmp_exactly, empty_folder),
         cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_folder),
         cmocka_unit_test_teardown(writes_jpeg_close_to_it, empty_folder),

@@ -163,12 +163,32 @@ static void survives_any_numbers(void **state) {
     assert_in_range(accepted, 50, 4000);
 }
 
+/* What is told of a file is in it, though the decoder says that so few bytes are an image. */
+static void describes_no_more_than_there_is(void **state) {
+    gf_error error = {0};
+    gf_source *source;
+
+    (void)state;
+    lie = truth;
+    for (size_t size = GF_STB_LEAST_BYTES; size < 40; size++) {
+        put_bytes(in_folder("short.bmp"),
+                  "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\1\0"
+                  "\x18\0\0\0\0\0\0\0\0\0\0\0",
+                  size);
+        if (gf_source_open(in_folder("short.bmp"), NULL, &source, &error) == GF_OK)
+            source->ops->close(source);
+        else
+            assert_message(&error, "ends too early");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(believes_none_of_it),
         cmocka_unit_test(cuts_a_reason_off),
         cmocka_unit_test(takes_the_pixels_where_they_are),
         cmocka_unit_test(survives_any_numbers),
+        cmocka_unit_test(describes_no_more_than_there_is),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_folder);

@@ -34,7 +34,8 @@ static void print(const gf_cli_batch_run *run, const gf_cli_run *one, FILE *file
     if (run->json)
         gf_cli_report_json(file, one);
     else if (run->csv)
-        gf_cli_report_csv(file, one->result, one->inputs[0]);
+        gf_cli_report_csv(file, one->result, one->inputs[0],
+                          one->screen ? one->screen->terminal : gf_cli_screen_of(file).terminal);
     else
         gf_cli_report_text(file, one);
 }

@@ -39,6 +39,8 @@ const gf_raw *gf_cli_raw(const gf_cli_line *line);
 /* Fills in an error in the form of the library's own and returns its status. */
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Is byte i of the text one of a control character, which a terminal would obey? */
+bool gf_cli_is_control(const char *text, size_t i);
 /* A file's name, for people: "-" by the name of what it stands for, "standard input", and without
  * newlines and escape sequences. */
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);

@@ -6,8 +6,14 @@
 
 #include "cli.h"
 
-static bool is_control(char c) {
-    return (unsigned char)c < 0x20 || c == 0x7f;
+/* Those from 0x80 to 0x9f have two bytes in UTF-8; one alone is no UTF-8. */
+bool gf_cli_is_control(const char *text, size_t i) {
+    const unsigned char *at = (const unsigned char *)text + i;
+    const unsigned before = i > 0 ? at[-1] : 0;
+
+    if (*at >= 0x80 && *at < 0xa0)
+        return before < 0x80 || before == 0xc2;
+    return *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
 }
 
 gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...) {
@@ -25,13 +31,14 @@ gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...
     else
         snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(room - tail - 3), text,
                  text + length - tail);
-    for (char *c = error->message; *c; c++)
-        if (is_control(*c))
-            *c = '?';
+    for (size_t i = 0; error->message[i]; i++)
+        if (gf_cli_is_control(error->message, i))
+            error->message[i] = '?';
     return status;
 }
 
 void gf_cli_print_name(FILE *file, const char *name, const char *standard) {
-    for (const char *c = strcmp(name, "-") == 0 ? standard : name; *c; c++)
-        putc(is_control(*c) ? '?' : *c, file);
+    const char *text = strcmp(name, "-") == 0 ? standard : name;
+    for (size_t i = 0; text[i]; i++)
+        putc(gf_cli_is_control(text, i) ? '?' : text[i], file);
 }

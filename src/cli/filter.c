@@ -90,7 +90,7 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
         gf_cli_report_json(file, run);
     else if (tell->csv) {
         gf_cli_report_csv_header(file, run->result, NULL);
-        gf_cli_report_csv(file, run->result, NULL);
+        gf_cli_report_csv(file, run->result, NULL, false);
     } else if (run->result && !tell->quiet)
         gf_cli_report_text(file, run);
     if (fflush(file) != 0 || ferror(file))

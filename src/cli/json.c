@@ -38,8 +38,10 @@ void gf_json_text(FILE *file, const char *text) {
             size = 1;
         } else if (*s == '"' || *s == '\\') {
             fprintf(file, "\\%c", *s);
-        } else if (*s < 0x20) {
+        } else if (*s < 0x20 || *s == 0x7f) {
             fprintf(file, "\\u%04x", *s);
+        } else if (*s == 0xc2 && s[1] < 0xa0) { /* control characters, too */
+            fprintf(file, "\\u%04x", s[1]);
         } else {
             fwrite(s, 1, size, file);
         }

@@ -9,7 +9,7 @@
 /* What text for people is shown on. */
 typedef struct gf_cli_screen {
     int width; /* columns */
-    bool utf8;
+    bool utf8, terminal;
 } gf_cli_screen;
 
 /* Of a file that is no terminal: what suits any. */
@@ -45,8 +45,9 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run);
 void gf_cli_report_busy(FILE *file, const gf_report *report);
 /* The same in seconds, as two members of a record. */
 void gf_cli_report_busy_json(FILE *file, const gf_report *report);
-/* The first table. input: the name of the image, for a first column; NULL: there is none. */
-void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input);
+/* The first table. input: the name of the image, for a first column; NULL: there is none. shown: on
+ * a terminal, which gets no control characters; files have the name as it is. */
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown);
 /* Its header line. */
 void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input);
 /* On standard error, once in a process: that a device failed, and who did its work. */

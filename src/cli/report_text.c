@@ -123,7 +123,9 @@ static bool is_utf8(void) {
 gf_cli_screen gf_cli_screen_of(FILE *file) {
     struct winsize size;
     const bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return (gf_cli_screen){.width = known ? size.ws_col : NO_WIDTH, .utf8 = is_utf8()};
+    return (gf_cli_screen){.width = known ? size.ws_col : NO_WIDTH,
+                           .utf8 = is_utf8(),
+                           .terminal = isatty(fileno(file))};
 }
 
 /* Whatever is there shows, be it ever so small. */

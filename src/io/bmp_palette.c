@@ -58,15 +58,18 @@ gf_status gf_bmp_fill_palette(unsigned char **file, size_t *size, const char *na
     if (pixels < palette + entry)
         return gf_fail(error, GF_FAILED, "%s: the BMP is damaged (no palette); get an intact copy",
                        name);
-    unsigned char *made = calloc(1, PIXELS + (*size - pixels));
-    if (made == NULL)
-        return gf_fail_memory(error, name, PIXELS + (*size - pixels), "the file");
+    unsigned char made[PIXELS] = {0};
     put_header(made, old, header);
     for (size_t i = 0; i < COLORS && palette + (i + 1) * entry <= pixels; i++)
         memcpy(made + FILE_HEADER + HEADER + 4 * i, old + palette + i * entry, 3);
-    memcpy(made + PIXELS, old + pixels, *size - pixels);
-    *size = PIXELS + (*size - pixels);
-    free(*file);
-    *file = made;
+    /* The pixels move: a copy of a large file is more than the limits may allow. */
+    const size_t rest = *size - pixels;
+    unsigned char *moved = pixels < PIXELS ? realloc(*file, PIXELS + rest) : *file;
+    if (moved == NULL)
+        return gf_fail_memory(error, name, PIXELS + rest, "the file");
+    memmove(moved + PIXELS, moved + pixels, rest);
+    memcpy(moved, made, PIXELS);
+    *file = moved;
+    *size = PIXELS + rest;
     return GF_OK;
 }

@@ -13,18 +13,23 @@
 /* Longest word or line of a header, in bytes, with its end. Numbers need 20. */
 enum { WORD_BYTES = 64, LINE_BYTES = 256 };
 
+/* Most bytes of a number with the blanks and comments before it, and of a PAM's header: a file with
+ * a hole may be longer than anybody can wait for. */
+enum { MOST_TEXT = 1 << 20 };
+
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* One character; a comment reads as the newline that ends it. */
-static int next_char(gf_input *input) {
+/* One character; a comment reads as the newline that ends it. EOF also where the text goes on to
+ * offset `end`. */
+static int next_char(gf_input *input, uint64_t end) {
     int c = gf_input_byte(input);
 
     if (c == '#') {
         do {
             c = gf_input_byte(input);
-        } while (c != '\n' && c != '\r' && c != EOF);
+        } while (c != '\n' && c != '\r' && c != EOF && input->offset < end);
     }
-    return c;
+    return input->offset < end ? c : EOF;
 }
 
 /* Not isspace(): that depends on the locale. */
@@ -35,6 +40,9 @@ static bool is_space(int c) {
 static gf_status fail_end(const gf_input *input, gf_error *error) {
     if (ferror(input->file))
         return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(errno));
+    if (!feof(input->file))
+        return gf_fail(error, GF_FAILED, "%s: has too much text for one number; it is damaged",
+                       input->name);
     return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy",
                    input->name);
 }
@@ -43,11 +51,12 @@ static gf_status fail_end(const gf_input *input, gf_error *error) {
  * want. */
 static gf_status read_word(gf_input *input, const char *what, char word[WORD_BYTES],
                            gf_error *error) {
+    const uint64_t end = input->offset + MOST_TEXT;
     size_t length = 0;
     int c;
 
     do {
-        c = next_char(input);
+        c = next_char(input, end);
     } while (is_space(c));
     while (c != EOF && !is_space(c)) {
         if (length == WORD_BYTES - 1 || c < ' ' || c > '~') {
@@ -55,7 +64,7 @@ static gf_status read_word(gf_input *input, const char *what, char word[WORD_BYT
                            input->name, what);
         }
         word[length++] = (char)c;
-        c = next_char(input);
+        c = next_char(input, end);
     }
     word[length] = '\0';
     return length == 0 ? fail_end(input, error) : GF_OK;
@@ -82,11 +91,12 @@ static bool parse_number(const char *text, uint64_t *number) {
 /* *after is the character after the number, or EOF. */
 static gf_status read_number(gf_input *input, uint64_t max, const char *what, uint64_t *number,
                              int *after, gf_error *error) {
+    const uint64_t end = input->offset + MOST_TEXT;
     uint64_t value = 0;
     int c;
 
     do {
-        c = next_char(input);
+        c = next_char(input, end);
     } while (is_space(c));
     if (c == EOF)
         return fail_end(input, error);
@@ -100,8 +110,10 @@ static gf_status read_number(gf_input *input, uint64_t max, const char *what, ui
             return gf_fail(error, GF_FAILED, "%s: its %s is over %" PRIu64 "; the file is damaged",
                            input->name, what, max);
         }
-        c = next_char(input);
+        c = next_char(input, end);
     } while (c >= '0' && c <= '9');
+    if (c == EOF && !feof(input->file))
+        return fail_end(input, error);
     if (c != EOF && !is_space(c)) {
         return gf_fail(error, GF_FAILED, "%s: its %s is not a number; the file is damaged",
                        input->name, what);
@@ -197,7 +209,8 @@ static gf_status read_line(gf_input *input, char line[LINE_BYTES], char **text, 
     while ((c = gf_input_byte(input)) != '\n') {
         if (c == EOF)
             return fail_end(input, error);
-        if (length == LINE_BYTES - 1 && line[strspn(line, " \t")] != '#')
+        if ((length == LINE_BYTES - 1 && line[strspn(line, " \t")] != '#') ||
+            input->offset > MOST_TEXT)
             return gf_fail(error, GF_FAILED, "%s: a line of its header is too long or damaged",
                            input->name);
         /* Comments may be longer; only their start matters. */

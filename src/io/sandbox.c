@@ -78,7 +78,8 @@ static ending wait_for(pid_t child, uint32_t seconds) {
 }
 
 /* false: there can be no child, errno says why. */
-static bool run(gf_sandbox_work *work, void *context, uint32_t seconds, ending *ended) {
+static bool run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
+                uint32_t seconds, ending *ended) {
     const pid_t parent = getpid();
     sigset_t all, before;
 
@@ -87,7 +88,7 @@ static bool run(gf_sandbox_work *work, void *context, uint32_t seconds, ending *
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t child = gf_sandbox_fork();
     if (child == 0) {
-        gf_sandbox_enter(parent, seconds);
+        gf_sandbox_enter(parent, shared, seconds);
         work(context);
         gf_sandbox_exit(0);
     }
@@ -107,18 +108,18 @@ static gf_status fail_fork(const char *name, gf_error *error) {
                    strerror(errno));
 }
 
-gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, uint32_t seconds, const char *name,
-                         gf_sandbox_end *end, gf_error *error) {
+gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
+                         uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error) {
     ending ended, probe;
 
-    if (!run(work, context, seconds, &ended))
+    if (!run(work, context, shared, seconds, &ended))
         return fail_fork(name, error);
     *end = ended.end;
     if (ended.end != GF_SANDBOX_STOPPED)
         return GF_OK;
     /* What the child says of its sandbox may be a lie that is to have it switched off: one that
      * does nothing tells the truth. */
-    if (!run(nothing, NULL, seconds, &probe))
+    if (!run(nothing, NULL, shared, seconds, &probe))
         return fail_fork(name, error);
     if (probe.end != GF_SANDBOX_STOPPED)
         return GF_OK;

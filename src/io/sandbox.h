@@ -13,9 +13,15 @@ typedef enum gf_sandbox_end {
 
 typedef void gf_sandbox_work(void *context);
 
-/* Runs work(context) in a child and waits for its end. The child sees a copy of all memory; what it
- * writes is lost, but for memory that is mapped shared. Nothing there is to be believed: not even
- * after GF_SANDBOX_DONE.
+/* Memory that a child shares with us. */
+typedef struct gf_sandbox_memory {
+    unsigned char *base;
+    size_t bytes;
+} gf_sandbox_memory;
+
+/* Runs work(context) in a child and waits for its end. The child sees a copy of all private memory;
+ * what it writes is lost, but for what it writes to `shared`. Nothing there is to be believed: not
+ * even after GF_SANDBOX_DONE. Other memory that is mapped shared, by whomever, is not there.
  *
  * The child has no files and any system call is its end. So the work may not allocate, print, or
  * wait for anybody: other threads are not there, and what they had locked stays so.
@@ -23,14 +29,14 @@ typedef void gf_sandbox_work(void *context);
  * seconds: of CPU time, until it is stopped. GF_FAILED with a message about `name` if there can be
  * no child, or no sandbox. May be called by any thread; the process's handling of SIGCHLD does not
  * matter and sees nothing of it. */
-gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, uint32_t seconds, const char *name,
-                         gf_sandbox_end *end, gf_error *error);
+gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
+                         uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error);
 
 /* Ends the work at once. To be called by the work only. */
 void gf_sandbox_leave(void);
 
-/* Memory, all 0, that a child shares with us: pages cost something only when they are touched. NULL
- * if there is none. */
+/* Memory for that, all 0: pages cost something only when they are touched. NULL if there is none.
+ */
 void *gf_sandbox_map(size_t bytes);
 /* Gives pages of it back that lie wholly in between; they are 0 then. */
 void gf_sandbox_trim(void *begin, void *end);

@@ -3,6 +3,8 @@
 #include "io/sandbox_enter.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,6 +53,59 @@ static void close_files(void) {
         (void)syscall(SYS_close, fd);
 }
 
+/* A line of /proc/self/maps, "begin-end rw-s ...", as far as it was read. */
+typedef struct mapping {
+    uintptr_t begin, end;
+    enum { BEGIN, END, RIGHTS, REST } field;
+    bool shared;
+} mapping;
+
+/* Takes the next character. true: what the line tells of is known. */
+static bool read_mapping(mapping *line, char c) {
+    if (c == '\n') {
+        *line = (mapping){.field = BEGIN};
+    } else if (line->field == REST) {
+        return false;
+    } else if (c == '-' && line->field == BEGIN) {
+        line->field = END;
+    } else if (c == ' ') {
+        line->field++;
+        return line->field == REST;
+    } else if (line->field == RIGHTS) {
+        line->shared |= c == 's';
+    } else {
+        uintptr_t *number = line->field == BEGIN ? &line->begin : &line->end;
+        *number = *number << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return false;
+}
+
+/* What the parent writes elsewhere (outputs, other images, what MPI or a device's driver has there)
+ * is not for the child to write. Nobody knows all of it but the system. */
+static void unmap_shared(const gf_sandbox_memory *kept) {
+    const uintptr_t first = kept != NULL ? (uintptr_t)kept->base : 0;
+    const uintptr_t last = kept != NULL ? first + kept->bytes : 0;
+    const long maps = syscall(SYS_openat, (long)AT_FDCWD, "/proc/self/maps", (long)O_RDONLY, 0L);
+    mapping line = {.field = BEGIN};
+    char text[4096];
+    long got;
+
+    if (maps < 0)
+        gf_sandbox_exit(errno);
+    while ((got = syscall(SYS_read, maps, text, sizeof text)) > 0) {
+        for (long i = 0; i < got; i++) {
+            if (!read_mapping(&line, text[i]) || !line.shared ||
+                (line.begin < last && line.end > first))
+                continue;
+            if (syscall(SYS_munmap, line.begin, line.end - line.begin) != 0)
+                gf_sandbox_exit(errno);
+        }
+    }
+    if (got < 0)
+        gf_sandbox_exit(errno);
+    (void)syscall(SYS_close, maps);
+}
+
 static void set_limit(int which, uint64_t most) {
     struct rlimit limit;
 
@@ -84,12 +139,13 @@ static void enter_filter(void) {
         gf_sandbox_exit(errno);
 }
 
-void gf_sandbox_enter(pid_t parent, uint32_t seconds) {
+void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
     /* A parent that is killed leaves no child behind, even if it died before this was said. */
     set_flag(PR_SET_PDEATHSIG, SIGKILL);
     if ((pid_t)syscall(SYS_getppid) != parent)
         gf_sandbox_exit(ESRCH);
     close_files();
+    unmap_shared(shared);
     set_limit(RLIMIT_NOFILE, 0);
     set_limit(RLIMIT_CORE, 0);
     set_limit(RLIMIT_CPU, seconds);
@@ -104,8 +160,9 @@ pid_t gf_sandbox_fork(void) {
     return fork();
 }
 
-void gf_sandbox_enter(pid_t parent, uint32_t seconds) {
+void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
     (void)parent;
+    (void)shared;
     (void)seconds;
     gf_sandbox_exit(ENOSYS);
 }

@@ -5,13 +5,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "io/sandbox.h"
+
 /* As fork, but what the process or its libraries want done at a fork is not: the child calls none
  * of them. Nor is there a SIGCHLD when it ends; wait for it with __WALL. */
 pid_t gf_sandbox_fork(void);
 
-/* Gives up all that a process has; afterwards any system call but exit is its end. If that cannot
- * be had, leaves with an errno as its code. */
-void gf_sandbox_enter(pid_t parent, uint32_t seconds);
+/* Gives up all that a process has but its private memory and `shared`, which may be NULL;
+ * afterwards any system call but exit is its end. If that cannot be had, leaves with an errno as
+ * its code. */
+void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds);
 
 /* Does not return, nor does it run what is to run at exit. */
 void gf_sandbox_exit(int code);

@@ -89,13 +89,13 @@ static gf_stb_outcome check_claim(const gf_stb_bytes *bytes, const gf_format *fo
 /* Checks what the header says against the limits, before stb allocates for it. DECODED: so far. */
 static gf_stb_outcome read_format(gf_stb_bytes *bytes, const gf_stb_task *task, gf_format *format,
                                   int *channels) {
-    bool hdr = bytes->data[0] == '#';
+    bool hdr = gf_stb_is_hdr(bytes->data);
     bool psd = memcmp(bytes->data, "8BPS", 4) == 0;
     bool bmp = memcmp(bytes->data, "BM", 2) == 0;
     int width = 0, height = 0, found = 0;
     gf_stb_outcome outcome;
 
-    if (bytes->data[0] == 0xff && !gf_jpeg_tables_fit(bytes->data, bytes->size))
+    if (gf_stb_is_jpeg(bytes->data) && !gf_jpeg_tables_fit(bytes->data, bytes->size))
         return GF_STB_BAD_TABLE;
     if (psd && (outcome = check_psd(bytes)) != GF_STB_DECODED)
         return outcome;
@@ -148,7 +148,7 @@ static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_ima
     int width = 0, height = 0, found = 0, channels = 0;
     gf_stb_outcome outcome = read_format(bytes, task, format, &channels);
 
-    if (outcome != GF_STB_DECODED || task->look || (outcome = check_gif(bytes)) != GF_STB_DECODED)
+    if (outcome != GF_STB_DECODED || (outcome = check_gif(bytes)) != GF_STB_DECODED || task->look)
         return outcome;
     gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
                          : format->type == GF_U16 ? GF_STB_16

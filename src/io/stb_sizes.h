@@ -6,6 +6,10 @@
 #include "image.h"
 #include "io/stb.h"
 
+/* Not so is a TGA, whose first byte may be any: the second is 0 or 1. */
+bool gf_stb_is_jpeg(const unsigned char *data);
+bool gf_stb_is_hdr(const unsigned char *data);
+
 /* A file with so many pixels has at least so many bytes. What has fewer is cut short, and need not
  * be decoded to know it. 0 where nothing can be said. */
 uint64_t gf_stb_least_bytes(const gf_stb_bytes *bytes, const gf_format *format);

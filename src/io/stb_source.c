@@ -30,12 +30,6 @@ enum { FIRST_PIECE = 1 << 16 };
 
 _Static_assert(sizeof(gf_stb_result) <= RESULT_BYTES, "the arena begins behind it");
 
-/* Memory that the sandbox shares with us. */
-typedef struct region {
-    unsigned char *memory;
-    size_t bytes;
-} region;
-
 /* A file that is being opened. */
 typedef struct opening {
     const char *name;
@@ -43,8 +37,8 @@ typedef struct opening {
     unsigned char *data;
     size_t size;
     uint64_t file_bytes; /* size, or more if that is only the beginning */
-    region shared;
-    size_t wanted; /* bytes that the region would have if there were enough memory */
+    gf_sandbox_memory shared;
+    size_t wanted; /* bytes that it would have if there were enough memory */
 } opening;
 
 /* ---- the whole file -------------------------------------------------------------------------- */
@@ -52,13 +46,16 @@ typedef struct opening {
 /* Reads to the end, or until `most` bytes are there. What was read before stays. */
 static gf_status read_file(opening *file, gf_input *input, size_t most, bool *ended,
                            gf_error *error) {
+    const uint64_t limit = file->limits->max_memory;
     size_t capacity = FIRST_PIECE;
     gf_status status;
 
     *ended = false;
+    /* No more than shows that it is too large. */
+    if (limit < most)
+        most = (size_t)limit + 1;
     if (input->regular) {
-        status =
-            gf_check_memory(input->size, file->limits->max_memory, file->name, "the file", error);
+        status = gf_check_memory(input->size, limit, file->name, "the file", error);
         if (status != GF_OK)
             return status;
         /* One more byte, so that the end is seen without growing. */
@@ -70,8 +67,7 @@ static gf_status read_file(opening *file, gf_input *input, size_t most, bool *en
         size_t got;
         if (capacity > most)
             capacity = most;
-        status =
-            gf_check_memory(file->size, file->limits->max_memory, file->name, "the file", error);
+        status = gf_check_memory(file->size, limit, file->name, "the file", error);
         if (status != GF_OK || file->size == most)
             return status;
         unsigned char *grown = realloc(file->data, capacity);
@@ -179,14 +175,14 @@ static gf_status judge(gf_stb_result *result, const opening *file, gf_format *fo
 /* Maps what the limits allow, or as much of it as there is: only what is touched will cost
  * anything.
  */
-static gf_status map_region(opening *file, gf_error *error) {
+static gf_status map_shared(opening *file, gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     const uint64_t left = limit > file->file_bytes ? limit - file->file_bytes : 0;
     const uint64_t most = SIZE_MAX / 4;
 
     file->wanted = RESULT_BYTES + LEAST_ARENA + (size_t)(left < most ? left : most);
     file->shared.bytes = file->wanted;
-    while ((file->shared.memory = gf_sandbox_map(file->shared.bytes)) == NULL) {
+    while ((file->shared.base = gf_sandbox_map(file->shared.bytes)) == NULL) {
         if (file->shared.bytes / 2 < RESULT_BYTES + LEAST_ARENA)
             return gf_fail_memory(error, file->name, file->shared.bytes, "the decoder");
         file->shared.bytes /= 2;
@@ -194,15 +190,15 @@ static gf_status map_region(opening *file, gf_error *error) {
     return GF_OK;
 }
 
-static void unmap_region(region *shared) {
-    if (shared->memory != NULL)
-        gf_sandbox_unmap(shared->memory, shared->bytes);
-    shared->memory = NULL;
+static void unmap_shared(gf_sandbox_memory *shared) {
+    if (shared->base != NULL)
+        gf_sandbox_unmap(shared->base, shared->bytes);
+    shared->base = NULL;
 }
 
-/* Of a region that a source owns. */
+/* Of memory that a source owns. */
 static void release(void *memory) {
-    unmap_region(memory);
+    unmap_shared(memory);
     free(memory);
 }
 
@@ -220,16 +216,17 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
                         .file_bytes = file->file_bytes,
                         .limits = file->limits,
                         .arena = &arena,
-                        .result = (gf_stb_result *)(void *)file->shared.memory,
+                        .result = (gf_stb_result *)(void *)file->shared.base,
                         .look = look};
     gf_status status = GF_OK;
 
-    gf_arena_init(&arena, file->shared.memory + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
+    gf_arena_init(&arena, file->shared.base + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
     if (file->limits->no_sandbox) {
         decode(&task);
     } else {
         task.leave = gf_sandbox_leave;
-        status = gf_sandbox_run(decode, &task, file->limits->max_seconds, file->name, &end, error);
+        status = gf_sandbox_run(decode, &task, &file->shared, file->limits->max_seconds, file->name,
+                                &end, error);
     }
     gf_arena_end(&arena);
     if (status != GF_OK)
@@ -246,18 +243,25 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
     return GF_OK;
 }
 
-/* Looks at the header of a large file: if that is over a limit, no more of it is read. */
+/* Does what was said of a file's beginning hold for all of it? Of a BMP the header may become one
+ * that stb knows (bmp_palette.h). */
+static bool is_final(const gf_stb_result *look, const opening *file) {
+    return look->outcome != GF_STB_DECODED && look->outcome != GF_STB_CUT_OFF &&
+           (look->outcome != GF_STB_REFUSED || memcmp(file->data, "BM", 2) != 0);
+}
+
+/* Looks at the header of a large file: if that is refused, no more of it is read. */
 static gf_status look_at(opening *file, gf_error *error) {
     gf_stb_result result;
     gf_format format;
-    gf_status status = map_region(file, error);
+    gf_status status = map_shared(file, error);
 
     if (status != GF_OK)
         return status;
     status = run_decoder(file, true, &result, error);
-    if (status == GF_OK && result.outcome == GF_STB_OVER_LIMIT)
+    if (status == GF_OK && is_final(&result, file))
         status = judge(&result, file, &format, error);
-    unmap_region(&file->shared);
+    unmap_shared(&file->shared);
     return status;
 }
 
@@ -277,7 +281,7 @@ static gf_status load_file(opening *file, gf_input *input, gf_error *error) {
     return GF_OK;
 }
 
-/* Of the region only the pixels are of use afterwards. */
+/* Of the shared memory only the pixels are of use afterwards. */
 static gf_status decode_file(opening *file, gf_format *format, unsigned char **pixels,
                              gf_error *error) {
     const size_t room = file->shared.bytes - RESULT_BYTES;
@@ -289,18 +293,19 @@ static gf_status decode_file(opening *file, gf_format *format, unsigned char **p
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
     if (bytes > room || result.offset > room - bytes || result.offset % sizeof(float) != 0)
         return fail_stopped(file->name, error);
-    *pixels = file->shared.memory + RESULT_BYTES + result.offset;
-    gf_sandbox_trim(file->shared.memory, *pixels);
-    gf_sandbox_trim(*pixels + bytes, file->shared.memory + file->shared.bytes);
+    *pixels = file->shared.base + RESULT_BYTES + result.offset;
+    gf_sandbox_trim(file->shared.base, *pixels);
+    gf_sandbox_trim(*pixels + bytes, file->shared.base + file->shared.bytes);
     return GF_OK;
 }
 
 /* As far as a glance at the header tells; anything else is TGA. */
-static void describe(const unsigned char *data, const gf_format *format, char *text, size_t size) {
+static void describe(const opening *file, const gf_format *format, char *text, size_t size) {
+    const unsigned char *data = file->data;
 
-    if (data[0] == 0xff) {
+    if (gf_stb_is_jpeg(data)) {
         (void)snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
-    } else if (memcmp(data, "BM", 2) == 0) {
+    } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
         /* The oldest of the second headers has 12 bytes and smaller fields. */
         const unsigned char *bits = data + (data[14] == 12 ? 24 : 28);
         (void)snprintf(text, size, "%d bits a pixel", bits[0] | bits[1] << 8);
@@ -308,7 +313,7 @@ static void describe(const unsigned char *data, const gf_format *format, char *t
         (void)snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
     } else if (memcmp(data, "GIF8", 4) == 0) {
         (void)snprintf(text, size, "palette, the first frame");
-    } else if (data[0] == '#') {
+    } else if (gf_stb_is_hdr(data)) {
         (void)snprintf(text, size, "8-bit RGB with a common exponent");
     } else {
         (void)snprintf(text, size, "%d bits a pixel%s%s", data[16],
@@ -328,10 +333,10 @@ static gf_status open_source(opening *file, gf_input *input, gf_source **opened,
     }
     if (status != GF_OK ||
         (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) != GF_OK ||
-        (status = map_region(file, error)) != GF_OK ||
+        (status = map_shared(file, error)) != GF_OK ||
         (status = decode_file(file, &format, &pixels, error)) != GF_OK)
         return status;
-    region *shared = malloc(sizeof *shared);
+    gf_sandbox_memory *shared = malloc(sizeof *shared);
     if (shared == NULL)
         return gf_fail_memory(error, file->name, sizeof *shared, "a source");
     /* All that can fail is memory, and it is this file's. */
@@ -340,9 +345,9 @@ static gf_status open_source(opening *file, gf_input *input, gf_source **opened,
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", file->name);
     }
     *shared = file->shared;
-    file->shared.memory = NULL;
+    file->shared.base = NULL;
     gf_memory_source_own(*opened, shared, release);
-    describe(file->data, &format, (*opened)->stored, sizeof(*opened)->stored);
+    describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
     return GF_OK;
 }
 
@@ -352,7 +357,7 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     opening file = {.name = input->name, .limits = limits};
     gf_status status = open_source(&file, &reader, opened, error);
 
-    unmap_region(&file.shared);
+    unmap_shared(&file.shared);
     free(file.data);
     if (status != GF_OK)
         return status;

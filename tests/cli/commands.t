@@ -65,6 +65,27 @@ $ printf 'P5\n2 1\n255\n\1\2' >$'a\e[31m\nb.pgm'; for command in info "hist -n 1
 $ gpufilter dot $'a\e[31m\nb.pgm' $'a\e[31m\nb.pgm' | head -n 1; gpufilter info --json $'a\e[31m\nb.pgm' | grep -o '"file": "[^"]*"'
 > a?[31m?b.pgm, a?[31m?b.pgm: 2x1 grey u8, by cpu
 > "file": "a\u001b[31m\u000ab.pgm"
+# Those that have two bytes in UTF-8 neither, nor is one of them there alone. Other names stay, and CSV has all as they are unless it is shown.
+$ for name in $'a\xc2\x9b31m\x7f.pgm' $'b\x9b31m.pgm' 'Über 画像.pgm'; do cp $'a\e[31m\nb.pgm' "$name"; gpufilter info "$name" | cut -d : -f 1; gpufilter info "--$name" 2>&1 | cut -d : -f 2; gpufilter info "x$name" 2>&1 | cut -d : -f 2; gpufilter info --json "$name" | grep -o '"file": "[^"]*"'; done
+> a??31m?.pgm
+>  --a??31m?.pgm
+>  xa??31m?.pgm
+> "file": "a\u009b31m\u007f.pgm"
+> b?31m.pgm
+>  --b?31m.pgm
+>  xb?31m.pgm
+> "file": "b\ufffd31m.pgm"
+> Über 画像.pgm
+>  --Über 画像.pgm
+>  xÜber 画像.pgm
+> "file": "Über 画像.pgm"
+$ gpufilter axis-sum -j 1 --csv $'a\e[31m\nb.pgm' $'a\xc2\x9b31m\x7f.pgm' 2>&1 | od -An -c | head -n 2
+>    f   i   l   e   ,   y   ,   g   r   e   y  \n   "   a 033   [
+>    3   1   m  \n   b   .   p   g   m   "   ,   0   ,   3  \n   a
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter axis-sum -q -j 1 --csv $'a\e[31m\nb.pgm' $'a\xc2\x9b31m\x7f.pgm' | tr -d '\r'
+> file,y,grey
+> "a?[31m?b.pgm",0,3
+> a??31m?.pgm,0,3
 # What contradicts itself.
 $ gpufilter hist -q -v -n 1 samples/page.png
 ! gpufilter: --quiet: not together with --verbose

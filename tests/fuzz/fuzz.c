@@ -34,8 +34,10 @@ void fuzz_check_error(gf_status status, const gf_error *error) {
     FUZZ_CHECK(error->status == status, "status %d, the error's is %d", (int)status,
                (int)error->status);
     FUZZ_CHECK(error->message[0] != '\0', "no message");
-    for (const char *c = error->message; *c != '\0'; c++)
-        FUZZ_CHECK((unsigned char)*c >= 0x20 && *c != 0x7f, "a control character in the message");
+    for (const unsigned char *c = (const unsigned char *)error->message; *c != '\0'; c++) {
+        FUZZ_CHECK(*c >= 0x20 && *c != 0x7f, "a control character in the message");
+        FUZZ_CHECK(*c != 0xc2 || c[1] < 0x80 || c[1] > 0x9f, "one of two bytes in the message");
+    }
     fuzz_see(error->message);
 }
 
