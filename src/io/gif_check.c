@@ -4,8 +4,11 @@
 
 enum { EXTENSION = 0x21, FRAME = 0x2c };
 enum { SCREEN_BYTES = 13, FRAME_BYTES = 10 };
+enum { HAS_TABLE = 0x80 };
 
-/* A code has 12 bits at most, and stands for no more pixels than there are codes. */
+/* A code has 12 bits at most, and stands for no more pixels than there are codes. After a literal
+ * of 12 bits stb_image has room for as many again. */
+enum { MOST_BITS = 12, WIDENED_UP_TO = 1 << MOST_BITS, MOST_CODES = 1 << 13 };
 enum { MOST_PIXELS_A_BYTE = 4096 };
 
 static unsigned little16(const unsigned char *p) {
@@ -14,7 +17,7 @@ static unsigned little16(const unsigned char *p) {
 
 /* Bytes of the colour table that such flags announce. */
 static size_t table_bytes(unsigned flags) {
-    return (flags & 0x80) != 0 ? (size_t)3 << ((flags & 7) + 1) : 0;
+    return (flags & HAS_TABLE) != 0 ? (size_t)3 << ((flags & 7) + 1) : 0;
 }
 
 /* Offset behind blocks that each begin with their size, and end with one of none; 0 if the file
@@ -23,6 +26,47 @@ static size_t skip_blocks(const unsigned char *data, size_t size, size_t at) {
     while (at < size && data[at] != 0)
         at += 1 + (size_t)data[at];
     return at < size ? at + 1 : 0;
+}
+
+/* Does each of a frame's codes stand for something by then? The blocks, which begin behind the size
+ * of literals at `at`, end in the file. */
+static bool codes_have_meanings(const unsigned char *data, size_t at) {
+    const unsigned literal = data[at++];
+    if (literal > MOST_BITS)
+        return false;
+    const unsigned clear = 1U << literal, end = clear + 1;
+    unsigned width = literal + 1, next = end + 1, bits = 0, held = 0, left = 0;
+    bool cleared = false, follows = false; /* of what follows a code the next one is made */
+
+    for (;;) {
+        while (held < width) {
+            if (left == 0 && (left = data[at++]) == 0)
+                return true;
+            bits |= (unsigned)data[at++] << held;
+            held += 8;
+            left--;
+        }
+        const unsigned code = bits & ((1U << width) - 1);
+        bits >>= width;
+        held -= width;
+        if (code == end)
+            return true;
+        if (code == clear) {
+            width = literal + 1;
+            next = end + 1;
+            cleared = true;
+            follows = false;
+            continue;
+        }
+        if (!cleared || code > next || (code == next && !follows))
+            return false;
+        next += follows;
+        follows = true;
+        if (next > MOST_CODES)
+            return false;
+        if ((next & ((1U << width) - 1)) == 0 && next < WIDENED_UP_TO)
+            width++;
+    }
 }
 
 static gf_gif_state check_frame(const unsigned char *data, size_t size, size_t at) {
@@ -35,9 +79,12 @@ static gf_gif_state check_frame(const unsigned char *data, size_t size, size_t a
         return GF_GIF_DAMAGED;
     if ((uint64_t)width * height / MOST_PIXELS_A_BYTE > size)
         return GF_GIF_CUT_OFF;
-    /* The size of the first codes is before the blocks. */
-    at += FRAME_BYTES + table_bytes(frame[9]) + 1;
-    return skip_blocks(data, size, at) != 0 ? GF_GIF_FITS : GF_GIF_CUT_OFF;
+    if (((data[10] | frame[9]) & HAS_TABLE) == 0)
+        return GF_GIF_DAMAGED;
+    at += FRAME_BYTES + table_bytes(frame[9]);
+    if (skip_blocks(data, size, at + 1) == 0)
+        return GF_GIF_CUT_OFF;
+    return codes_have_meanings(data, at) ? GF_GIF_FITS : GF_GIF_BAD_CODES;
 }
 
 gf_gif_state gf_gif_check(const unsigned char *data, size_t size) {

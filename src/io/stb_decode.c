@@ -136,11 +136,12 @@ static bool is_gif(const gf_stb_bytes *bytes) {
 }
 
 static gf_stb_outcome check_gif(const gf_stb_bytes *bytes) {
-    const gf_gif_state state = is_gif(bytes) ? gf_gif_check(bytes->data, bytes->size) : GF_GIF_FITS;
+    static const gf_stb_outcome outcomes[] = {[GF_GIF_FITS] = GF_STB_DECODED,
+                                              [GF_GIF_CUT_OFF] = GF_STB_CUT_OFF,
+                                              [GF_GIF_DAMAGED] = GF_STB_BAD_HEADER,
+                                              [GF_GIF_BAD_CODES] = GF_STB_BAD_CODES};
 
-    return state == GF_GIF_FITS      ? GF_STB_DECODED
-           : state == GF_GIF_CUT_OFF ? GF_STB_CUT_OFF
-                                     : GF_STB_BAD_HEADER;
+    return is_gif(bytes) ? outcomes[gf_gif_check(bytes->data, bytes->size)] : GF_STB_DECODED;
 }
 
 static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_image *image) {

@@ -14,6 +14,7 @@ typedef enum gf_stb_outcome {
     GF_STB_REFUSED,      /* by stb, with a reason */
     GF_STB_BAD_HEADER,   /* sizes that cannot be */
     GF_STB_BAD_TABLE,    /* a JPEG's Huffman table with too many codes */
+    GF_STB_BAD_CODES,    /* of a GIF, one of which stands for nothing */
     GF_STB_PSD_CHANNELS, /* not those of RGB */
     GF_STB_PSD_PACKED,   /* 16 bits and compressed */
     GF_STB_OVER_LIMIT,   /* the format, which is there, is more than the limits allow */

@@ -155,6 +155,10 @@ static gf_status judge(gf_stb_result *result, const opening *file, gf_format *fo
     case GF_STB_BAD_TABLE:
         return gf_fail(error, GF_FAILED,
                        "%s: the JPEG is damaged (bad Huffman table); get an intact copy", name);
+    case GF_STB_BAD_CODES:
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: the GIF is damaged (a code that stands for nothing); get an intact copy", name);
     case GF_STB_PSD_CHANNELS:
         return gf_fail(error, GF_FAILED,
                        "%s: only PSD with the three channels of RGB is read; save it as PNG", name);
