@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "io/files.h"
 
@@ -211,6 +212,51 @@ static void keeps_permissions(void **state) {
     umask(mask);
 }
 
+#define LIST "system.posix_acl_access"
+
+/* An access control list as the system has it: what the owner, a user, the group, anybody of those
+ * two at most, and others may do. */
+static void put_list(const char *path, const char *name, unsigned mask) {
+    static const unsigned tags[] = {1, 2, 4, 0x10, 0x20};
+    const unsigned may[] = {6, 6, 4, mask, 0};
+    unsigned char list[4 + 5 * 8] = {2};
+
+    for (int i = 0; i < 5; i++) {
+        unsigned char *entry = list + 4 + 8 * i;
+        memset(entry, tags[i] == 2 ? 1 : 0xff, 8);
+        entry[0] = (unsigned char)tags[i];
+        entry[2] = (unsigned char)may[i];
+        entry[1] = entry[3] = 0;
+    }
+    if (setxattr(path, name, list, sizeof list, 0) != 0)
+        skip();
+}
+
+/* Who is on the list of a folder for new files may not do anything with one that replaces a file
+ * without a list; that of the file is kept. */
+static void keeps_lists_of_who_may(void **state) {
+    unsigned char before[256], after[256];
+    struct stat info;
+
+    (void)state;
+    put_bytes(in_folder("a"), "old", 3);
+    assert_int_equal(chmod(in_folder("a"), 0640), 0);
+    put_bytes(in_folder("b"), "old", 3);
+    put_list(in_folder("b"), LIST, 4);
+    put_list(in_folder(""), "system.posix_acl_default", 6);
+    commit(open_output(in_folder("a"), true));
+    commit(open_output(in_folder("b"), true));
+    assert_int_equal(removexattr(in_folder(""), "system.posix_acl_default"), 0);
+    assert_int_equal(stat(in_folder("a"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
+    assert_int_equal(getxattr(in_folder("a"), LIST, after, sizeof after), -1);
+    put_bytes(in_folder("c"), "old", 3);
+    put_list(in_folder("c"), LIST, 4);
+    assert_int_equal(getxattr(in_folder("c"), LIST, before, sizeof before), 44);
+    assert_int_equal(getxattr(in_folder("b"), LIST, after, sizeof after), 44);
+    assert_memory_equal(before, after, 44);
+}
+
 static void follows_links(void **state) {
     struct stat info;
 
@@ -356,6 +402,7 @@ int main(void) {
         cmocka_unit_test_teardown(refuses_a_pipe_twice, empty_folder),
         cmocka_unit_test_teardown(finishes_a_file_of_ones_own_once, empty_folder),
         cmocka_unit_test_teardown(keeps_permissions, empty_folder),
+        cmocka_unit_test_teardown(keeps_lists_of_who_may, empty_folder),
         cmocka_unit_test_teardown(follows_links, empty_folder),
         cmocka_unit_test_teardown(refuses_folders_and_bad_places, empty_folder),
         cmocka_unit_test_teardown(takes_the_longest_names, empty_folder),

@@ -170,5 +170,5 @@ int gf_output_give_temporary(gf_output *output) {
         if (cause != 0)
             end_temporary(output);
     }
-    return cause;
+    return gf_output_is_refused(cause) ? gf_output_copy_to_temporary(output, cause) : cause;
 }
