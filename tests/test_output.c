@@ -303,6 +303,30 @@ static void takes_the_longest_names(void **state) {
     assert_bytes(in_folder(name), "x", 1);
 }
 
+/* File systems that encrypt names take 143 bytes, some take only UTF-8. */
+static void calls_temporaries_by_whole_characters(void **state) {
+    const bool named = calls_do.named;
+    char name[161];
+
+    (void)state;
+    for (int shift = 0; shift < 3; shift++) {
+        memset(name, 'n', sizeof name);
+        for (int i = shift; i + 3 < (int)sizeof name; i += 3)
+            memcpy(name + i, "\xe2\x82\xac", 3);
+        name[sizeof name - 1] = '\0';
+        calls_do.named = true;
+        gf_output *output = open_output(in_folder(name), false);
+        const char *last = strrchr(gf_output_reach(output), '/') + 2;
+        const char *end = strstr(last, ".gpufilter-");
+        calls_do.named = named;
+        assert_non_null(end);
+        assert_true(strlen(last) < 143);
+        assert_true(end - last > 60);
+        assert_int_equal((end - last - shift) % 3, 0);
+        gf_output_close(output);
+    }
+}
+
 static void writes_devices_directly(void **state) {
     struct stat info;
 
@@ -406,6 +430,7 @@ int main(void) {
         cmocka_unit_test_teardown(follows_links, empty_folder),
         cmocka_unit_test_teardown(refuses_folders_and_bad_places, empty_folder),
         cmocka_unit_test_teardown(takes_the_longest_names, empty_folder),
+        cmocka_unit_test_teardown(calls_temporaries_by_whole_characters, empty_folder),
         cmocka_unit_test_teardown(writes_devices_directly, empty_folder),
         cmocka_unit_test_teardown(reports_a_full_disk, empty_folder),
         cmocka_unit_test_teardown(writes_every_byte, empty_folder),
