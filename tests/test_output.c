@@ -216,9 +216,9 @@ static void keeps_permissions(void **state) {
 
 /* An access control list as the system has it: what the owner, a user, the group, anybody of those
  * two at most, and others may do. */
-static void put_list(const char *path, const char *name, unsigned mask) {
+static void put_list(const char *path, const char *name, unsigned user) {
     static const unsigned tags[] = {1, 2, 4, 0x10, 0x20};
-    const unsigned may[] = {6, 6, 4, mask, 0};
+    const unsigned may[] = {6, user, 4, 6, 0};
     unsigned char list[4 + 5 * 8] = {2};
 
     for (int i = 0; i < 5; i++) {
