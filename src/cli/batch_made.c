@@ -144,8 +144,8 @@ gf_status gf_cli_batch_see(const gf_cli_batch_run *run, const gf_ready *ready, u
 }
 
 gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error) {
-    uint64_t size;
-    int64_t time;
+    uint64_t size = 0;
+    int64_t time = 0;
     if (!ready->file)
         return GF_OK;
     const gf_status status = gf_cli_batch_see(run, ready, &size, &time, error);
