@@ -207,6 +207,10 @@ if other true; then
     # One that may be written and searched, but not read, is enough.
     unread() { fresh; mkdir here/f; chmod 333 here/f; other gpufilter smooth in.ppm here/f/o.png -q && cmp here/f/o.png want.png; }
     [ "$(id -u)" -ne 0 ] || check "a folder that may not be read" unread
+    # Who may not give it to the old one's group gives the group that it gets nothing.
+    no_group() { fresh; echo old >here/o.png; chown 0:54321 here/o.png && chmod 664 here/o.png
+        other gpufilter smooth in.ppm here/o.png --force -q && [ "$(stat -c %a:%u here/o.png)" = 604:64321 ]; }
+    [ "$(id -u)" -ne 0 ] || check "a group that nobody may give a file to" no_group
     unsynced() { fresh; mkdir here/f; chmod 333 here/f; one_line 1 'cannot open its folder, to sync it: Permission denied' \
         other gpufilter smooth in.ppm here/f/o.png -q --sync always && [ -z "$(ls -A here/f)" ]; }
     [ "$(id -u)" -ne 0 ] || check "a folder that may not be read, to be synced" unsynced

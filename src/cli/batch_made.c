@@ -1,6 +1,7 @@
 /* Which outputs of a batch are ours, and finished: what must be in the record of them. */
 #define _GNU_SOURCE /* SEEK_HOLE */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,19 +132,22 @@ gf_status gf_cli_batch_note(const gf_cli_batch_run *run, uint64_t item, uint64_t
     return GF_OK;
 }
 
-bool gf_cli_batch_see(const gf_ready *ready, uint64_t *size, int64_t *time) {
+gf_status gf_cli_batch_see(const gf_cli_batch_run *run, const gf_ready *ready, uint64_t *size,
+                           int64_t *time, gf_error *error) {
     struct stat info;
-    if (!ready->file || stat(ready->file, &info) != 0)
-        return false;
+    if (stat(ready->file, &info) != 0)
+        return gf_cli_fail(error, GF_FAILED, "%s: cannot look at it: %s",
+                           run->items[ready->item].out, strerror(errno));
     *size = (uint64_t)info.st_size;
     *time = gf_cli_time(&info);
-    return true;
+    return GF_OK;
 }
 
 gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error) {
-    uint64_t size;
-    int64_t time;
-    return gf_cli_batch_see(ready, &size, &time)
-               ? gf_cli_batch_note(run, ready->item, size, time, error)
-               : GF_OK;
+    uint64_t size = 0;
+    int64_t time = 0;
+    if (!ready->file)
+        return GF_OK;
+    const gf_status status = gf_cli_batch_see(run, ready, &size, &time, error);
+    return status ? status : gf_cli_batch_note(run, ready->item, size, time, error);
 }

@@ -47,8 +47,9 @@ bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i);
  * where what it would replace is no longer what was decided about. */
 gf_status gf_cli_batch_note(const gf_cli_batch_run *run, uint64_t item, uint64_t size, int64_t time,
                             gf_error *error);
-/* These; false if there is no such file. */
-bool gf_cli_batch_see(const gf_ready *ready, uint64_t *size, int64_t *time);
+/* Those of a file that is ready. */
+gf_status gf_cli_batch_see(const gf_cli_batch_run *run, const gf_ready *ready, uint64_t *size,
+                           int64_t *time, gf_error *error);
 /* gf_file_options.ready: both. */
 gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error);
 

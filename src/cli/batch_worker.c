@@ -116,8 +116,12 @@ static gf_status ready(void *context, const gf_ready *one, gf_error *error) {
     gf_cli_worker *worker = context;
     gf_cli_ready message = {.head = {.kind = GF_CLI_READY, .item = one->item}};
     gf_cli_waiter waiter = {.item = one->item};
-    if (!gf_cli_batch_see(one, &message.size, &message.time))
+    if (!one->file)
         return GF_OK;
+    const gf_status status =
+        gf_cli_batch_see(worker->run, one, &message.size, &message.time, error);
+    if (status)
+        return status;
     pthread_mutex_lock(&worker->lock);
     waiter.next = worker->waiting;
     worker->waiting = &waiter;

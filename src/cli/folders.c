@@ -22,8 +22,13 @@ int gf_cli_folder_sync(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
     const int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int failed = fd;
+    if (fd >= 0)
+        do
+            failed = fsync(fd);
+        while (failed < 0 && errno == EINTR);
     /* EINVAL: the file system has no need of it. */
-    const int cause = (fd < 0 || fsync(fd) != 0) && errno != EINVAL ? errno : 0;
+    const int cause = failed < 0 && errno != EINVAL ? errno : 0;
     if (fd >= 0)
         close(fd);
     free(folder);

@@ -49,7 +49,7 @@ const gf_cli_made *gf_cli_journal_find(gf_cli_journal *journal, const char *name
                                        bool *sure);
 /* Adds a line, if it can be written. From any thread. */
 void gf_cli_journal_add(gf_cli_journal *journal, const gf_cli_made *made);
-/* Why it cannot be written, in words for people, once; false if it can be. */
+/* Why a line could not be written, in words for people, once; false if all could be. */
 bool gf_cli_journal_trouble(gf_cli_journal *journal, gf_error *error);
 void gf_cli_journal_close(gf_cli_journal *journal);
 

@@ -49,6 +49,20 @@ static int open_to_write(gf_cli_journal_end *end) {
     return cause || !end->sync ? cause : gf_cli_folder_sync(end->path);
 }
 
+/* Returns 0 or an errno. */
+static int sync_lines(int fd) {
+    int failed;
+    do
+        failed = fdatasync(fd);
+    while (failed != 0 && errno == EINTR);
+    return failed ? errno : 0;
+}
+
+/* The first one is told. */
+static void note_cause(gf_cli_journal_end *end, int cause) {
+    end->cause = end->cause ? end->cause : cause;
+}
+
 void gf_cli_journal_end_init(gf_cli_journal_end *end, char *path, bool sync) {
     *end = (gf_cli_journal_end){.path = path, .fd = -1, .sync = sync};
     pthread_mutex_init(&end->lock, NULL);
@@ -58,19 +72,22 @@ void gf_cli_journal_end_add(gf_cli_journal_end *end, const gf_cli_made *made) {
     char *line = malloc(2 * strlen(made->name) + GF_CLI_LINE_ROOM);
     const size_t size = line ? gf_cli_line_write(made, line) : 0;
     pthread_mutex_lock(&end->lock);
-    if (!end->cause && end->fd < 0)
-        end->cause = open_to_write(end);
-    if (!end->cause)
-        end->cause = line ? put(end->fd, line, size) : ENOMEM;
-    const bool good = !end->cause;
+    int cause = line ? 0 : ENOMEM;
+    if (!cause && end->fd < 0)
+        cause = open_to_write(end);
+    else if (!cause && end->torn)
+        cause = begin_lines(end->fd);
+    if (!cause)
+        cause = put(end->fd, line, size);
+    /* What could not be written once may be the next time, behind what was written of this line. */
+    end->torn = cause != 0;
+    note_cause(end, cause);
     pthread_mutex_unlock(&end->lock);
     /* Others may add theirs meanwhile: the disk then takes them together. */
-    if (good && end->sync && fdatasync(end->fd) != 0) {
-        const int cause = errno;
-        pthread_mutex_lock(&end->lock);
-        end->cause = end->cause ? end->cause : cause;
-        pthread_mutex_unlock(&end->lock);
-    }
+    cause = !cause && end->sync ? sync_lines(end->fd) : 0;
+    pthread_mutex_lock(&end->lock);
+    note_cause(end, cause);
+    pthread_mutex_unlock(&end->lock);
     free(line);
 }
 
@@ -81,8 +98,8 @@ bool gf_cli_journal_end_trouble(gf_cli_journal_end *end, gf_error *error) {
     pthread_mutex_unlock(&end->lock);
     if (cause)
         gf_cli_fail(error, GF_FAILED,
-                    "%s: cannot write: %s; --resume will not know what this run makes, and will "
-                    "need --force to replace it",
+                    "%s: cannot write: %s; --resume will not know all that this run makes, and "
+                    "will need --force to replace that",
                     end->path, strerror(cause));
     return cause != 0;
 }

@@ -1,5 +1,5 @@
-/* What the files of an output share: output_open.c, output_create.c, output.c, output_place.c and
- * output_shared.c, in the order of its life. */
+/* What the files of an output share: output_open.c, output_create.c, output_access.c, output.c,
+ * output_place.c, output_copy.c and output_shared.c, in the order of its life. */
 #ifndef GF_OUTPUT_H
 #define GF_OUTPUT_H
 
@@ -55,6 +55,15 @@ int gf_output_open_nameless(const char *beside, int flags, mode_t mode);
 /* Gives a file without a name a temporary one. Returns 0 or an errno, ENAMETOOLONG also for a full
  * table of temporaries. */
 int gf_output_give_temporary(gf_output *output);
+/* Does the system refuse what it was asked for, rather than fail at it? It may do so with a name
+ * for a file that has none, though it made that file: AppArmor, some file systems. */
+bool gf_output_is_refused(int cause);
+/* Then its bytes go to another one, that has a temporary name. Returns 0 or an errno, `cause` if
+ * there is none. */
+int gf_output_copy_to_temporary(gf_output *output, int cause);
+/* Owner, group, mode and access control list of another file, as far as that is allowed. Returns 0,
+ * or -1 with errno. */
+int gf_output_keep_access(gf_output *output, const char *from, const struct stat *info);
 /* The part of a path behind the last slash. */
 const char *gf_output_last_part(const char *path);
 /* The folder that a path is in, for the caller to free; NULL if out of memory. */

@@ -18,8 +18,9 @@
 #include "io/output.h"
 #include "io/temporaries.h"
 
-/* Names of temporary files stay under NAME_MAX (255) whatever the target is called. */
-enum { STEM_BYTES = 200, AROUND_STEM = 64, ATTEMPTS = 16 };
+/* Names of temporary files are short enough for every file system (143 bytes where names are
+ * encrypted) whatever the target is called. */
+enum { STEM_BYTES = 64, AROUND_STEM = 64, ATTEMPTS = 16 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -48,6 +49,16 @@ static uint64_t random_number(void) {
     return number ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
 }
 
+/* What is taken of a name: whole characters of UTF-8, since some file systems know no others. */
+static int stem_bytes(const char *stem) {
+    size_t length = strnlen(stem, STEM_BYTES);
+
+    if (stem[length] != '\0')
+        while (length > 0 && ((unsigned char)stem[length] & 0xc0) == 0x80)
+            length--;
+    return (int)length;
+}
+
 /* ".NAME.gpufilter-RANDOM.tmp" in the target's folder, so that renaming it is atomic. */
 static char *temporary_name(const char *target) {
     const char *stem = gf_output_last_part(target);
@@ -58,7 +69,7 @@ static char *temporary_name(const char *target) {
     if (name != NULL) {
         memcpy(name, target, folder);
         (void)snprintf(name + folder, size - folder, ".%.*s.gpufilter-%016" PRIx64 ".tmp",
-                       STEM_BYTES, stem, random_number());
+                       stem_bytes(stem), stem, random_number());
     }
     return name;
 }
@@ -170,5 +181,5 @@ int gf_output_give_temporary(gf_output *output) {
         if (cause != 0)
             end_temporary(output);
     }
-    return cause;
+    return gf_output_is_refused(cause) ? gf_output_copy_to_temporary(output, cause) : cause;
 }

@@ -141,19 +141,12 @@ static gf_status open_path(gf_output *output, const char *path, bool named, gf_e
         status = claim_target(output, error);
     if (status != GF_OK)
         return status;
-    /* The new file is never open to more people than the one it replaces. */
-    mode_t mode = exists ? info.st_mode & 0777 : 0666;
+    /* Nobody else may open it before it is known who may. */
+    const mode_t mode = exists ? info.st_mode & S_IRWXU : 0666;
     output->replaces = exists;
     status = named ? gf_output_create_temporary(output, mode, error)
                    : gf_output_create(output, mode, error);
-    if (status == GF_OK && exists) {
-        /* The owner is kept where that is allowed. Without its group, what the group might do is
-         * for another group. */
-        if (fchown(output->fd, (uid_t)-1, info.st_gid) != 0)
-            mode &= ~(mode_t)S_IRWXG;
-        (void)!fchown(output->fd, info.st_uid, (gid_t)-1);
-    }
-    if (status == GF_OK && exists && fchmod(output->fd, mode) != 0)
+    if (status == GF_OK && exists && gf_output_keep_access(output, output->target, &info) != 0)
         status =
             gf_fail(error, GF_FAILED, "%s: cannot keep its permissions: %s", path, strerror(errno));
     return status;

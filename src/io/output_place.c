@@ -39,27 +39,35 @@ static void end_temporary(gf_output *output) {
     output->temporary = NULL;
 }
 
+static int rename_new(gf_output *output) {
+    struct stat info;
+    int cause = rename_with(output->temporary, output->target, RENAME_NOREPLACE);
+
+    if (cause == 0 || cause == EEXIST)
+        return cause;
+    /* Not every file system knows that call, nor hard links; what is left is to look first. */
+    cause = link(output->temporary, output->target) == 0 ? 0 : errno;
+    if (cause == 0)
+        (void)unlink(output->temporary);
+    if (cause == 0 || cause == EEXIST)
+        return cause;
+    if (lstat(output->target, &info) == 0)
+        return EEXIST;
+    return rename(output->temporary, output->target) == 0 ? 0 : errno;
+}
+
 /* Gives the file its name only if nothing has it: otherwise EEXIST. */
 static int place_new(gf_output *output) {
-    struct stat info;
     int cause = 0;
 
-    if (output->temporary == NULL) {
-        if (linkat(AT_FDCWD, output->nameless, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) != 0)
-            cause = errno;
-    } else {
-        cause = rename_with(output->temporary, output->target, RENAME_NOREPLACE);
-        /* Not every file system knows that call, nor hard links; what is left is to look first. */
-        if (cause != 0 && cause != EEXIST) {
-            cause = link(output->temporary, output->target) == 0 ? 0 : errno;
-            if (cause == 0)
-                (void)unlink(output->temporary);
-            else if (cause != EEXIST)
-                cause = lstat(output->target, &info) == 0                ? EEXIST
-                        : rename(output->temporary, output->target) == 0 ? 0
-                                                                         : errno;
-        }
+    if (output->temporary == NULL &&
+        linkat(AT_FDCWD, output->nameless, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) != 0) {
+        cause = errno;
+        if (gf_output_is_refused(cause))
+            cause = gf_output_copy_to_temporary(output, cause);
     }
+    if (cause == 0 && output->temporary != NULL)
+        cause = rename_new(output);
     if (cause == 0) {
         output->placed = GF_NEW;
         end_temporary(output);
@@ -182,8 +190,14 @@ static void hold_signals(sigset_t *before) {
 }
 
 static gf_status sync_folder(const gf_output *output, gf_error *error) {
+    int failed = 0;
+
+    if (output->folder >= 0)
+        do
+            failed = fsync(output->folder);
+        while (failed != 0 && errno == EINTR);
     /* EINVAL: the file system has no need of it. */
-    if (output->folder < 0 || fsync(output->folder) == 0 || errno == EINVAL)
+    if (failed == 0 || errno == EINVAL)
         return GF_OK;
     return gf_fail(error, GF_FAILED,
                    "%s: is complete, but may not be there after a power failure: cannot sync its "

@@ -15,6 +15,7 @@ const char *const finding_names[FINDINGS] = {"none",  "crash", "hang",    "leak"
                                              "wrong", "code",  "message", "left", "rerun"};
 
 #define RECORD ".gpufilter-done"
+#define UNTOLD "--resume will not know"
 
 __attribute__((format(printf, 3, 4))) static void find(gf_verdict *verdict, gf_finding finding,
                                                        const char *format, ...) {
@@ -100,7 +101,7 @@ static bool is_transfer(const gf_outcome *outcome) {
 }
 
 typedef struct gf_lines {
-    unsigned complaints, warnings, others, repeated, told_failed;
+    unsigned complaints, warnings, others, repeated, told_failed, not_begun;
     bool sum, cause, out; /* out: a line about standard output */
 } gf_lines;
 
@@ -115,13 +116,15 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
         if (sscanf(line, "%lu done, %lu failed, %lu skipped", &done, &failed, &skipped) == 3) {
             lines.sum = true;
             lines.told_failed = (unsigned)failed;
+            const char *rest_of = strstr(line, " skipped, ");
+            lines.not_begun = rest_of ? (unsigned)atoi(rest_of + 10) : 0;
             continue;
         }
         if (!is_complaint(what, reference, line)) {
             lines.others++;
             continue;
         }
-        if (strstr(line, RECORD) && strstr(line, "--resume will not know")) {
+        if (strstr(line, RECORD) && strstr(line, UNTOLD)) {
             lines.warnings++;
             continue;
         }
@@ -137,8 +140,9 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
     return lines;
 }
 
+/* missing: outputs that are not there. */
 static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_reference *reference,
-                        const gf_outcome *outcome) {
+                        const gf_outcome *outcome, size_t missing) {
     const gf_lines lines = count_lines(what, reference, outcome);
     const bool many = what->flags & (CASE_BATCH | CASE_MANY);
     if (outcome->told & 1) /* it could not be told */
@@ -157,6 +161,11 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
              lines.told_failed + lines.out != lines.complaints)
         find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.200s", lines.complaints,
              lines.told_failed, outcome->err);
+    /* A folder that cannot be read may hold many inputs. */
+    else if ((what->flags & CASE_BATCH) && !strstr(what->arguments, " -R ") && lines.sum &&
+             lines.told_failed + lines.not_begun < missing)
+        find(verdict, FINDING_MESSAGE, "%zu outputs are missing, and it tells of %u: %.200s",
+             missing, lines.told_failed + lines.not_begun, outcome->err);
     verdict->vague = !verdict->survived && !lines.cause;
     /* What one failed read or write was told as could as well be a damaged file. */
     if (verdict->vague && is_transfer(outcome) && outcome->injected == 1 &&
@@ -182,10 +191,12 @@ static bool removing_failed(const gf_outcome *outcome) {
     return outcome->symbol >= 0 && gf_fault_calls[outcome->symbol].class == FAULT_CLEAN;
 }
 
-/* Where the group cannot be given to the new file, it gets no rights either. */
+/* Where the group, or the list of who may do what, cannot be given to the new file, the group gets
+ * no rights either. */
 static bool is_as_good(const gf_outcome *outcome, const gf_entry *now, const gf_entry *good) {
+    const char *failed = outcome->symbol < 0 ? "" : gf_fault_calls[outcome->symbol].symbol;
     gf_entry same = *now;
-    if (outcome->symbol >= 0 && strcmp(gf_fault_calls[outcome->symbol].symbol, "fchown") == 0)
+    if (strcmp(failed, "fchown") == 0 || strstr(failed, "xattr"))
         same.mode |= good->mode & 070;
     return entry_same(&same, good);
 }
@@ -283,7 +294,7 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
     if (!verdict.survived && fresh && stale && !told && !(what->flags & CASE_BATCH))
         find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
     if (!(what->flags & CASE_CUDA) || !verdict.survived)
-        judge_lines(&verdict, what, reference, outcome);
+        judge_lines(&verdict, what, reference, outcome, stale);
     return verdict;
 }
 
@@ -342,5 +353,35 @@ gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const
              outcome->code, outcome->signal, outcome->err);
     if (stale)
         find(&verdict, FINDING_RERUN, "%zu outputs are missing after the next run", stale);
+    return verdict;
+}
+
+bool is_resumed(const gf_case *what) {
+    return strstr(what->arguments, "--resume") || (what->again && strstr(what->again, "--resume"));
+}
+
+bool is_untold(const gf_outcome *outcome) {
+    return strstr(outcome->err, UNTOLD) != NULL;
+}
+
+gf_verdict judge_untold(gf_fault_mode mode, const gf_outcome *outcome) {
+    static const char refused[] = "exists already";
+    gf_verdict verdict = {0};
+    unsigned count = 0;
+    for (const char *at = outcome->err; (at = strstr(at, refused)) != NULL; at++)
+        count++;
+    if (count > 1 && mode != FAULT_ON)
+        find(&verdict, FINDING_RERUN, "more is not known than one line: %.200s", outcome->err);
+    return verdict;
+}
+
+gf_verdict judge_idle(const gf_reference *reference, const gf_outcome *first,
+                      const gf_outcome *outcome) {
+    static const char nothing[] = "0 done, 0 failed, ";
+    gf_verdict verdict = {0};
+    if (outcome->code != reference->clean.code ||
+        strncmp(outcome->err, nothing, strlen(nothing)) != 0)
+        find(&verdict, FINDING_RERUN, "finished outputs are made again: %.200s (%.200s)",
+             outcome->err, first->err);
     return verdict;
 }

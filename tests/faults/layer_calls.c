@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #define SPECIAL(...)
 #define CALL(symbol, class, usual, other, lacking, interrupted, partial, type, parameters,         \

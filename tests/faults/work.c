@@ -42,6 +42,36 @@ static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict 
     fflush(stdout);
 }
 
+static gf_outcome run_again(const gf_stage_set *set, const gf_case *what, const char *more) {
+    char arguments[64];
+    snprintf(arguments, sizeof arguments, "%s %s", what->again ? what->again : "", more);
+    atomic_fetch_add(&fault_sums->again, 1);
+    return run_program(set, what, arguments, FAULT_NONE, 0, 0);
+}
+
+/* A batch goes on after anything, and does nothing twice. */
+static void do_again(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
+    const gf_case *what = &fault_cases[job->which];
+    const gf_reference *reference = &fault_references[job->which];
+    gf_outcome again = run_again(set, what, "");
+    gf_verdict then = {0};
+    if (is_untold(outcome)) {
+        then = judge_untold((gf_fault_mode)job->mode, &again);
+        outcome_free(&again);
+        again = run_again(set, what, "--force");
+    }
+    if (!then.finding)
+        then = judge_again(what, reference, outcome, &again);
+    if (!then.finding && is_resumed(what)) {
+        gf_outcome third = run_again(set, what, "");
+        then = judge_idle(reference, outcome, &third);
+        outcome_free(&third);
+    }
+    if (then.finding)
+        tell(job, outcome, &then);
+    outcome_free(&again);
+}
+
 static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
     const gf_case *what = &fault_cases[job->which];
     const gf_reference *reference = &fault_references[job->which];
@@ -52,15 +82,10 @@ static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome
     /* An image that replaced itself has no input any more. */
     if (!(what->flags & CASE_BATCH) && all_new(reference, outcome))
         return;
-    gf_outcome again = run_program(set, what, what->again, FAULT_NONE, 0, 0);
-    const gf_verdict then = judge_again(what, reference, outcome, &again);
-    atomic_fetch_add(&fault_sums->again, 1);
-    if (then.finding)
-        tell(job, outcome, &then);
-    outcome_free(&again);
+    do_again(set, job, outcome);
 }
 
-static void do_fault(const gf_job *job, const gf_outcome *outcome) {
+static void do_fault(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
     const gf_case *what = &fault_cases[job->which];
     const gf_verdict verdict =
         judge_fault(what, &fault_references[job->which], (gf_fault_mode)job->mode, outcome);
@@ -79,6 +104,8 @@ static void do_fault(const gf_job *job, const gf_outcome *outcome) {
                outcome->err);
     if (verdict.finding)
         tell(job, outcome, &verdict);
+    if (is_resumed(what))
+        do_again(set, job, outcome);
 }
 
 static void do_job(const gf_stage_set *set, const gf_job *job) {
@@ -100,7 +127,7 @@ static void do_job(const gf_stage_set *set, const gf_job *job) {
         if (kill)
             do_kill(set, job, &outcome);
         else
-            do_fault(job, &outcome);
+            do_fault(set, job, &outcome);
     }
     if (fault_options.at)
         printf("exit code %d, signal %d, %" PRIu64 " calls, %" PRIu64
