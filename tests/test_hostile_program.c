@@ -235,9 +235,9 @@ static void rows_that_claim_much(void **state) {
             "ends too early");
     REFUSED("g.pgm", "P5\n8000000000 1\n255\n1", "ends too early");
     png_bytes comment = bytes_of("P5\n", 32 << 20, 3, '#');
-    refused("h.pgm", &comment, "ends too early", 1000);
+    refused("h.pgm", &comment, "too much text", 1000);
     png_bytes number = bytes_of("P5\n", 32 << 20, 3, '0');
-    refused("i.pgm", &number, "ends too early", 1000);
+    refused("i.pgm", &number, "too much text", 1000);
 }
 
 #define JPEG_OF(size)                                                                              \
@@ -248,6 +248,8 @@ static void rows_that_claim_much(void **state) {
 static void others_that_claim_much(void **state) {
     static const char gif[] = "GIF89a\xff\xff\xff\xff\xf0\0\0abcdef,\0\0\0\0\1\0\1\0\0\2\1\x4c\0;";
     static const char canvas[] = "GIF89a\x20\x4e\x20\x4e\xf0\0\0abcdef";
+    /* Its codes are in blocks of 255 bytes. */
+    static const char codes[] = "GIF89a\x10\x27\x10\x27\xf0\0\0abcdef,\0\0\0\0\x10\x27\x10\x27\0\7";
     unsigned char head[18] = {0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 32, 0};
 
     (void)state;
@@ -255,6 +257,9 @@ static void others_that_claim_much(void **state) {
     REFUSED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "ends too early");
     REFUSED("a.gif", gif, "ends too early");
     REFUSED("b.gif", canvas, "ends too early");
+    png_bytes blocks = bytes_of(codes, sizeof codes + 200 * 256, sizeof codes - 1, 0xff);
+    blocks.data[blocks.size - 1] = 0;
+    refused("c.gif", &blocks, "stands for nothing", MOST_MS);
     REFUSED("a.psd",
             "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\x75\x30\0\0\x75\x30\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
             "1234567890",
