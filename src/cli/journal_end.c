@@ -32,6 +32,11 @@ static int begin_lines(int fd) {
     const ssize_t length = pread(fd, title, sizeof title, 0);
     if (length < 0 || fstat(fd, &info) != 0)
         return errno;
+    if (length > 0 && title[0] == 0) { /* what a power failure left: the title comes behind it */
+        if (pread(fd, &last, 1, info.st_size - 1) < 0)
+            return errno;
+        return last == '\n' ? 0 : put(fd, "\n" HEADER, 1 + HEADER_LENGTH);
+    }
     /* Something else has taken its place since it was looked at. */
     if (memcmp(title, HEADER, (size_t)length) != 0)
         return EEXIST;

@@ -80,6 +80,14 @@ static gf_status check_title(const char *path, const char *line, size_t length, 
                        path);
 }
 
+/* A power failure can leave zeros for what had not reached the disk. */
+static bool is_nothing(const char *line, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (line[i] && (line[i] != '\n' || i == 0))
+            return false;
+    return true;
+}
+
 /* keep: NULL for the first line alone. */
 static gf_status read_lines(gf_cli_journal_file *file, FILE *from, gf_cli_journal_keep keep,
                             void *context, gf_error *error) {
@@ -95,17 +103,20 @@ static gf_status read_lines(gf_cli_journal_file *file, FILE *from, gf_cli_journa
                 gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
         if (length <= 0)
             break;
-        if (!file->begun)
+        const bool nothing = !file->begun && is_nothing(line, (size_t)length);
+        if (!file->begun && !nothing)
             status = check_title(file->path, line, (size_t)length, error);
         /* What has no end is no line yet, and is looked at again the next time. */
         if (line[length - 1] != '\n')
             break;
+        file->known += length;
+        if (nothing)
+            continue;
         line[length - 1] = 0;
         if (file->begun && gf_cli_line_read(line, (size_t)length - 1, &made) &&
             !keep(context, &made))
             status = gf_cli_fail(error, GF_FAILED, "%s: out of memory", file->path);
         file->begun = true;
-        file->known += length;
     }
     if (!status && ferror(from))
         status = gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));

@@ -309,7 +309,9 @@ $ gpufilter smooth ok.png in/page.png -O k -q; printf 'x\n%s' 'torn line' >>k/.g
 > 0 done, 0 failed, 3 skipped in #
 $ tail -n 1 k/.gpufilter-done | tr 0-9a-f 1-9a-f0 >>k/.gpufilter-done; gpufilter smooth in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 1 skipped in #
-$ for text in '' gpuf 'gpufilter-done 2'; do rm -r k; mkdir k; printf "$text" >k/.gpufilter-done; gpufilter smooth ok.png -O k -q; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; grep -c done k/.gpufilter-done; done
+$ for text in '' gpuf 'gpufilter-done 2' '\0\0\0\0\0'; do rm -r k; mkdir k; printf "$text" >k/.gpufilter-done; gpufilter smooth ok.png -O k -q; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; grep -c done k/.gpufilter-done; done
+> 1 done, 0 failed, 1 skipped in #
+> 1
 > 1 done, 0 failed, 1 skipped in #
 > 1
 > 1 done, 0 failed, 1 skipped in #
