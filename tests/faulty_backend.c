@@ -120,10 +120,9 @@ static gf_status faulty_submit(void *state, gf_slot *slot, gf_error *error) {
 }
 
 static void flip(void *data, uint64_t bytes) {
-    if (bytes == 0)
+    if (bytes == 0 || (atomic_exchange(&lied, true) && expected.lies_once))
         return;
     ((unsigned char *)data)[expected.bit / 8 % bytes] ^= (unsigned char)(1u << expected.bit % 8);
-    atomic_store(&lied, true);
 }
 
 /* Of the first payload that has samples; or else of the first one's head. */
