@@ -160,6 +160,64 @@ static void goes_on(fault_way way) {
                   all.runs, all.fell_back, all.refused);
 }
 
+/* Memory for the bands of one backend, and little more: what was read of an image cannot all be
+ * kept while another one goes on. */
+static void try_little_memory(fault_job *job, void *context) {
+    tally *all = context;
+    faulty_plan plan = {.rows = 9, .status = GF_NO_BACKEND, .for_ever = true};
+    gf_engine_options options = {.threads = 2};
+    fault_outcome done;
+    for (uint64_t memory = 512;; memory += memory / 4) {
+        gf_engine *both[2];
+        faulty_expect(&plan);
+        options.max_memory = memory;
+        options.backend = "cpu";
+        assert_int_equal(gf_engine_open(&options, &both[0], NULL), GF_OK);
+        options.backend = NULL;
+        assert_int_equal(gf_engine_open(&options, &both[1], NULL), GF_OK);
+        bool enough = true;
+        for (int i = 0; i < 2; i++) {
+            done = fault_run(job, both[i], all->way, job->text);
+            enough = enough && !done.status;
+            gf_engine_close(both[i]);
+        }
+        if (enough)
+            break;
+    }
+    const uint64_t calls = faulty_calls();
+    for (plan.fail_at = 2; plan.fail_at <= calls; plan.fail_at += 1 + all->runs % 3) {
+        char what[400];
+        gf_engine *engine;
+        snprintf(what, sizeof what, "%s '%s', way %d, in %" PRIu64 " bytes, call %" PRIu64,
+                 job->filter->info.name, job->text, all->way, options.max_memory, plan.fail_at);
+        faulty_expect(&plan);
+        assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+        done = fault_run(job, engine, all->way, what);
+        gf_engine_close(engine);
+        all->runs++;
+        /* Samples of lower bands have more heads, which are held, too. */
+        if (!done.status || strstr(done.error.message, "held until the end"))
+            continue;
+        /* Two images in memory are one source, which does not begin again. */
+        if (all->way != FROM_PIPE && (all->way == FROM_FILES || job->filter->info.inputs == 1))
+            fail_msg("%s: %s", what, done.error.message);
+        assert_message(&done.error, "cannot be read again");
+        assert_message(&done.error, "told to fail");
+        all->refused++;
+    }
+}
+
+static void goes_on_with_little_memory(void **state) {
+    (void)state;
+    gf_engine_stand_in(&faulty_backend);
+    for (int way = FROM_MEMORY; way < FAULT_WAYS; way++) {
+        tally all = {.way = (fault_way)way};
+        fault_for_all(way != FROM_MEMORY, try_little_memory, &all);
+        print_message("%" PRIu64 " failures, %" PRIu64 " were refused\n", all.runs, all.refused);
+    }
+    gf_engine_stand_in(NULL);
+}
+
 static void goes_on_in_memory(void **state) {
     (void)state;
     goes_on(FROM_MEMORY);
@@ -180,6 +238,7 @@ int main(void) {
         cmocka_unit_test(goes_on_in_memory),
         cmocka_unit_test(goes_on_with_files),
         cmocka_unit_test(goes_on_with_pipes),
+        cmocka_unit_test(goes_on_with_little_memory),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
