@@ -13,7 +13,6 @@
 #define PIPES 3  /* these may be pipes, ... */
 #define PIPE 2   /* ... from this one on */
 
-static ending want[ITEMS];
 static uint64_t runs, noted, stopped, pipes_lost;
 
 typedef struct way {
@@ -22,33 +21,6 @@ typedef struct way {
     uint64_t max_memory; /* little: all images are large */
     bool pipe;
 } way;
-
-static void run_each(const gf_filter *filter, const gf_settings *settings) {
-    gf_engine *engine;
-    memset(want, 0, sizeof want);
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &engine, NULL), 0);
-    for (int i = 0; i < COUNT; i++) {
-        const char *in = in_paths[i];
-        gf_result *result = NULL;
-        unlink(want_paths[i]);
-        want[i].status = gf_run_file(engine, filter, settings, &in,
-                                     gf_filter_describe(filter)->makes_image ? want_paths[i] : NULL,
-                                     NULL, &result, &want[i].report, &want[i].error);
-        if (result)
-            write_result(result, want[i].text);
-        gf_result_free(result);
-    }
-    gf_engine_close(engine);
-}
-
-static void check_file(int i, const char *what) {
-    size_t size, other;
-    unsigned char *a = get_bytes(want_paths[i], &size), *b = get_bytes(out_paths[i], &other);
-    if (size != other || memcmp(a, b, size) != 0)
-        fail_msg("%s: item %d: other bytes", what, i);
-    free(a);
-    free(b);
-}
 
 static bool is_pipe(int i) {
     return i >= PIPE && i < PIPE + PIPES;
@@ -194,7 +166,7 @@ static void try_once(const way *w, const gf_settings *settings, const faulty_pla
 static void try_calls(const way *w, gf_status status, const char *only, uint64_t step) {
     gf_settings *settings = test_settings(gf_filter_find(w->filter), w->text);
     faulty_plan plan = {.rows = 6};
-    run_each(gf_filter_find(w->filter), settings);
+    run_each(gf_filter_find(w->filter), settings, NULL, COUNT);
     faulty_expect(&plan);
     assert_int_equal(run(w, settings, NULL), GF_OK);
     assert_int_equal(check("without a failure", gf_filter_find(w->filter)->info.makes_image, false),
@@ -288,7 +260,7 @@ static void lies_fail_files(void **state) {
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         const bool image = gf_filter_find(ways[i].filter)->info.makes_image;
         gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
-        run_each(gf_filter_find(ways[i].filter), settings);
+        run_each(gf_filter_find(ways[i].filter), settings, NULL, COUNT);
         faulty_expect(&(faulty_plan){.rows = 6, .lie = image ? LIE_ROW : LIE_STATE, .bit = 9});
         assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
         for (int n = 0; n < COUNT; n++) {
@@ -314,7 +286,7 @@ static void one_lie_is_told(void **state) {
         const bool image = gf_filter_find(ways[i].filter)->info.makes_image;
         gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
         int failed = 0;
-        run_each(gf_filter_find(ways[i].filter), settings);
+        run_each(gf_filter_find(ways[i].filter), settings, NULL, COUNT);
         faulty_expect(&(faulty_plan){
             .rows = 6, .lie = image ? LIE_ROW : LIE_STATE, .bit = 9, .lies_once = true});
         assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
