@@ -155,7 +155,8 @@ static void lie(const faulty_run *run, const gf_slot *slot) {
             flip_payload(run, slot);
         break;
     case LIE_INPUT:
-        flip(gf_row(&slot->in, y), gf_row_bytes(&plan->in));
+        flip(gf_row(&slot->in, y) + expected.bit % plan->inputs * (slot->in.stride / plan->inputs),
+             gf_row_bytes(&plan->in));
         break;
     default:
         break;
