@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 
+#include "error.h"
 #include "fault_job.h"
 
 typedef struct tally {
@@ -234,12 +235,47 @@ static void goes_on_with_pipes(void **state) {
     goes_on(FROM_PIPE);
 }
 
+/* Once. */
+static gf_status break_down(const gf_plan *plan, const gf_band *band, gf_error *error) {
+    static atomic_bool done;
+    return atomic_exchange(&done, true) ? gf_filter_find("smooth")->golden(plan, band, error)
+                                        : gf_fail(error, GF_FAILED, "golden: broke down");
+}
+
+/* An image that its device cannot begin, and another backend cannot end: it is not begun once more,
+ * though its sink could spare some memory, since some of it was read. */
+static void is_not_begun_twice(void **state) {
+    (void)state;
+    const gf_engine_options options = {.threads = 4, .band_rows = 16, .verify = true};
+    const gf_format format = {900, 700, 3, GF_U8};
+    gf_filter broken = *gf_filter_find("smooth");
+    gf_settings *settings = test_settings(&broken, "");
+    test_image image = test_image_new(format, 0);
+    test_random random = {4};
+    const char *in = in_folder("in.ppm"), *out = in_folder("out.png");
+    gf_engine *engine;
+    gf_error error = {0};
+    broken.golden = break_down;
+    test_fill(&image, TEST_UNIFORM, &random);
+    test_put(in, &image);
+    test_image_free(&image);
+    gf_engine_stand_in(&faulty_backend);
+    faulty_expect(&(faulty_plan){.fail_at = 2, .for_ever = true, .status = GF_FAILED, .rows = 16});
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    assert_int_equal(gf_run_file(engine, &broken, settings, &in, out, NULL, NULL, NULL, &error),
+                     GF_FAILED);
+    assert_string_equal(error.message, "golden: broke down");
+    gf_engine_close(engine);
+    gf_engine_stand_in(NULL);
+    gf_settings_free(settings);
+    assert_int_equal(count_files(true), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_in_memory),
-        cmocka_unit_test(goes_on_with_files),
-        cmocka_unit_test(goes_on_with_pipes),
-        cmocka_unit_test(goes_on_with_little_memory),
+        cmocka_unit_test(goes_on_in_memory),  cmocka_unit_test(goes_on_with_files),
+        cmocka_unit_test(goes_on_with_pipes), cmocka_unit_test(goes_on_with_little_memory),
+        cmocka_unit_test(is_not_begun_twice),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
