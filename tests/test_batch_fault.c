@@ -9,9 +9,10 @@
 
 #include "faulty_backend.h"
 
-#define COUNT 26 /* of the inputs: good and broken ones */
-#define PIPES 3  /* these may be pipes, ... */
-#define PIPE 2   /* ... from this one on */
+#define COUNT 26  /* of the inputs: good and broken ones */
+#define ENGINES 2 /* of a device, at most, where there are pipes */
+#define PIPES 5   /* these may be pipes, ... */
+#define PIPE 0    /* ... from this one on */
 
 static uint64_t runs, noted, stopped, pipes_lost;
 
@@ -56,7 +57,7 @@ static int check(const char *what, bool image, bool pipe) {
     }
     /* No temporary files. */
     assert_int_equal(count_files(false), outputs + 75);
-    assert_true(lost_pipes < PIPES);
+    assert_true(lost_pipes <= ENGINES);
     pipes_lost += (uint64_t)lost_pipes;
     return told;
 }
@@ -230,6 +231,29 @@ static void named_stops(void **state) {
     print_message("%" PRIu64 " failures, %" PRIu64 " ended the batch\n", runs, stopped);
 }
 
+/* Where every file was told of, the batch has done what it could: it adds no error of its own. */
+static void last_pipe_is_told(void **state) {
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    const gf_files_devices devices = {.count = 1, .names = {"0"}};
+    listener all = {.in_order = false};
+    const gf_batch_options options = {
+        .engine = {.backend = "cuda", .threads = 2}, .done = on_done, .context = &all};
+    gf_batch_item items[ITEMS];
+    feeder pipe;
+    (void)state;
+    faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
+    make_items(items, true);
+    start_pipe(&pipe, &items[0]);
+    assert_int_equal(
+        gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 1, &options, NULL),
+        GF_OK);
+    end_pipe(&pipe);
+    assert_int_equal(got[0].times, 1);
+    assert_int_equal(got[0].status, GF_NO_BACKEND);
+    assert_string_equal(faulty_failed(), "submit");
+    gf_settings_free(settings);
+}
+
 /* Another one that was asked for does what is left. */
 static void others_do_the_rest(void **state) {
     static const way ways[] = {
@@ -293,10 +317,11 @@ static void one_lie_is_told(void **state) {
         assert_true(faulty_lied());
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
-            if (want[n].status == got[n].status)
+            if (!strstr(got[n].error.message, "is not to be trusted")) {
+                assert_int_equal(got[n].status, want[n].status);
                 continue;
+            }
             failed++;
-            assert_message(&got[n].error, "is not to be trusted");
             assert_message(&got[n].error, in_paths[n]);
             assert_int_equal(access(out_paths[n], F_OK), -1);
         }
@@ -308,9 +333,9 @@ static void one_lie_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_goes_on),       cmocka_unit_test(named_stops),
-        cmocka_unit_test(others_do_the_rest), cmocka_unit_test(lies_fail_files),
-        cmocka_unit_test(one_lie_is_told),
+        cmocka_unit_test(auto_goes_on),      cmocka_unit_test(named_stops),
+        cmocka_unit_test(last_pipe_is_told), cmocka_unit_test(others_do_the_rest),
+        cmocka_unit_test(lies_fail_files),   cmocka_unit_test(one_lie_is_told),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_all, remove_folder);

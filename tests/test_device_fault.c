@@ -167,7 +167,7 @@ static void goes_on(fault_way way) {
 static void try_little_memory(fault_job *job, void *context) {
     tally *all = context;
     faulty_plan plan = {.rows = 9, .status = GF_NO_BACKEND, .for_ever = true};
-    gf_engine_options options = {.threads = 2};
+    gf_engine_options options = {.threads = 2, .verify = all->cases++ % 2};
     fault_outcome done;
     for (uint64_t memory = 512;; memory += memory / 4) {
         gf_engine *both[2];
