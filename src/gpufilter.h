@@ -467,9 +467,9 @@ typedef struct gf_batch_options {
  * are those of gf_run_file. Parameters that name files (IMAGE, SAMPLES) may not be set.
  *
  * On the CPU each thread has an image of its own. On CUDA devices the threads decode and encode;
- * small images of one format that wait go through a device together, larger ones each as
- * gf_run_file does it, up to four at a time on each device, and every device takes whatever is
- * next. "auto" decides once for all, by the first image and the count.
+ * small images of one format that wait go through a device together, larger ones, and all that are
+ * verified, each as gf_run_file does it, up to four at a time on each device, and every device
+ * takes whatever is next. "auto" decides once for all, by the first image and the count.
  *
  * engine.max_memory is for each image under way; those that are held for a device keep to it
  * together, and to a gigabyte.

@@ -41,17 +41,6 @@ static inline const char *fault_param(const fault_job *job, gf_param_type type) 
     return NULL;
 }
 
-static inline void fault_put(const char *path, const test_image *image) {
-    const gf_file_options options = {.force = true, .compression = "fast"};
-    gf_sink *sink;
-    gf_error error = {0};
-    if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
-        sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
-        sink->ops->finish(sink, NULL, &error) || sink->ops->place(sink, &error))
-        fail_msg("%s", error.message);
-    sink->ops->close(sink);
-}
-
 /* f32 goes into PFM, which has no alpha. */
 static inline gf_format fault_format(test_random *random, bool files) {
     gf_format format = {.width = 1 + test_below(random, 40),
@@ -126,7 +115,7 @@ static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
     const gf_file_options options = {.force = true};
     gf_error error = {0};
     for (int i = 0; i < 2; i++)
-        fault_put(job->in_paths[i], &job->in[i]);
+        test_put(job->in_paths[i], &job->in[i]);
     fault_name_files(job);
     if (gf_run_file(golden, job->filter, job->settings, in,
                     job->filter->info.makes_image ? job->out_path : NULL, &options, NULL, NULL,

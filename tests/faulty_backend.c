@@ -120,10 +120,9 @@ static gf_status faulty_submit(void *state, gf_slot *slot, gf_error *error) {
 }
 
 static void flip(void *data, uint64_t bytes) {
-    if (bytes == 0)
+    if (bytes == 0 || (atomic_exchange(&lied, true) && expected.lies_once))
         return;
     ((unsigned char *)data)[expected.bit / 8 % bytes] ^= (unsigned char)(1u << expected.bit % 8);
-    atomic_store(&lied, true);
 }
 
 /* Of the first payload that has samples; or else of the first one's head. */
@@ -156,7 +155,8 @@ static void lie(const faulty_run *run, const gf_slot *slot) {
             flip_payload(run, slot);
         break;
     case LIE_INPUT:
-        flip(gf_row(&slot->in, y), gf_row_bytes(&plan->in));
+        flip(gf_row(&slot->in, y) + expected.bit % plan->inputs * (slot->in.stride / plan->inputs),
+             gf_row_bytes(&plan->in));
         break;
     default:
         break;

@@ -24,6 +24,7 @@ typedef struct faulty_plan {
     const char *only; /* the device (an engine's) that fails; NULL: any */
     uint64_t rows;    /* of a band, about */
     faulty_lie lie;
+    bool lies_once;     /* in all its life; otherwise once in every image */
     uint64_t band, bit; /* where: both are taken modulo what there is */
 } faulty_plan;
 

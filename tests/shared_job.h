@@ -94,18 +94,6 @@ static inline gf_status run_job(shared_job *job, uint32_t count) {
     return job->status[0];
 }
 
-static inline void put_image(const char *path, const test_image *image) {
-    const gf_file_options options = {.force = true};
-    gf_sink *sink;
-    gf_error error = {0};
-
-    if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
-        sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
-        sink->ops->finish(sink, NULL, &error) || sink->ops->place(sink, &error))
-        fail_msg("%s", error.message);
-    sink->ops->close(sink);
-}
-
 static inline void assert_same_file(const char *a, const char *b, const char *what) {
     size_t size_a, size_b;
     unsigned char *bytes_a = get_bytes(a, &size_a), *bytes_b = get_bytes(b, &size_b);
@@ -126,7 +114,7 @@ static inline void put_grey(const char *name, uint64_t height) {
     test_image image = test_image_new(format, 0);
 
     test_fill(&image, TEST_UNIFORM, &random);
-    put_image(in_folder(name), &image);
+    test_put(in_folder(name), &image);
     test_image_free(&image);
 }
 

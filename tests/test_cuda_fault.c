@@ -199,7 +199,7 @@ static void try_apart(void (*what)(void)) {
     test_random random = {5};
     test_image image = test_image_new(poisoned_format, 0);
     test_fill(&image, TEST_UNIFORM, &random);
-    fault_put(in_folder("in.ppm"), &image);
+    test_put(in_folder("in.ppm"), &image);
     test_image_free(&image);
     assert_true(run_apart(what));
     count_files(true);

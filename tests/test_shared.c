@@ -63,9 +63,9 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
     set_files(settings, filter, &one);
     test_image image = test_image_new(format, 0);
     test_fill(&image, (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
-    put_image(inputs[0].image, &image);
+    test_put(inputs[0].image, &image);
     test_disturb(&image, &random);
-    put_image(inputs[1].image, &image);
+    test_put(inputs[1].image, &image);
     test_image_free(&image);
 
     shared_job first = {.filter = filter,

@@ -14,7 +14,7 @@ static void put_floats(const char *name) {
     test_random random = {8};
     test_image image = test_image_new(format, 0);
     test_fill(&image, TEST_UNIFORM, &random);
-    put_image(in_folder(name), &image);
+    test_put(in_folder(name), &image);
     test_image_free(&image);
 }
 

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "io/io.h"
+
 #define PAINT TEST_PAINT
 #define MARGIN TEST_MARGIN
 
@@ -142,6 +144,17 @@ static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
     }
     memcpy(&u32, p, sizeof u32);
     return u32;
+}
+
+void test_put(const char *path, const test_image *image) {
+    const gf_file_options options = {.force = true, .compression = "fast"};
+    gf_sink *sink;
+    gf_error error = {0};
+    if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
+        sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
+        sink->ops->finish(sink, NULL, &error) || sink->ops->place(sink, &error))
+        fail_msg("%s", error.message);
+    sink->ops->close(sink);
 }
 
 void test_disturb(const test_image *image, test_random *random) {

@@ -43,6 +43,8 @@ typedef enum test_content {
     TEST_CONTENT_COUNT
 } test_content;
 void test_fill(const test_image *image, test_content content, test_random *random);
+/* Into a file, in the format that its name says; one that is there is replaced. */
+void test_put(const char *path, const test_image *image);
 /* Changes a few samples, perhaps none. */
 void test_disturb(const test_image *image, test_random *random);
 

@@ -47,10 +47,12 @@ static gf_held *run_alone(gf_device_files *all, gf_engine *engine, bool further,
     if (held->once)
         leave = GF_LEAVE_NOTHING;
     engine->leaves = leave == GF_LEAVE_UNBEGUN;
-    if (gf_held_may_tell(all) && !gf_files_run_one(all->files, engine, held->item, leave)) {
+    const bool left =
+        gf_held_may_tell(all) && !gf_files_run_one(all->files, engine, held->item, leave);
+    if (left || is_lost(engine))
         note_loss(all, engine);
+    if (left)
         return held;
-    }
     gf_held_release(all, held);
     return NULL;
 }
@@ -190,7 +192,7 @@ static gf_engine_options device_options(const gf_device_thread *thread) {
 static void lose_device(gf_device_files *all, const gf_error *loss) {
     gf_files *files = all->files;
     pthread_mutex_lock(&files->lock);
-    const bool last = --all->driven == 0;
+    const bool last = --all->driven == 0 && !gf_files_over(files);
     all->engines--;
     all->enough = true;
     pthread_cond_broadcast(&files->moved);
@@ -257,13 +259,13 @@ static void *drive_further(void *argument) {
         engine->replaceable = any_backend(all);
     gf_held *left = NULL;
     pthread_mutex_lock(&files->lock);
-    while (opened && !left && !gf_files_over(files)) {
+    while (opened && !left && !is_lost(engine) && !gf_files_over(files)) {
         if (all->large.first)
             left = run_large(all, engine, true);
         else
             pthread_cond_wait(&files->moved, &files->lock);
     }
-    if (wanted && (!opened || left)) {
+    if (wanted && (!opened || left || is_lost(engine))) {
         all->engines--;
         all->enough = true;
     }

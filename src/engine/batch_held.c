@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "clock.h"
-#include "digest.h"
 #include "engine/backend.h"
 #include "engine/batch_plan.h"
 #include "error.h"
 #include "io/files.h"
 #include "io/metadata.h"
-#include "io/read_back.h"
 
 #define HELD_IMAGES UINT64_C(4096) /* at once, however small they are */
 
@@ -180,9 +178,11 @@ static uint64_t room_for(const gf_held *held) {
     return gf_files_bytes(&held->in_format, &held->out_format);
 }
 
+/* What is verified goes alone: which file was wrong could not be told of many together. */
 static bool is_small(const gf_device_files *all, const gf_held *held) {
     const uint64_t bytes = room_for(held);
-    return bytes <= GF_FILES_SMALL && bytes <= all->most_bytes;
+    return !all->files->options.engine.verify && bytes <= GF_FILES_SMALL &&
+           bytes <= all->most_bytes;
 }
 
 static size_t image_bytes(const gf_format *format) {
@@ -224,14 +224,6 @@ static void decode(gf_device_files *all, gf_held *held) {
     gf_held_hand_on(all, &all->waiting, held);
 }
 
-static gf_status read_back(const gf_sink *sink, const gf_held *held, const gf_file_options *options,
-                           gf_error *error) {
-    const gf_limits limits = gf_file_limits(options, 1);
-    const gf_rows rows = {held->out, gf_row_bytes(&held->out_format), 0, held->out_format.height};
-    return gf_read_back(sink, &held->out_format, &limits, gf_digest_rows(0, &rows, rows.stride),
-                        error);
-}
-
 static gf_status write_image(const gf_files *files, gf_held *held, const gf_file_options *options,
                              gf_error *error) {
     const gf_format *format = &held->out_format;
@@ -245,8 +237,6 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
     status = sink->ops->write(sink, held->out, gf_row_bytes(format), format->height, error);
     if (!status)
         status = sink->ops->finish(sink, &held->metadata, error);
-    if (!status && held->report.verified)
-        status = read_back(sink, held, options, error);
     held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
     if (!status && options->ready) {
         const gf_ready ready = {.item = held->item, .file = gf_output_reach(sink->output)};

@@ -2,8 +2,9 @@
  * on: with the same bits, so that rows which went on stay as they are, and the next one computes
  * those that come after them. They are still in the ring, or have not been read yet.
  *
- * Only what accumulated over the image is lost with its device. Then the image is read again from
- * its beginning; what went on already is computed for the state's sake and dropped. */
+ * Only what accumulated over the image is lost with its device. Then, and where there is no memory
+ * to keep what was read, the image is read again from its beginning; what went on already is
+ * computed for the state's sake, if there is one, and dropped. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,15 +57,20 @@ static void match_bands(gf_stream_job *job, uint64_t band_rows) {
     }
 }
 
-static gf_status start_over(gf_way *way, const gf_stream_rest *rest, const gf_error *failure,
-                            gf_error *error) {
+static gf_status start_over(gf_way *way, gf_stream_rest *rest, const char *why,
+                            const gf_error *failure, gf_error *error) {
     gf_task *task = way->task;
-    if (!gf_task_can_read_again(task))
-        return gf_fail(
-            error, GF_FAILED,
-            "%s: %.200s; what was measured is lost with it, and the input cannot be read "
-            "again: run again, or use --backend cpu",
-            task->name, failure->message);
+    if (rest->source)
+        rest->source->ops->close(rest->source);
+    rest->source = NULL;
+    if (!gf_task_can_read_again(task)) {
+        char cause[sizeof task->report->reason];
+        gf_engine_give_reason(cause, sizeof cause, failure);
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s; %s, and the input cannot be read again: run again, or use "
+                       "--backend cpu",
+                       task->name, cause, why);
+    }
     const gf_status status = gf_task_read_again(task, error);
     if (status)
         return status;
@@ -75,24 +81,34 @@ static gf_status start_over(gf_way *way, const gf_stream_rest *rest, const gf_er
     return run(way, task->source, NULL, error);
 }
 
+/* What is left of the image as a job of its own; false if its bands find no memory beside what is
+ * held of it. */
+static bool cut_rest(gf_stream_job *job, const gf_stream_rest *rest) {
+    gf_job unread;
+    gf_stream_job left = *job;
+    if (!rest->source || rest->bytes > left.max_memory)
+        return false;
+    left.first = rest->done;
+    left.max_memory -= rest->bytes;
+    if (gf_choose_geometry(&left, &unread, NULL))
+        return false;
+    *job = left;
+    return true;
+}
+
 /* The rest of the image, by the backend that is left. */
-static gf_status go_on(gf_way *way, const gf_stream_rest *rest, const gf_error *failure,
+static gf_status go_on(gf_way *way, gf_stream_rest *rest, const gf_error *failure,
                        gf_error *error) {
     gf_stream_job *job = &way->job;
     gf_status status = aim(way, error);
     if (status)
         return status;
     if (!rest->begun)
-        return run(way, way->task->source, NULL, error);
+        return run(way, way->task->source, rest, error);
     if (job->plan->state_bytes && rest->done > job->first)
-        return start_over(way, rest, failure, error);
-    if (!rest->source || rest->bytes > job->max_memory)
-        return gf_fail(error, GF_FAILED,
-                       "%s: %.200s; there is no memory for another backend to go on; use --backend "
-                       "cpu",
-                       way->task->name, failure->message);
-    job->first = rest->done;
-    job->max_memory -= rest->bytes;
+        return start_over(way, rest, "what was measured is lost with it", failure, error);
+    if (!cut_rest(job, rest))
+        return start_over(way, rest, "there is no memory for what was read", failure, error);
     return run(way, rest->source, NULL, error);
 }
 
@@ -158,6 +174,8 @@ static gf_status stream(gf_way *way, gf_error *error) {
         way->job.max_memory = task->memory;
         status = run(way, task->source, NULL, &failure);
     }
+    /* The band that differs was computed: nobody may take the image for one that was not begun. */
+    task->report->bands += way->verifier.differs;
     if (status && error) /* what another backend made good is none */
         *error = failure;
     return status;
