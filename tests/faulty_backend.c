@@ -119,7 +119,8 @@ static gf_status faulty_submit(void *state, gf_slot *slot, gf_error *error) {
     return status ? status : gf_backend_cpu.submit(run->cpu, slot, error);
 }
 
-static void flip(void *data, uint64_t bytes) {
+/* A device that writes where it should not asks nobody, nor whether somebody reads there. */
+__attribute__((no_sanitize_thread)) static void flip(void *data, uint64_t bytes) {
     if (bytes == 0 || (atomic_exchange(&lied, true) && expected.lies_once))
         return;
     ((unsigned char *)data)[expected.bit / 8 % bytes] ^= (unsigned char)(1u << expected.bit % 8);
