@@ -339,9 +339,10 @@ check-cuda: ## Run the tests where a GPU must be: no device is a failure
 # Hardly optimised: a branch is then one that is in the source.
 coverage: ## Run the tests on a build that counts branches, and tell how many of ours were taken
 	@$(MAKE) --no-print-directory BUILD=build/coverage CUDA=0 OPT=-O0 SIMD_OPT=-O1 \
-	  CFLAGS='--coverage -fprofile-update=atomic' LDFLAGS=--coverage all tests
-	@find build/coverage -name '*.gcda' -delete
-	@tests/run.sh build/coverage
+	  CFLAGS='--coverage -fprofile-update=atomic -DGF_COVERAGE' LDFLAGS=--coverage all tests
+	@rm -rf build/coverage/counts && find build/coverage -name '*.gcda' -delete
+	@GF_COUNTS=$(CURDIR)/build/coverage/counts tests/run.sh build/coverage
+	@build/coverage/tests/faults build/coverage/gpufilter-faults --kills 0 --faults 8000
 	@tests/coverage.py build/coverage --least 90
 
 valgrind: all tests ## Run the tests under valgrind's memcheck, in a short form

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reports how many lines and branches of our own code the tests took: coverage.py BUILD [--least PERCENT] [--missing FILE...]
 
-Reads what a build with --coverage left under BUILD/obj. A file that is compiled several times (SIMD code, once a level; a
+Reads what a build with --coverage left under BUILD/counts, a folder for each test (GCOV_PREFIX). A file that is compiled several times (SIMD code, once a level; a
 header, once a file that includes it) counts once: a branch is taken if it was in any of them.
 """
 import argparse
@@ -12,17 +12,27 @@ import subprocess
 import sys
 
 
-def find_notes(build):
+def find_counts(build):
+    """Lists of files in one folder each, with the compiler's notes beside them. What no test ran counts, too."""
     for folder, _, names in os.walk(os.path.join(build, "obj")):
-        for name in names:
-            if name.endswith(".gcno"):
-                yield os.path.join(folder, name)
+        notes = [os.path.join(folder, name) for name in names if name.endswith(".gcno")]
+        if notes:
+            yield notes
+    for folder, _, names in os.walk(os.path.join(build, "counts")):
+        counts = [os.path.join(folder, name) for name in names if name.endswith(".gcda")]
+        for path in counts:
+            note = path[:-len("da")] + "no"
+            if not os.path.lexists(note):
+                real = os.path.abspath(build)
+                os.symlink(real + note.split(real, 1)[1], note)
+        if counts:
+            yield counts
 
 
-def read_notes(path):
-    made = subprocess.run(["gcov", "--json-format", "--branch-probabilities", "--stdout", path],
+def read_counts(paths):
+    made = subprocess.run(["gcov", "--json-format", "--branch-probabilities", "--stdout"] + paths,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    return json.loads(made.stdout)["files"] if made.stdout else []
+    return [file for line in made.stdout.splitlines() if line for file in json.loads(line)["files"]]
 
 
 def is_ours(path):
@@ -33,7 +43,7 @@ def gather(build):
     """{file: {line: [times taken, {number of branches: [times, ...]}]}}"""
     files = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for parts in pool.map(read_notes, find_notes(build)):
+        for parts in pool.map(read_counts, find_counts(build)):
             for part in parts:
                 if is_ours(part["file"]):
                     add(files.setdefault(part["file"], {}), part["lines"])

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test of a build: tests/run.sh BUILD. Ends with "N passed, N failed, N skipped", where one
-# test is one cmocka test, one golden digest, or one command of a transcript.
+# test is one cmocka test, one golden digest, or one command of a transcript. With GF_COUNTS=FOLDER what a build with
+# --coverage counts goes there, apart for each test: one that is killed, or finds the disk full, spoils its own alone.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -16,6 +17,7 @@ for source in tests/test_*.c; do # a build folder may hold tests that are no mor
     name=$(basename "$source" .c)
     test=$build/tests/$name
     start=$SECONDS
+    [ -z "${GF_COUNTS:-}" ] || export GCOV_PREFIX=$GF_COUNTS/$name
     timeout 900 "$test" >"$log/$name" 2>&1 # a hang is a failure, not a wait
     code=$?
     p=$(count "$log/$name" PASSED) f=$(count "$log/$name" FAILED) s=$(count "$log/$name" SKIPPED)
@@ -48,6 +50,7 @@ for script in tests/golden.sh \
     tests/mpi_image.sh \
     tests/gpu_faults.sh; do
     start=$SECONDS
+    [ -z "${GF_COUNTS:-}" ] || export GCOV_PREFIX=$GF_COUNTS/${script##*/}
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
     code=$?
     read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' \
