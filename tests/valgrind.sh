@@ -38,7 +38,7 @@ if [ $# -eq 0 ]; then
     for source in tests/test_*.c; do
         name=$(basename "$source" .c)
         case $name in
-            test_sandbox | test_stb | test_stb_hostile | test_hostile_program) echo "SKIP $name: the sandbox" >>"$log/all" ;;
+            test_sandbox | test_sandbox_images | test_stb | test_stb_hostile | test_hostile_program) echo "SKIP $name: the sandbox" >>"$log/all" ;;
             test_cuda*) ;; # without a device they have nothing to do
             *) set -- "$@" "$name" ;;
         esac

@@ -1,0 +1,253 @@
+/* Images that are decoded in the sandbox: the same pixels as without it, and no more memory than
+ * they may take. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "io_util.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { RSS_FACTOR = 8 };
+#else
+enum { RSS_FACTOR = 1 };
+#endif
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static const char gif[] =
+    "GIF89a\2\0\2\0\x80\0\0\x0a\x14\x1e\xff\xff\xff"
+    ",\0\0\0\0\2\0\2\0\0\2\3D\x34\5\0;";
+static const char psd[] =
+    "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\4\0\x08\0\3"
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
+    "\0\2\0\2\0\2\xfd\7\xfd\x08\xfd\x09";
+static const char deep_psd[] =
+    "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3"
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+    "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
+
+/* Both ways must give the same image, or the same refusal. Returns whether there is one. */
+static bool same_both_ways(const char *name) {
+    const gf_limits inside = {.max_memory = (uint64_t)64 << 20, .max_seconds = 20};
+    gf_limits outside = inside;
+    gf_format format[2];
+    unsigned char *pixels[2];
+    gf_error error[2] = {{0}, {0}};
+
+    outside.no_sandbox = true;
+    const gf_status first =
+        load_image(in_folder(name), &inside, 3, &format[0], &pixels[0], NULL, &error[0]);
+    const gf_status second =
+        load_image(in_folder(name), &outside, 3, &format[1], &pixels[1], NULL, &error[1]);
+    if (first != second || strcmp(error[0].message, error[1].message) != 0)
+        fail_msg("%s: '%s' and '%s'", name, error[0].message, error[1].message);
+    if (first == GF_OK) {
+        assert_int_equal(format[0].width, format[1].width);
+        assert_int_equal(format[0].height, format[1].height);
+        assert_int_equal(format[0].channels, format[1].channels);
+        assert_int_equal(format[0].type, format[1].type);
+        assert_memory_equal(pixels[0], pixels[1], gf_row_bytes(&format[0]) * format[0].height);
+    }
+    free(pixels[0]);
+    free(pixels[1]);
+    return first == GF_OK;
+}
+
+/* A file of each kind, and what is left of it when some of its bytes are others. */
+static void decodes_as_in_process(void **state) {
+    static const struct {
+        const char *name;
+        uint32_t channels;
+        gf_type type;
+        const char *bytes; /* NULL: written by ourselves */
+        size_t size;
+    } files[] = {
+        {"a.jpg", 3, GF_U8, NULL, 0},
+        {"grey.jpg", 1, GF_U8, NULL, 0},
+        {"a.bmp", 3, GF_U8, NULL, 0},
+        {"alpha.bmp", 4, GF_U8, NULL, 0},
+        {"a.tga", 3, GF_U8, NULL, 0},
+        {"alpha.tga", 4, GF_U8, NULL, 0},
+        {"grey.tga", 1, GF_U8, NULL, 0},
+        {"two.tga", 2, GF_U8, NULL, 0},
+        {"a.hdr", 3, GF_F32, NULL, 0},
+        {"a.gif", 0, GF_U8, gif, sizeof gif - 1},
+        {"a.psd", 0, GF_U8, psd, sizeof psd - 1},
+        {"deep.psd", 0, GF_U16, deep_psd, sizeof deep_psd - 1},
+    };
+    uint32_t seed = 1;
+    int kept = 0, refused = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *name = files[i].name;
+        gf_error error = {0};
+        size_t size;
+        if (files[i].bytes != NULL) {
+            put_bytes(in_folder(name), files[i].bytes, files[i].size);
+        } else {
+            const gf_format format = {61, 37, files[i].channels, files[i].type};
+            unsigned char *pixels = random_pixels(&format, (uint32_t)i);
+            if (format.type == GF_F32)
+                memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
+            assert_int_equal(save_image(in_folder(name), &format, pixels, NULL, NULL, 5, &error),
+                             GF_OK);
+            free(pixels);
+        }
+        if (!same_both_ways(name))
+            fail_msg("%s: is refused", name);
+        unsigned char *file = get_bytes(in_folder(name), &size);
+        for (int round = 0; round < 40; round++) {
+            unsigned char *damaged = malloc(size);
+            memcpy(damaged, file, size);
+            /* Most of them in the headers. */
+            const size_t most = round % 3 == 0 || size < 200 ? size : 200;
+            for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--)
+                damaged[4 + next_random(&seed) % (most - 4)] = (unsigned char)next_random(&seed);
+            put_bytes(in_folder(name), damaged, size);
+            *(same_both_ways(name) ? &kept : &refused) += 1;
+            free(damaged);
+        }
+        free(file);
+    }
+    assert_in_range(kept, 50, 10000);
+    assert_in_range(refused, 50, 10000);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* So many zeros behind such a beginning. */
+static void put_head(const char *name, const void *head, size_t size, size_t bytes) {
+    put_bytes(in_folder(name), head, size);
+    assert_int_equal(truncate(in_folder(name), (off_t)(size + bytes)), 0);
+}
+
+/* A JPEG of 65500x65500 pixels as far as its header says, with so many bytes behind it. */
+static void put_large_claim(const char *name, uint16_t side, size_t bytes) {
+    static const unsigned char head[] = {0xff, 0xd8, 0xff, 0xc0, 0, 17,   8, 0, 0,    0, 0,
+                                         3,    1,    0x11, 0,    2, 0x11, 0, 3, 0x11, 0};
+    unsigned char claim[sizeof head];
+
+    memcpy(claim, head, sizeof head);
+    claim[7] = claim[9] = (unsigned char)(side >> 8);
+    claim[8] = claim[10] = (unsigned char)side;
+    put_head(name, claim, sizeof claim, bytes);
+}
+
+/* In less than so many MiB. part: of the message; NULL: it is read. */
+static void open_in(const char *name, const gf_limits *limits, long mebibytes, const char *part) {
+    const pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        struct rusage self, below;
+        gf_error error = {0};
+        gf_source *source;
+        const gf_status opened = gf_source_open(in_folder(name), limits, &source, &error);
+        if (opened != (part != NULL ? GF_FAILED : GF_OK) ||
+            (part != NULL && strstr(error.message, part) == NULL))
+            _exit(1);
+        (void)getrusage(RUSAGE_SELF, &self);
+        (void)getrusage(RUSAGE_CHILDREN, &below);
+        const long most = mebibytes * 1024 * RSS_FACTOR; /* KiB */
+        _exit(self.ru_maxrss < most && below.ru_maxrss < most ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void refuse_claim(const char *part) {
+    open_in("x.jpg", NULL, 64, part);
+}
+
+static void refuses_large_claims_in_little_memory(void **state) {
+    (void)state;
+    put_large_claim("x.jpg", 65500, 2000);
+    refuse_claim("ends too early");
+    /* Of a large file only the beginning is read. */
+    put_large_claim("x.jpg", 65500, (size_t)100 << 20);
+    refuse_claim("the file and its image are over the limit");
+    /* Within the limits, but there is nothing behind it. */
+    put_large_claim("x.jpg", 30000, 2000);
+    refuse_claim("x.jpg: ");
+    /* What is not there is not filled in: 8000x8000 pixels. */
+    put_bytes(in_folder("x.jpg"),
+              "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x18\0\0\0"
+              "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4",
+              61);
+    refuse_claim("ends too early");
+    /* stb clears all of a GIF before it looks at what follows. */
+    put_bytes(in_folder("x.jpg"),
+              "GIF89a\x20\x4e\x20\x4e\x80\0\0\x0a\x14\x1e\xff\xff\xff"
+              ",\0\0\0\0\x20\x4e\x20\x4e\0\2\2D\1\0;",
+              35);
+    refuse_claim("ends too early");
+    put_bytes(in_folder("x.jpg"),
+              "GIF89a\xd0\x07\xd0\x07\x80\0\0\x0a\x14\x1e\xff\xff\xff"
+              ",\1\0\0\0\xd0\x07\x01\0\0\2\2D\1\0;",
+              35);
+    refuse_claim("its header is damaged");
+}
+
+/* Of what can never become an image not all is read. */
+static void reads_the_beginning_of_what_is_none(void **state) {
+    const size_t large = (size_t)100 << 20;
+
+    (void)state;
+    put_head("x.tga", "\xff\xff\xff", 3, large);
+    open_in("x.tga", NULL, 64, "unknown image type");
+    put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\3", 26, large);
+    open_in("x.psd", NULL, 64, "three channels");
+    put_head("x.gif", "GIF89a\4\0\4\0\0\0\0\x55", 14, large);
+    open_in("x.gif", NULL, 64, "its header is damaged");
+    put_head("x.hdr", "#?RADIANCE\nnothing\n\n", 20, large);
+    open_in("x.hdr", NULL, 64, "cannot decode");
+}
+
+/* What is behind the pixels counts, but not twice. */
+static void holds_a_large_file_once(void **state) {
+    const char head[] =
+        "BM\0\0\0\0\0\0\0\0\x36\4\0\0\x28\0\0\0\4\0\0\0\4\0\0\0\1\0\x08\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+    (void)state;
+    put_head("x.bmp", head, sizeof head, (size_t)100 << 20);
+    open_in("x.bmp", NULL, 130, NULL);
+}
+
+/* A pipe that does not end is left as soon as it gave too much. */
+static void stops_at_the_limit_of_a_pipe(void **state) {
+    const gf_limits limits = {.max_memory = ((uint64_t)32 << 20) + 1000};
+    static unsigned char zeros[1 << 16];
+
+    (void)state;
+    put_large_claim("head.jpg", 2000, sizeof zeros);
+    assert_int_equal(mkfifo(in_folder("x.jpg"), 0600), 0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        size_t size;
+        unsigned char *head = get_bytes(in_folder("head.jpg"), &size);
+        const int pipe = open(in_folder("x.jpg"), O_WRONLY);
+        while (write(pipe, head, size) > 0)
+            memset(head, 0, size);
+        _exit(0);
+    }
+    open_in("x.jpg", &limits, 48, "over the limit of 33555432");
+    (void)kill(writer, SIGKILL);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(decodes_as_in_process, empty_folder),
+        cmocka_unit_test_teardown(refuses_large_claims_in_little_memory, empty_folder),
+        cmocka_unit_test_teardown(reads_the_beginning_of_what_is_none, empty_folder),
+        cmocka_unit_test_teardown(holds_a_large_file_once, empty_folder),
+        cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
