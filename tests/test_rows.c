@@ -316,7 +316,7 @@ static void run_in_memory(const char *options, void (*run)(void)) {
     assert_true(child >= 0);
     if (child == 0) {
         const int spaces = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
-        if (unshare(spaces) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        if (unshare(spaces) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0 ||
             mount("gpufilter-test", test_folder, "tmpfs", 0, options) != 0)
             _exit(CANNOT);
         run();
