@@ -32,5 +32,6 @@ shift
 exec unshare --uts sh -c 'hostname "$0" && exec sh -c "$1"' "$host" "$*"
 END
     chmod +x "$1"
-    export OMPI_MCA_plm_rsh_agent=$1 OMPI_MCA_btl=self,vader,tcp
+    # Whatever the machine says of how ranks are started: a sandbox may forbid other hosts.
+    export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$1 OMPI_MCA_btl=self,vader,tcp
 }
