@@ -319,6 +319,15 @@ static void touch(void) {
     assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
 }
 
+/* Within the same second. */
+static void touch_soon(void) {
+    struct stat info;
+    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
+    const long other = info.st_mtim.tv_nsec == 0 ? 1 : info.st_mtim.tv_nsec - 1;
+    const struct timespec times[2] = {info.st_atim, {info.st_mtim.tv_sec, other}};
+    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+}
+
 static void lengthen(void) {
     struct stat info;
     assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
@@ -331,7 +340,7 @@ static void lengthen(void) {
 }
 
 static void notices_a_file_that_changed(void **state) {
-    static void (*const changes[])(void) = {replace, touch, lengthen};
+    static void (*const changes[])(void) = {replace, touch, touch_soon, lengthen};
     gf_error error = {0};
 
     (void)state;

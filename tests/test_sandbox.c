@@ -32,15 +32,19 @@ static gf_sandbox_memory memory; /* which is there */
 
 static char victim[2048]; /* a file that nobody may make */
 
+/* The page behind it is nobody's: otherwise chance would put something there. */
 static int map_shared(void **state) {
-    memory.bytes = 2 * (size_t)sysconf(_SC_PAGESIZE);
-    memory.base = gf_sandbox_map(memory.bytes);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    memory.bytes = 2 * page;
+    memory.base = gf_sandbox_map(memory.bytes + page);
     shared = (struct shared *)(void *)memory.base;
-    return make_folder(state) != 0 || shared == NULL;
+    return make_folder(state) != 0 || shared == NULL ||
+           mprotect(memory.base + memory.bytes, page, PROT_NONE) != 0;
 }
 
 static int unmap_shared(void **state) {
-    gf_sandbox_unmap(memory.base, memory.bytes);
+    gf_sandbox_unmap(memory.base, memory.bytes + (size_t)sysconf(_SC_PAGESIZE));
     return remove_folder(state);
 }
 
@@ -165,7 +169,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void reads_a_byte(vo
 __attribute__((no_sanitize("address"))) static void writes_past_its_memory(void *context) {
     volatile unsigned char *bytes = context;
     shared->reached = 1;
-    for (size_t i = memory.bytes - 1; i < (size_t)1 << 20; i++)
+    for (size_t i = memory.bytes - 1; i <= memory.bytes; i++)
         bytes[i] = 1;
     shared->survived = 1;
 }
