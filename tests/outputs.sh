@@ -391,7 +391,7 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
 else
     skip 10 "full disks: only root may mount one"
 fi
-if [ "$(id -u)" -eq 0 ] && truncate -s 10M image && mkfs.ext4 -q -F -m 0 image 2>/dev/null && mounted -o loop image; then
+if [ "$(id -u)" -eq 0 ] && truncate -s 10M image && mkfs.ext4 -q -F -m 0 -b 1024 -J size=1 image 2>/dev/null && mounted -o loop image; then
     fresh
     for kind in png ppm pam; do check "a disk is full: $kind" fill $kind big.ppm 300; done
     check "a disk is full: a batch" fill_batch 5500000

@@ -78,7 +78,7 @@ check "a line breaks at a negative sum" [ "$(moves gap-277.svg)" -eq $(($(moves 
 { printf 'P5\n1 60001\n255\n'; yes | head -c 30000 | tr 'y\n' '\0\1'; printf '\377'; yes | head -c 30000 | tr 'y\n' '\0\1'; } >tall.pgm
 "$gpufilter" axis-sum -q --plot tall.svg tall.pgm
 curve() { # SVG: how many points its line has, and how high it is
-    grep 'stroke-width:1.1;' "$1" | grep -o ' d="[^"]*"' | tr 'ML' '\n\n' | awk 'NF >= 2 {
+    grep -E 'stroke-width(:1\.1;|="1\.1")' "$1" | grep -o ' d="[^"]*"' | tr 'ML' '\n\n' | awk 'NF >= 2 {
         n++
         low = n == 1 || $2 < low ? $2 : low
         high = n == 1 || $2 > high ? $2 : high

@@ -199,6 +199,19 @@ int __wrap_open(const char *path, int flags, ...) {
     return fd;
 }
 
+int __wrap___open_2(const char *path, int flags);
+int __wrap___open_2(const char *path, int flags) {
+    const gf_fault_meeting met = gf_fault_meet(CALL___open_2, can_lack(flags), SITE);
+    if (met.act == FAULT_FAIL) {
+        errno = met.cause;
+        return -1;
+    }
+    const int fd = __real_open(path, flags);
+    if (met.act == FAULT_DIE)
+        gf_fault_die();
+    return fd;
+}
+
 int __wrap_openat(int folder, const char *path, int flags, ...);
 int __wrap_openat(int folder, const char *path, int flags, ...) {
     mode_t mode = 0;

@@ -113,6 +113,16 @@ int __wrap_printf(const char *format, ...) {
     return result;
 }
 
+__attribute__((format(printf, 2, 3))) int __wrap___printf_chk(int flag, const char *format, ...);
+int __wrap___printf_chk(int flag, const char *format, ...) {
+    va_list args;
+    (void)flag;
+    va_start(args, format);
+    const int result = print(CALL___printf_chk, SITE, stdout, format, args);
+    va_end(args);
+    return result;
+}
+
 __attribute__((format(printf, 2, 3))) int __wrap_fprintf(FILE *file, const char *format, ...);
 int __wrap_fprintf(FILE *file, const char *format, ...) {
     va_list args;
