@@ -1,0 +1,40 @@
+## Benchmarks
+
+$(BUILD)/codec: $(OBJ)/bench/codec.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/timed: $(OBJ)/bench/timed.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^
+
+# The GPU benchmark sees the library from inside, as the kernels do. Which commit it was built at is in a file
+# of its own, so that only what prints it is compiled anew.
+BENCH_CU := $(if $(NVCC),$(sort $(wildcard bench/*.cu)))
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D)
+	@commit=$$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown); \
+	  echo "$$commit" | cmp -s - $@ || echo "$$commit" >$@
+$(OBJ)/bench/cuda_print.cu.o: $(BUILD)/commit
+$(OBJ)/bench/cuda_print.cu.o: DEFINES += -DGF_BENCH_COMMIT=\"$$(cat $(BUILD)/commit)\"
+
+$(BUILD)/bench-cuda: $(BENCH_CU:%.cu=$(OBJ)/%.cu.o) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+$(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
+	@bench/start.sh $(BUILD)
+	@bench/start.sh $(BUILD) 5 6000 4000
+	@$(BUILD)/bench-cpu --peer bench/cpu_peer.py --json $(BUILD)/bench-cpu.json
+
+bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
+	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
+
+bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program beside vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
+	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
+
+.PHONY: bench bench-cuda bench-e2e

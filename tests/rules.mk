@@ -1,0 +1,158 @@
+## Tests
+
+TEST_C := $(sort $(wildcard tests/test_*.c))
+TEST_UTIL_C := $(sort $(filter-out $(TEST_C),$(wildcard tests/*.c)))
+TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
+TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
+# What fuzzes: harnesses, and what they have in common. Each is linked with a driver: ours, or clang's.
+FUZZ_C := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz png_mend cli_main)
+FUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+LIBFUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
+
+# The only C files that call CUDA by themselves. (/usr/include may not be named again: its place matters.)
+ifneq ($(NVCC),)
+$(OBJ)/tests/band_cuda.o $(OBJ)/tests/test_cuda_fault.o $(OBJ)/tests/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+endif
+
+$(BUILD)/gpufilter-mpi: $(CLI_O) $(RANKS_O) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
+
+# The same program on the shared library: links only if it uses nothing but what is exported.
+$(BUILD)/gpufilter-shared: $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.so
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) $(ALONE_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
+
+$(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
+
+# Harnesses see the program from inside, too.
+FUZZ_BASE_O = $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/libgpufilter.a
+FUZZ_O = $(FUZZ_UTIL_O) $(FUZZ_BASE_O)
+FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+$(OBJ)/tests/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
+$(OBJ)/tests/fuzz/cli_main.o: $(BUILD)/include/gpufilter.h
+
+$(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(OBJ)/tests/fuzz/seeds_stb.o $(FUZZ_BASE_O)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+
+$(BUILD)/fuzz/corpus: $(BUILD)/fuzz/make_seeds
+	$(Q)rm -rf $@ && $< $@ >/dev/null
+
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/drive.o $(OBJ)/tests/fuzz/mutate.o $(FUZZ_O)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+
+$(BUILD)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_O)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
+
+$(BUILD)/tests/list_cases: $(OBJ)/tests/tools/list_cases.o $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+$(BUILD)/tests/hold_memory: $(OBJ)/tests/tools/hold_memory.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
+
+# The program, but that what backends give is changed on its way.
+LIES := run_memory result_table_count result_table result_cell result_text result_passed
+$(BUILD)/tests/liar: $(OBJ)/tests/tools/liar.o $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+
+# The program with a layer between it and every call that may fail (tests/faults/layer.h). libpng and zlib
+# are linked from their archives: so their calls are met, too.
+FAULT_DEFS := tests/faults/calls.def $(if $(NVCC),tests/faults/calls_cuda.def)
+FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
+FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/faults/*.c))
+FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
+LAYER_O := $(filter $(OBJ)/tests/faults/layer%,$(FAULT_O))
+# The CUDA runtime is not: what its own allocations do when they fail is NVIDIA's. So it is the shared one here.
+CUDART_SO := $(firstword $(wildcard $(patsubst %_static.a,%.so,$(filter %/libcudart_static.a,$(CUDA_LIBS)))))
+FAULT_CUDA_LIBS := $(if $(CUDART_SO),$(CUDART_SO) -Wl$(comma)-rpath$(comma)$(dir $(CUDART_SO)) $(filter-out %/libcudart_static.a,$(CUDA_LIBS)),$(CUDA_LIBS))
+ifneq ($(NVCC),)
+$(OBJ)/tests/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+endif
+$(BUILD)/gpufilter-faults: $(CLI_O) $(ALONE_O) $(LAYER_O) $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(FAULT_CUDA_LIBS)
+
+$(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/faults/layer_table.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lz
+
+# ---- using ----------------------------------------------------------------------------------------
+
+fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
+libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
+
+FAULTS := $(BUILD)/gpufilter-faults $(BUILD)/tests/faults
+TEST_TOOLS := $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/draw
+tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/gpufilter-shared $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+
+faults: ## Fail whole commands at every call that may fail (with sanitizers), and kill them there: 36 minutes on 2 cores
+	@$(MAKE) --no-print-directory CUDA=0 SAN=address,undefined faults-built
+	@$(MAKE) --no-print-directory CUDA=0 faults-built
+	build/tests/faults build/gpufilter-faults --faults 0
+	build/san-address-undefined/tests/faults build/san-address-undefined/gpufilter-faults --kills 0
+
+faults-cuda: faults-built ## Fail every call of the CUDA runtime, where a GPU is
+	$(BUILD)/tests/faults $(BUILD)/gpufilter-faults --cuda --jobs 4
+
+faults-built: $(FAULTS)
+.PHONY: faults faults-cuda faults-built
+
+check-cuda: ## Run the tests where a GPU must be: no device is a failure
+	@$(MAKE) --no-print-directory all tests
+	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
+
+# Hardly optimised: a branch is then one that is in the source.
+coverage: ## Run the tests on a build that counts branches, and tell how many of ours were taken
+	@$(MAKE) --no-print-directory BUILD=build/coverage CUDA=0 OPT=-O0 SIMD_OPT=-O1 \
+	  CFLAGS='--coverage -fprofile-update=atomic -DGF_COVERAGE' LDFLAGS=--coverage all tests
+	@rm -rf build/coverage/counts && find build/coverage -name '*.gcda' -delete
+	@GF_COUNTS=$(CURDIR)/build/coverage/counts tests/run.sh build/coverage || \
+	  echo "Where the counts cannot be written the compiler's library says so, and tests of messages may fail for it"
+	@build/coverage/tests/faults build/coverage/gpufilter-faults --kills 0 --faults 8000
+	@tests/coverage.py build/coverage --least 90
+
+valgrind: all tests ## Run the tests under valgrind's memcheck, in a short form
+	@tests/valgrind.sh $(BUILD)
+
+mutants: ## Break the fast code on purpose, a constant or a comparison at a time, and see whether tests notice (MUTANTS="--every 10")
+	@tests/mutate.py $(MUTANTS)
+
+# libFuzzer needs clang and its runtime (Debian: clang, libclang-rt-dev).
+TIME ?= 60
+fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitizers (TIME=60)
+	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
+	@tests/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
+
+fuzz-quick: fuzzers ## Fuzz every harness for TIME seconds with our own driver, as it was built
+	@tests/fuzz.sh $(BUILD) $(TIME)
+
+hostile: all $(BUILD)/tests/test_hostile_png $(BUILD)/tests/test_hostile_rows $(BUILD)/tests/test_hostile_program ## Hostile files: more than 200,000 of them, generated
+	@for test in png rows program; do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
+
+hostile-batch: all ## Run one batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
+	@tests/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)
+
+kill: all $(BUILD)/draw ## End three kinds of runs by four signals 150 times each, and look at what is left (KILL=1000)
+	@tests/kill.sh $(BUILD) $(or $(KILL),150)
+
+golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
+	@tests/golden.sh $(BUILD) write
+
+.PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz fuzz-quick hostile hostile-batch kill golden
