@@ -37,6 +37,7 @@ for script in tests/golden.sh \
     tests/outputs.sh \
     tests/kill.sh \
     tests/library.sh \
+    tests/install.sh \
     tests/plot.sh \
     tests/numpy.sh \
     tests/verify.sh \

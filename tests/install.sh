@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# What `make install` puts where, in folders of this test's own: tests/install.sh BUILD. Every file with its mode, whatever
+# the umask; nothing else; a program of one's own against it; and `make uninstall`, after which nothing of it is there.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+. tests/check.sh
+build=$(realpath -m "${1:-build}")
+version=$("$build/gpufilter" --version | sed 's/.* //')
+soname=libgpufilter.so.${version%%.*}
+sanitized=$(grep -o -- '-fsanitize=[a-z,]*' "$build/config" | head -n 1)
+
+make_install() { # install|uninstall VARIABLE=VALUE...
+    make --no-print-directory BUILD="$build" CUDA="$(grep -q -- -DGF_WITH_CUDA "$build/config" && echo 1 || echo 0)" \
+        SAN="${sanitized#*=}" "$@"
+}
+
+# Manual pages and completions are installed where they were made.
+expected() { # LIB ZSH: what is under /usr, as find prints it
+    local page
+    echo "-rwxr-xr-x bin/gpufilter"
+    echo "-rw-r--r-- include/gpufilter.h"
+    echo "-rw-r--r-- $1/libgpufilter.a"
+    echo "-rwxr-xr-x $1/libgpufilter.so.$version"
+    echo "lrwxrwxrwx $1/$soname -> libgpufilter.so.$version"
+    echo "lrwxrwxrwx $1/libgpufilter.so -> $soname"
+    echo "-rw-r--r-- $1/pkgconfig/gpufilter.pc"
+    for page in "$build"/man/*.[13]; do
+        [ ! -e "$page" ] || echo "-rw-r--r-- share/man/man${page##*.}/${page##*/}"
+    done
+    page="$build/completions"
+    [ ! -e "$page/gpufilter.bash" ] || echo "-rw-r--r-- share/bash-completion/completions/gpufilter"
+    [ ! -e "$page/_gpufilter" ] || echo "-rw-r--r-- $2/_gpufilter"
+    [ ! -e "$page/gpufilter.fish" ] || echo "-rw-r--r-- share/fish/vendor_completions.d/gpufilter.fish"
+}
+there() { # FOLDER: all but folders; and folders that not everybody may read
+    find "$1" -type l -printf '%M %P -> %l\n' -o ! -type d -printf '%M %P\n' -o ! -perm 755 -printf '%M %P/\n' | sort
+}
+same_as_expected() { diff <(expected "${2:-lib}" "${3:-share/zsh/site-functions}" | sort) <(there "$1"); }
+
+touch "$work/before"
+check "make install" make_install install PREFIX=/usr DESTDIR="$work/root"
+root=$work/root/usr
+check "what is installed" same_as_expected "$root"
+check "the installed program" "$root/bin/gpufilter" --version
+check "the installed program works" "$root/bin/gpufilter" smooth samples/cutout.png "$work/out.png"
+
+# A strict umask, a name with a space, and other places; a folder that was there keeps its mode.
+strict() {
+    (umask 077 && make_install "$1" PREFIX=/usr DESTDIR="$work/r 2" LIBDIR=/usr/lib/multi ZSHDIR=/usr/share/zsh/other)
+}
+mkdir -p "$work/r 2/usr/share" && chmod 700 "$work/r 2/usr/share"
+check "a strict umask" strict install
+kept_mode() { [ "$(stat -c %a "$work/r 2/usr/share")" = 700 ] && chmod 755 "$work/r 2/usr/share"; }
+check "a folder that was there keeps its mode" kept_mode
+check "what is installed elsewhere" same_as_expected "$work/r 2/usr" lib/multi share/zsh/other
+# shellcheck disable=SC2016
+check "pkg-config of another place" grep -qx 'libdir=${prefix}/lib/multi' "$work/r 2/usr/lib/multi/pkgconfig/gpufilter.pc"
+check "uninstall from there" strict uninstall
+check "nothing is left there" diff <(there "$work/r 2/usr") /dev/null
+
+# Root tells the dynamic linker where there is no DESTDIR; nobody else could.
+mkdir "$work/bin"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho told >>"%s/told"\n' "$work" >"$work/bin/ldconfig" && chmod 755 "$work/bin/ldconfig"
+linker_told() {
+    PATH=$work/bin:$PATH make_install install PREFIX=/usr DESTDIR="$work/root" && [ ! -e "$work/told" ] &&
+        PATH=$work/bin:$PATH make_install install PREFIX="$work/own" &&
+        [ "$(cat "$work/told" 2>/dev/null)" = "$([ "$(id -u)" -ne 0 ] || echo told)" ]
+}
+check "the dynamic linker is told" linker_told
+check "what is installed without DESTDIR" same_as_expected "$work/own"
+
+# Built by root, installed by somebody else into a folder of theirs.
+if [ "$(id -u)" -eq 0 ] && chmod 755 "$work" && other() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; } &&
+    other test -r "$build/gpufilter" -a -r Makefile 2>/dev/null; then
+    mkdir "$work/theirs" && chown 65534:65534 "$work/theirs"
+    other_install() { HOME=$work/theirs other make --no-print-directory BUILD="$build" CUDA=0 "$1" PREFIX="$work/theirs/local"; }
+    check "another user installs" other_install install
+    check "what another user installed" same_as_expected "$work/theirs/local"
+    check "another user uninstalls" other_install uninstall
+    check "nothing is left there either" diff <(there "$work/theirs/local") /dev/null
+else
+    skip 4 "another user installs: nobody but this one is here, or may come to $build"
+fi
+built_nothing() { [ -z "$(find "$build" -newer "$work/before" -type f ! -path '*/tests/log/*' ! -name '*.gcda')" ]; }
+check "installing builds nothing" built_nothing
+
+# ---- a program of one's own -----------------------------------------------------------------------------------------------
+cat >"$work/mine.c" <<'C'
+#include <gpufilter.h>
+#include <stdio.h>
+
+int main(void) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    const gf_filter_info *info = gf_filter_describe(filter);
+    gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    gf_engine_options options = {.backend = "cpu"};
+    gf_engine *engine;
+    gf_error error;
+    unsigned char in[8] = {9, 9, 9, 9, 9, 9, 9, 9}, out[8] = {0};
+    gf_format format = {.width = 8, .height = 1, .channels = 1, .type = GF_U8};
+    gf_pixels pixels[2] = {{in, 8}, {out, 8}};
+    gf_result *result;
+    if (gf_settings_set(settings, "keep-brightness", NULL, &error) ||
+        gf_engine_open(&options, &engine, &error) ||
+        gf_run_memory(engine, filter, settings, &format, pixels, out, 8, NULL, NULL, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    gf_settings_free(settings);
+    for (int i = 0; i < 8; i++)
+        if (out[i] != 9)
+            return 1;
+    filter = gf_filter_find("dot");
+    info = gf_filter_describe(filter);
+    settings = gf_settings_new(info->params, info->param_count);
+    if (gf_run_memory(engine, filter, settings, &format, pixels, NULL, 0, &result, NULL, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    int good = gf_result_cell(result, 0, 0, 1).low == 8 * 81;
+    gf_result_free(result);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return good ? 0 : 1;
+}
+C
+if command -v pkg-config >/dev/null 2>&1; then
+    flags() { PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root pkg-config "$@" gpufilter; }
+    says() { # WHAT FLAGS...: one word behind the other, and nothing else
+        [ "$(flags "${@:2}" | xargs)" = "$1" ]
+    }
+    check "pkg-config: version" says "$version" --modversion
+    header_found() { flags --cflags | grep -qF -e "-I$root/include "; } # libpng's follows
+    check "pkg-config: where the header is" header_found
+    check "pkg-config: libs" says "-L$root/lib -lgpufilter" --libs
+    build_mine() { # LIBRARIES...
+        # shellcheck disable=SC2046
+        cc -std=c11 -Wall -Wextra -Wpedantic -Werror $sanitized "$work/mine.c" $(flags --cflags) "$@" \
+            -o "$work/mine" && LD_LIBRARY_PATH=$root/lib "$work/mine"
+    }
+    # shellcheck disable=SC2046
+    check "a program through pkg-config" build_mine $(flags --libs)
+    if grep -q -- -DGF_WITH_CUDA "$build/config"; then
+        skip 1 "a program with the static library: where the CUDA runtime's is, pkg-config does not know"
+    else
+        # shellcheck disable=SC2046
+        check "a program with the static library" build_mine $(flags --static --libs | sed 's/-lgpufilter/-l:libgpufilter.a/')
+    fi
+else
+    skip 5 "pkg-config: not here"
+fi
+
+if [ ! -e "$root/share/man/man1/gpufilter.1" ]; then
+    skip 1 "the installed manual page: none was made"
+elif command -v man >/dev/null 2>&1; then
+    page() { MANPATH=$root/share/man MANWIDTH=100 man --warnings gpufilter >"$work/page" 2>"$work/said" &&
+        [ ! -s "$work/said" ] && grep -q '^NAME' "$work/page" && grep -q 'gpufilter.* smooth' "$work/page"; }
+    check "the installed manual page" page
+else
+    skip 1 "the installed manual page: no man here"
+fi
+
+check "make uninstall" make_install uninstall PREFIX=/usr DESTDIR="$work/root"
+check "uninstall leaves nothing" diff <(there "$root") /dev/null
+
+check_sum
