@@ -52,3 +52,13 @@ uninstall: ## Remove what install put there
 	  $(call at,$(FISHDIR)/gpufilter.fish) $(call at,$(MANDIR)/man1)/gpufilter*.1 $(call at,$(MANDIR)/man3)/gpufilter*.3
 	@$(LDCONFIG)
 .PHONY: install uninstall
+
+# ---- releases -------------------------------------------------------------------------------------
+
+DIST := $(BUILD)/gpufilter-$(VERSION).tar.gz
+dist: ## Make the tarball of a release
+	@packaging/dist.sh $(VERSION) $(DIST)
+	@echo "made $(DIST)"
+
+distcheck: dist ## Build that tarball elsewhere, without git, try it, install and uninstall it: 3 minutes on 2 cores
+	@packaging/distcheck.sh $(VERSION) $(DIST)

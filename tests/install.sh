@@ -131,7 +131,7 @@ if command -v pkg-config >/dev/null 2>&1; then
         [ "$(flags "${@:2}" | xargs)" = "$1" ]
     }
     check "pkg-config: version" says "$version" --modversion
-    header_found() { flags --cflags | grep -qF -e "-I$root/include "; } # libpng's follows
+    header_found() { [[ " $(flags --cflags) " == *" -I$root/include "* ]]; } # libpng's follows
     check "pkg-config: where the header is" header_found
     check "pkg-config: libs" says "-L$root/lib -lgpufilter" --libs
     build_mine() { # LIBRARIES...

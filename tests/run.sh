@@ -38,6 +38,7 @@ for script in tests/golden.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/install.sh \
+    tests/dist.sh \
     tests/plot.sh \
     tests/numpy.sh \
     tests/verify.sh \
