@@ -7,6 +7,7 @@ tarball=$(realpath "$2")
 unset MAKEFLAGS MFLAGS MAKELEVEL BUILD PREFIX DESTDIR SAN MPI
 export CUDA=0
 work=$(mktemp -d)
+chmod 755 "$work" # a test installs as another user
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && printf '#!/bin/sh\nexit 127\n' >"$work/bin/git" && chmod 755 "$work/bin/git"
 PATH=$work/bin:$PATH
@@ -27,7 +28,6 @@ for script in golden transcripts library install dist; do "tests/$script.sh" bui
 mkdir -p "$work/root/usr/share/man/man1" && echo somebody >"$work/root/usr/share/man/man1/else.1"
 tree "$work/root" >"$work/before"
 make --no-print-directory install PREFIX=/usr DESTDIR="$work/root"
-! tree "$work/root" | cmp -s - "$work/before"
 "$work/root/usr/bin/gpufilter" hist samples/scene.png --bins 4
 make --no-print-directory uninstall PREFIX=/usr DESTDIR="$work/root"
 diff "$work/before" <(tree "$work/root")

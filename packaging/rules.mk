@@ -1,6 +1,6 @@
 ## Packaging
 ##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   the same, one by one, without DESTDIR
-##   MAINTAINER, DEB_REVISION    whose name Debian packages bear, and what stands behind their version (1)
+##   MAINTAINER, DEB_REVISION    whose name Debian packages bear, and what stands behind their version (1, or 1+cuda)
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -10,7 +10,7 @@ BASHDIR ?= $(DATADIR)/bash-completion/completions
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
 MAINTAINER ?= gpufilter developers <gpufilter@localhost>
-DEB_REVISION ?= 1
+DEB_REVISION ?= 1$(if $(NVCC),+cuda)
 
 # ---- install --------------------------------------------------------------------------------------
 
@@ -51,7 +51,6 @@ uninstall: ## Remove what install put there
 	  $(call at,$(LIBDIR)/pkgconfig/gpufilter.pc) $(call at,$(BASHDIR)/gpufilter) $(call at,$(ZSHDIR)/_gpufilter) \
 	  $(call at,$(FISHDIR)/gpufilter.fish) $(call at,$(MANDIR)/man1)/gpufilter*.1 $(call at,$(MANDIR)/man3)/gpufilter*.3
 	@$(LDCONFIG)
-.PHONY: install uninstall
 
 # ---- releases -------------------------------------------------------------------------------------
 
@@ -62,3 +61,14 @@ dist: ## Make the tarball of a release
 
 distcheck: dist ## Build that tarball elsewhere, without git, try it, install and uninstall it: 3 minutes on 2 cores
 	@packaging/distcheck.sh $(VERSION) $(DIST)
+
+# What deb.sh is told; MPI, sanitizers and flags of one's own are for builds that stay here.
+DEB_SETTINGS = CUDA=$(if $(NVCC),1,0) CUDA_HOME='$(CUDA_HOME)' SMS='$(SMS)' MAINTAINER='$(MAINTAINER)' DEB_REVISION='$(DEB_REVISION)'
+deb: dist ## Make Debian packages, with CUDA where nvcc is: gpufilter, libgpufilter0, libgpufilter-dev
+	@.ci/deps deb $(BUILD)
+	@$(DEB_SETTINGS) packaging/deb.sh $(VERSION) $(DIST) $(BUILD)/deb
+
+debcheck: deb ## Make them once more, elsewhere, and compare the bytes; then lintian
+	@$(DEB_SETTINGS) packaging/debcheck.sh $(VERSION) $(DIST) $(BUILD)/deb
+
+.PHONY: install uninstall dist distcheck deb debcheck
