@@ -25,11 +25,10 @@ entry() { # VERSION DISTRIBUTION SECONDS
         "$1" "$DEB_REVISION" "$2" "$1" "$MAINTAINER" "$(date -R -d "@$3")"
 }
 sed -n 's/^## \([0-9.]*\) (\(.*\))$/\1 \2/p' CHANGELOG.md | while read -r number released; do
-    if [ "$released" = "not released" ]; then
-        entry "$number" UNRELEASED "$SOURCE_DATE_EPOCH"
-    else
-        entry "$number" unstable "$(date -d "$released" +%s)"
-    fi
+    case $released in
+    "not released"*) entry "$number" UNRELEASED "$SOURCE_DATE_EPOCH" ;;
+    *) entry "$number" unstable "$(date -d "$released" +%s)" ;;
+    esac
 done >debian/changelog
 [ "$(dpkg-parsechangelog -S Version)" = "$version-$DEB_REVISION" ] || {
     echo "CHANGELOG.md does not begin with version $version" >&2
