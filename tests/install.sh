@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
 build=$(realpath -m "${1:-build}")
-version=$("$build/gpufilter" --version | sed 's/.* //')
+version=$("$build/gpufilter" --version | awk '{print $2; exit}')
 soname=libgpufilter.so.${version%%.*}
 sanitized=$(grep -o -- '-fsanitize=[a-z,]*' "$build/config" | head -n 1)
 
