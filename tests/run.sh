@@ -35,6 +35,7 @@ for script in tests/golden.sh \
     tests/transcripts.sh \
     tests/signals.sh \
     tests/outputs.sh \
+    tests/progress.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/plot.sh \
