@@ -349,6 +349,7 @@ def run(arguments, columns=80, term='xterm', kill=None):
             os.environ.pop('TERM', None)
         else:
             os.environ['TERM'] = term
+        os.environ['NO_COLOR'] = '1'
         os.execvp('gpufilter', ['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out',
                                 '--threads', '1'] + arguments)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))

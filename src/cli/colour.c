@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ranks.h"
+
 enum { AUTO, ALWAYS, NEVER };
 
 const char *const gf_cli_colours[] = {
@@ -23,7 +25,8 @@ static bool is_wanted(void) {
 }
 
 bool gf_cli_colour_on(FILE *file) {
-    return chosen == ALWAYS || (chosen == AUTO && isatty(fileno(file)) && is_wanted());
+    return chosen == ALWAYS ||
+           (chosen == AUTO && isatty(fileno(file)) && !gf_cli_this_rank()->launched && is_wanted());
 }
 
 /* The eight colours that any terminal has, as its user likes them. */
