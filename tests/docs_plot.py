@@ -2,16 +2,16 @@
 """Does a plot show these numbers? docs_plot.py PLOT.svg NUMBERS.csv [log]
 
 Every column of numbers must be drawn by some path of the SVG, to less than a point. Axes are found by their ends: the
-first and the last row lie at the path's left and right, the largest and the smallest value fix the scale. Text, ticks,
-colours and lines between what is drawn are not looked at: which fonts there are and how cairo writes a path must not
-matter.
+first and the last row lie at the path's left and right, the largest and the smallest value fix the scale. Text, ticks
+and colours are not looked at: which fonts there are and how cairo writes a path must not matter.
 """
 import csv
 import math
 import re
 import sys
 
-NEAR = 0.6  # points: two are drawn as one where they are closer than 0.5
+NEAR = 0.6  # points across: what is closer than 0.5 is drawn in one place
+LEVEL = 0.1  # points up or down
 
 
 def paths(svg):
@@ -52,9 +52,17 @@ def shows(strokes, places, values, bars):
     most, least = max(range(len(values)), key=values.__getitem__), min(range(len(values)), key=values.__getitem__)
     low = seen[least][1 if bars else 0]
     scale = (low - seen[most][1]) / (values[most] - values[least])
-    for value, (bottom, top) in zip(values, seen):
-        expected = low - scale * (value - values[least])
-        if expected < top - NEAR or expected > (top if bars else bottom) + NEAR:
+    expected = [low - scale * (value - values[least]) for value in values]
+    for i, (bottom, top) in enumerate(seen):
+        if bars:
+            if abs(expected[i] - top) > LEVEL:
+                return False
+            continue
+        # The line passes here, and goes nowhere where its neighbours are not.
+        around = [expected[j] for j in range(len(places)) if abs(places[j] - places[i]) * width < 3 * NEAR]
+        around += expected[max(i - 1, 0):i + 2]
+        if not (top - LEVEL < expected[i] < bottom + LEVEL and
+                min(around) - LEVEL < top and bottom < max(around) + LEVEL):
             return False
     return scale > 0
 
