@@ -28,15 +28,23 @@ def paths(svg):
         yield [stroke for stroke in strokes if len(stroke) > 1]
 
 
-def heights(strokes, x, near):
-    """The lowest and the highest that lines reach between x - near and x + near; y grows downwards."""
-    found = []
+def by_column(strokes):
+    """{whole number: the lines that come by there}: few are looked at for each place."""
+    columns = {}
     for stroke in strokes:
         for (x0, y0), (x1, y1) in zip(stroke, stroke[1:]):
-            left, right = max(min(x0, x1), x - near), min(max(x0, x1), x + near)
-            if left <= right:
-                ends = [y0, y1] if x0 == x1 else [y0 + (y1 - y0) * (at - x0) / (x1 - x0) for at in (left, right)]
-                found += ends
+            for column in range(math.floor(min(x0, x1) - NEAR), math.floor(max(x0, x1) + NEAR) + 1):
+                columns.setdefault(column, []).append((x0, y0, x1, y1))
+    return columns
+
+
+def heights(columns, x, near):
+    """The lowest and the highest that lines reach between x - near and x + near; y grows downwards."""
+    found = []
+    for x0, y0, x1, y1 in columns.get(math.floor(x), []):
+        left, right = max(min(x0, x1), x - near), min(max(x0, x1), x + near)
+        if left <= right:
+            found += [y0, y1] if x0 == x1 else [y0 + (y1 - y0) * (at - x0) / (x1 - x0) for at in (left, right)]
     return (max(found), min(found)) if found else None
 
 
@@ -46,7 +54,8 @@ def shows(strokes, places, values, bars):
     if not everywhere:
         return False
     left, width = min(everywhere), max(everywhere) - min(everywhere)
-    seen = [heights(strokes, left + width * place, 0.1 if bars else NEAR) for place in places]
+    columns = by_column(strokes)
+    seen = [heights(columns, left + width * place, 0.1 if bars else NEAR) for place in places]
     if None in seen:
         return False
     most, least = max(range(len(values)), key=values.__getitem__), min(range(len(values)), key=values.__getitem__)
@@ -59,8 +68,8 @@ def shows(strokes, places, values, bars):
                 return False
             continue
         # The line passes here, and goes nowhere where its neighbours are not.
-        around = [expected[j] for j in range(len(places)) if abs(places[j] - places[i]) * width < 3 * NEAR]
-        around += expected[max(i - 1, 0):i + 2]
+        reach = 1 + math.ceil(2 * NEAR / width * len(places))
+        around = expected[max(i - reach, 0):i + reach + 1]
         if not (top - LEVEL < expected[i] < bottom + LEVEL and
                 min(around) - LEVEL < top and bottom < max(around) + LEVEL):
             return False
