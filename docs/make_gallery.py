@@ -27,6 +27,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE, WIDEST, PLOT = 900, 288, 440  # widths in pixels: of a row of pictures, of one, of a plot
+MARGINS = 26  # what GitHub leaves beside one
 HEAD = """# Gallery
 
 What each filter does, to be seen. `make docs` writes this page from `filters/*/gallery.txt`: it runs the commands
@@ -147,29 +148,33 @@ def width_of(path):
         return min(WIDEST, struct.unpack(">I", file.read(20)[16:])[0])
 
 
+def cell(picture, name, out, numbers):
+    """Its width, and a cell of a table: the picture, its caption, and what makes it."""
+    if picture.sample:
+        place, link = os.path.join(ROOT, picture.sample), "../" + picture.sample
+    else:
+        file = draw(picture, os.path.join(out, "pictures", name), numbers)
+        place, link = os.path.join(out, "pictures", name, file), "pictures/%s/%s" % (name, file)
+        if numbers:
+            write(os.path.join(out, "commands"), "%s\t%s\n" % (link, picture.commands[-1]), "a")
+    width = width_of(place)
+    plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", picture.caption)
+    image = '<img src="%s" width="%d" alt="%s">' % (link, width, plain)
+    lines = [image, picture.caption] + ["`%s`" % command for command in picture.commands or [picture.sample]]
+    return width, '<td width="%d" valign="top">\n\n%s\n\n</td>' % (width + MARGINS, "<br>\n".join(lines))
+
+
 def tables(pictures, name, out, numbers):
-    """Rows of pictures, and under each its caption and its commands."""
+    """A table for as many pictures as lie side by side. GitHub reads Markdown in it after an empty line."""
     rows, left = [], 0
     for picture in pictures:
-        if picture.sample:
-            place, link = os.path.join(ROOT, picture.sample), "../" + picture.sample
-        else:
-            file = draw(picture, os.path.join(out, "pictures", name), numbers)
-            place, link = os.path.join(out, "pictures", name, file), "pictures/%s/%s" % (name, file)
-            if numbers:
-                write(os.path.join(out, "commands"), "%s\t%s\n" % (link, picture.commands[-1]), "a")
-        width = width_of(place)
-        plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", picture.caption)
-        image = '<img src="%s" width="%d" alt="%s">' % (link, width, plain)
-        under = [picture.caption] + ["`%s`" % command for command in picture.commands or [picture.sample]]
+        width, text = cell(picture, name, out, numbers)
         if width > left:
             rows.append([])
             left = PAGE
-        rows[-1].append((image, "<br>".join(under)))
+        rows[-1].append(text)
         left -= width
-    for row in rows:
-        images, texts = zip(*row)
-        yield "| %s |\n|%s\n| %s |\n" % (" | ".join(images), "---|" * len(row), " | ".join(texts))
+    return ["<table><tr>\n%s\n</tr></table>\n" % "\n".join(row) for row in rows]
 
 
 def block(commands):

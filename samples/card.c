@@ -1,6 +1,6 @@
-/* card.png: a test card on which an eye sees what a filter does: a star and stripes of both directions for what
- * is blurred which way, noise on steps for what is removed and what suffers, dots for the filter's own shape, text
- * for what stays readable, a ramp for brightness. */
+/* card.png: a test card on which an eye sees what a filter does: a star and stripes of both
+ * directions for what is blurred which way, noise on steps for what is removed and what suffers,
+ * dots for the filter's own shape, text for what stays readable, a ramp for brightness. */
 #include "canvas.h"
 #include "draw.h"
 #include "font.h"
@@ -28,8 +28,8 @@ static bool within(const box *b, int x, int y) {
 
 /* Rays of 15 degrees: the side changes with each of twelve lines through the middle. */
 static bool ray(double x, double y) {
-    static const double cosine[12] = {1, 0.9659258, 0.8660254, 0.7071068, 0.5, 0.2588190, 0,
-                                      -0.2588190, -0.5, -0.7071068, -0.8660254, -0.9659258};
+    static const double cosine[12] = {1, 0.9659258,  0.8660254, 0.7071068,  0.5,        0.2588190,
+                                      0, -0.2588190, -0.5,      -0.7071068, -0.8660254, -0.9659258};
     bool dark = false;
     for (int i = 0; i < 12; i++) {
         double sine = cosine[i < 6 ? 6 - i : i - 6];
@@ -38,14 +38,16 @@ static bool ray(double x, double y) {
     return dark;
 }
 
-/* The share of a pixel, of FINE x FINE points, that the rays cover; what lies outside of the circle is paper. */
+/* The share of a pixel, of FINE x FINE points, that the rays cover; what lies outside of the circle
+ * is paper. */
 static double star_at(int px, int py) {
     const double middle = (star.left + star.right) / 2.0, radius = (star.right - star.left) / 2.0;
     double sum = 0;
-    for (int i = 0; i < FINE * FINE; i++) {
-        double x = px + (i % FINE + 0.5) / FINE - middle, y = py + (i / FINE + 0.5) / FINE - middle;
-        sum += x * x + y * y > radius * radius ? PAPER : ray(x, y) ? INK : WHITE;
-    }
+    for (int v = 0; v < FINE; v++)
+        for (int u = 0; u < FINE; u++) {
+            double x = px + (u + 0.5) / FINE - middle, y = py + (v + 0.5) / FINE - middle;
+            sum += x * x + y * y > radius * radius ? PAPER : ray(x, y) ? INK : WHITE;
+        }
     return sum / (FINE * FINE);
 }
 

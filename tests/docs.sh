@@ -14,9 +14,7 @@ fi
 
 mapfile -t pages < <(find . -name build -prune -o -name '.?*' -prune -o -name '*.md' -printf '%P\n' | LC_ALL=C sort)
 check "pages are found" [ ${#pages[@]} -gt 5 ]
-for page in "${pages[@]}"; do
-    check "$page: links lead somewhere" python3 tests/docs_links.py "$page"
-done
+check "links lead somewhere" python3 tests/docs_links.py "${pages[@]}"
 
 # What `make docs` would write. It takes the list of filters from the program.
 mkdir "$work/docs"
@@ -44,7 +42,7 @@ while IFS=$'\t' read -r picture command; do
     grep -qF "\"docs/$picture\"" README.md || continue
     check "README.md: docs/$picture has its command" grep -qxF "    $command" README.md
 done <"$work/docs/commands"
-check "pictures were compared" [ $passed -gt 20 ]
+check "pictures were compared" [ "$(wc -l <"$work/docs/commands")" -gt 10 ]
 check "all together are" [ "$(find docs/pictures -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')" -lt 1500000 ]
 python3 tests/docs_links.py --pictures "${pages[@]}" | LC_ALL=C sort -u >"$work/shown"
 check "none is left over" diff <(grep '^docs/pictures/' "$work/shown") <(find docs/pictures -type f | LC_ALL=C sort)
