@@ -39,6 +39,7 @@ for script in tests/golden.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/plot.sh \
+    tests/docs.sh \
     tests/numpy.sh \
     tests/verify.sh \
     tests/png_readers.sh \
