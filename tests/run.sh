@@ -38,6 +38,7 @@ for script in tests/golden.sh \
     tests/progress.sh \
     tests/kill.sh \
     tests/library.sh \
+    tests/add_filter.sh \
     tests/plot.sh \
     tests/docs.sh \
     tests/numpy.sh \
