@@ -179,11 +179,7 @@ $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 
 # ---- the other rooms ----------------------------------------------------------------------------
 
-<<<<<<< HEAD
-ROOMS := tests/rules.mk bench/rules.mk packaging/rules.mk
-=======
-ROOMS := tests/rules.mk bench/rules.mk docs/rules.mk
->>>>>>> main
+ROOMS := tests/rules.mk bench/rules.mk docs/rules.mk packaging/rules.mk
 include $(ROOMS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
