@@ -361,7 +361,8 @@ typedef struct gf_busy {
     uint32_t workers; /* 0: there was no such stage */
 } gf_busy;
 
-/* What was done, by whom, and how long each part of the pipeline was busy. */
+/* What was done, by whom, and how long each part of the pipeline was busy. Of a job that failed: as
+ * far as it came, the rest zero. */
 typedef struct gf_report {
     char backend[16];
     char device[192]; /* "2 threads, avx2"; "NVIDIA H200 (sm_90)" */

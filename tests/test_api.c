@@ -29,6 +29,7 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
     gf_format format;
     uint64_t bytes;
     gf_result *result = (gf_result *)out;
+    gf_report report = {.bands = 1};
     gf_error error = {0};
 
     assert_int_equal(gf_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
@@ -36,16 +37,27 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
     assert_int_equal(gf_filter_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
     assert_message(&error, part);
     assert_int_equal(
-        gf_run_memory(engine, filter, settings, &grey, in, out, 8, &result, NULL, &error),
+        gf_run_memory(engine, filter, settings, &grey, in, out, 8, &result, &report, &error),
         GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
+    assert_int_equal(report.bands, 0);
     result = (gf_result *)out;
+    report.bands = 1;
+    assert_int_equal(
+        gf_run_memory_batch(engine, filter, settings, &grey, 1, in, NULL, &result, &report, &error),
+        GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
+    assert_int_equal(report.bands, 0);
+    result = (gf_result *)out;
+    report.bands = 1;
     assert_int_equal(gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), NULL,
-                                 &result, NULL, &error),
+                                 &result, &report, &error),
                      GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
+    assert_int_equal(report.bands, 0);
     assert_int_equal(count_files(false), 1);
 }
 
