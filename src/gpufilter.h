@@ -20,7 +20,8 @@
  * threads. A gf_settings or gf_result that nobody changes or frees may be read from several. All
  * else is constant or the caller's, but for what a process has once: its standard streams, and
  * the table of temporary files that have a name, which holds 1088: where outputs need one, no more
- * than that can be open at once. Calls that take no engine are not in each other's way.
+ * than that can be open at once. Calls that take no engine may be made from any threads at once, on
+ * objects of their own.
  *
  * Nothing here is stable before version 1.0: see gf_version_fits.
  */
@@ -67,11 +68,11 @@ GF_API bool gf_version_fits(int header);
 typedef enum gf_status {
     GF_OK = 0,
     GF_FAILED = 1,    /* a file, an image, memory or the system failed */
-    GF_USAGE = 2,     /* an option or operand is not acceptable */
+    GF_USAGE = 2,     /* a parameter, an option or another argument is not acceptable */
     GF_NO_BACKEND = 3 /* the asked-for backend or device is not there */
 } gf_status;
 
-/* Why a call failed: filled in when it returns anything but GF_OK, and of no meaning after GF_OK.
+/* Why a call failed: filled in if it returns anything but GF_OK, and without a meaning otherwise.
  */
 typedef struct gf_error {
     gf_status status;   /* what the call returned */
@@ -85,8 +86,8 @@ typedef struct gf_error {
 /* Of samples: 1, 2 and 4 bytes. */
 typedef enum gf_type { GF_U8, GF_U16, GF_F32 } gf_type;
 
-/* What an image is, wherever its rows lie. All together are at most 2^60 bytes: what is larger, has
- * no pixels, or other channels or types is GF_FAILED in every call. */
+/* What an image is, wherever its rows lie; together they take at most 2^60 bytes. A format that is
+ * larger, has no pixels, or other channels or types, is GF_FAILED wherever it is given. */
 typedef struct gf_format {
     uint64_t width;    /* pixels a row, at least 1 */
     uint64_t height;   /* rows, at least 1 */
@@ -118,7 +119,7 @@ typedef struct gf_param {
     const char *help;           /* one sentence without a full stop */
     const char *fallback;       /* the default, as text; NULL for none */
     double min, max;            /* INT, FLOAT and SIZE: both are allowed */
-    const char *const *choices; /* CHOICE and LIST: NULL-terminated, at most 64 */
+    const char *const *choices; /* CHOICE and LIST: NULL-terminated, at most 64; else NULL */
 } gf_param;
 
 /* Values for a table of parameters. */
@@ -179,7 +180,7 @@ typedef struct gf_filter_info {
 GF_API size_t gf_filter_count(void);
 GF_API const gf_filter *gf_filter_at(size_t index);       /* NULL past the end */
 GF_API const gf_filter *gf_filter_find(const char *name); /* NULL if there is none */
-GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter);
+GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter); /* not of NULL */
 /* Sets parameters from one of a filter's cases, one after the other: "name=value" or the name of a
  * flag, a space between them. Stops where gf_settings_set fails. */
 GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
@@ -239,7 +240,7 @@ typedef struct gf_table {
     bool for_people; /* shown in text; otherwise gf_result_text tells about it */
     gf_chart chart;
     size_t curves;                 /* first of the columns that are drawn; they go to the last */
-    const char *x_label, *y_label; /* of the chart, with units */
+    const char *x_label, *y_label; /* of the chart, with units; NULL without one */
 } gf_table;
 
 GF_API size_t gf_result_table_count(const gf_result *result);
@@ -467,7 +468,7 @@ GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
 
 /* A file of a batch. The strings must live until the batch has ended. */
 typedef struct gf_batch_item {
-    const char *in;  /* "-" is standard input; not more than one may be */
+    const char *in;  /* not NULL; "-" is standard input; not more than one may be */
     const char *out; /* NULL for a filter that measures. No two may be one file */
     bool replace;    /* an existing output, as gf_file_options.force does for all */
 } gf_batch_item;
@@ -528,8 +529,8 @@ GF_API gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settin
                               const gf_batch_item *items, uint64_t count,
                               const gf_batch_options *options, gf_error *error);
 
-/* Rows in memory, from the first: height of them, read until the job is over. Of what lies between
- * two rows, and behind the last, nothing is read. */
+/* Rows in memory, as many as the image is high. They are read until the call returns; nothing that
+ * lies between two of them, or behind the last, is. */
 typedef struct gf_pixels {
     const void *data;
     size_t stride; /* bytes from one row to the next, at least those of a row; any alignment */
@@ -543,8 +544,8 @@ typedef struct gf_pixels {
  * image.
  *
  * GF_USAGE: as gf_run_file, or data that is NULL. GF_FAILED: a format that no image has, a stride
- * shorter than a row, too little memory. GF_NO_BACKEND: a named device failed. Some rows of out may
- * then be written. */
+ * shorter than a row, too little memory. GF_NO_BACKEND: a named device failed. After any of these
+ * some rows of out may have been written. */
 GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
                                const gf_settings *settings, const gf_format *format,
                                const gf_pixels *in, void *out, size_t out_stride,
@@ -589,7 +590,7 @@ typedef struct gf_speed {
  * the engine's first device. Nothing is read, sent or written meanwhile, and what a filter measures
  * before it begins is not in the time. The other arguments are those of gf_run_memory, so that what
  * was timed can be checked: image and result are those of the last pass (extracted samples: of the
- * first). */
+ * first). Fails as gf_run_memory does; all rows and the state must fit into max_memory together. */
 GF_API gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter,
                                 const gf_settings *settings, const gf_format *format,
                                 const gf_pixels *in, void *out, size_t out_stride, double seconds,
@@ -603,7 +604,8 @@ typedef struct gf_memory_speed {
 } gf_memory_speed;
 
 /* Times copies of so many bytes by the engine's backend (not "auto"): with all of its threads, or
- * on its first device. */
+ * on its first device. GF_USAGE for "auto" or 0 bytes, GF_FAILED if twice as many are over
+ * max_memory. */
 GF_API gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds,
                                 gf_memory_speed *speed, gf_error *error);
 
@@ -612,8 +614,9 @@ typedef struct gf_codec_speed {
     uint64_t file_bytes;
 } gf_codec_speed;
 
-/* Times writing an image into a file of options->format, and reading it again. The file lies in
- * $TMPDIR, or /tmp, until the call returns. GF_FAILED if it does not hold the same pixels. */
+/* Times writing an image into a file of options->format (NULL: "png"), and reading it again. The
+ * file lies in $TMPDIR, or /tmp, until the call returns. GF_FAILED if it does not hold the same
+ * pixels, GF_USAGE if there is no image, or its stride is shorter than a row. */
 GF_API gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
                                const gf_file_options *options, double seconds,
                                gf_codec_speed *speed, gf_error *error);
@@ -627,7 +630,8 @@ typedef struct gf_forecast {
 } gf_forecast;
 
 /* What "auto" would expect in this engine of images in files of a format ("png"), read and written;
- * of a filter that reads the image twice, of the second time. Asks no device and starts nothing. */
+ * of a filter that reads the image twice, of the second time. Asks no device and starts nothing.
+ * GF_USAGE for a format that there is not; else fails as gf_filter_output does. */
 GF_API gf_status gf_expect(const gf_engine *engine, const gf_filter *filter,
                            const gf_settings *settings, const gf_format *format,
                            const char *file_format, gf_forecast *forecast, gf_error *error);

@@ -38,7 +38,7 @@ probe() {
     /^ *typedef enum/ {
         type = $3
         printf "printf(\"\\nenum %s: %%zu bytes\\n\", sizeof(%s));\n", type, type
-        gsub(/.*{|}.*/, "")
+        gsub(/.*[{]|[}].*/, "")
         n = split($0, names, ",")
         for (i = 1; i <= n; i++) {
             sub(/=.*/, "", names[i])
@@ -48,12 +48,12 @@ probe() {
         type = ""
         next
     }
-    /^ *typedef struct [a-z_]+ {/ {
+    /^ *typedef struct [a-z_]+ [{]/ {
         type = $3
         printf "printf(\"\\nstruct %s: %%zu bytes\\n\", sizeof(%s));\n", type, type
-        sub(/^[^{]*{ */, "")
+        sub(/^[^{]*[{] */, "")
     }
-    /^ *}/ { type = "" }
+    /^ *[}]/ { type = "" }
     type { member($0) }
     /^typedef struct [a-z_]+ [a-z_]+$/ { printf "printf(\"\\nstruct %s: not public\\n\");\n", $3 }
     /^typedef .*\)$/ { printf "printf(\"\\n%s\\n\");\n", $0 }'

@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
-# The library as others meet it: tests/library.sh BUILD. What is exported, what it stands on, what is installed, and
-# docs/library.md: its programs are compiled against what was installed, and print what it shows.
+# The library as others meet it: tests/library.sh BUILD [list]. What is exported, what it stands on, what is installed,
+# and docs/library.md: its programs are compiled against what was installed, and print what it shows. `list` tells which
+# commands of that page are run.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
 build=${1:-build}
+block() { # LANGUAGE: the text of its blocks
+    awk -v mark="\`\`\`$1" '$0 == mark { on = 1; next } /^```/ { on = 0 } on' docs/library.md
+}
+if [ "${2:-}" = list ]; then
+    block console | sed -n 's/^\$ //p'
+    exit
+fi
 instruments=$(grep -oE -- '-fsanitize=[a-z,]+|--coverage' "$build/config" | sort -u | tr '\n' ' ')
 cuda=$(grep -q -- -DGF_WITH_CUDA "$build/config" && echo 1 || echo 0)
 
@@ -73,9 +81,6 @@ check "libgpufilter.so, $soname and libgpufilter.so.$version" linked
 
 # ---- docs/library.md -------------------------------------------------------------------------------------
 
-block() { # LANGUAGE: the text of its blocks
-    awk -v mark="\`\`\`$1" '$0 == mark { on = 1; next } /^```/ { on = 0 } on' docs/library.md
-}
 check "docs/library.md shows docs/library.c" diff <(block c) docs/library.c
 
 # The commands of the page as they stand, and what they print; what they say on standard error is for people.
@@ -85,7 +90,7 @@ transcript() {
         case $line in
         '$ '*)
             echo "$line"
-            (cd "$work/here" && PATH=$work/bin:$PATH bash -c "${line#\$ }" 2>>"$work/said" </dev/null)
+            (cd "$work/here" && PATH=$work/bin:$PATH LD_LIBRARY_PATH=$libraries bash -c "${line#\$ }" 2>>"$work/said" </dev/null)
             ;;
         esac
     done <"$1"
@@ -106,7 +111,8 @@ stand_in() { # NAME COMMAND...: what a name means in those commands
 for compiler in cc c++; do
     stand_in $compiler "$(command -v $compiler)" -Wall -Wextra -Wpedantic -Werror "$instruments"
 done
-export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root LD_LIBRARY_PATH=$root/lib
+export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root
+libraries=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 if command -v pkg-config >/dev/null 2>&1; then
     needs() { readelf -d "$work/here/$1" | grep -F "[$soname]"; } # PROGRAM: the shared library
     needs_none() { ! needs "$1"; }

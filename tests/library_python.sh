@@ -12,7 +12,7 @@ if grep -q -- -fsanitize "$build/config"; then
 fi
 for python in python3 /usr/bin/python3; do # a python3 of one's own often has no numpy
     "$python" -c 'import numpy' 2>/dev/null || continue
-    LD_LIBRARY_PATH=$build "$python" -B tests/library_check.py "$build" "$work"
+    LD_LIBRARY_PATH=$build${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$python" -B tests/library_check.py "$build" "$work"
     exit
 done
 skip 1 "python3-numpy is not here"
