@@ -39,6 +39,8 @@ for script in tests/golden.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/add_filter.sh \
+    tests/library_python.sh \
+    tests/abi.sh \
     tests/plot.sh \
     tests/docs.sh \
     tests/numpy.sh \
