@@ -204,14 +204,14 @@ test: ## Install what is missing, build, and run every test
 samples: $(BUILD)/draw ## Draw the sample pictures anew
 	$(BUILD)/draw samples
 
-FORMATTED := $(shell find src filters cuda samples tests bench -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
+FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 format: ## Lay out all code with clang-format
 	@clang-format -i $(FORMATTED)
 
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
-	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(if $(MPICC),$(RANKS_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
+	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(wildcard docs/*.c) $(if $(MPICC),$(RANKS_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 

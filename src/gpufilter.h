@@ -1,22 +1,29 @@
 /* gpufilter: image filters that give the same bits on every backend.
  *
  * This is the whole public interface of libgpufilter; the gpufilter program uses nothing else.
+ * docs/library.md begins with a complete program, and says more about threads, memory and versions.
  *
  * Images are H rows x W columns x C interleaved channels (1 grey, 2 grey+alpha, 3 RGB, 4 RGBA) of
- * u8, u16 or f32 samples in native byte order. Sizes, offsets and counts are 64-bit. What every
- * filter computes, to the bit, is written in docs/numerics.md.
+ * u8, u16 or f32 samples in native byte order: u8 from 0 to 255, u16 from 0 to 65535, f32 anything,
+ * where black is 0 and white is 1. A row takes W * C * (1, 2 or 4) bytes; the next begins a stride
+ * of bytes later. Rows need no alignment. What every filter computes, to the bit, is written in
+ * docs/numerics.md.
+ *
+ * Sizes, offsets and counts are 64-bit; sizes of memory and files are bytes, times are seconds of
+ * wall time. Text ends with a NUL byte; paths are bytes, as the system has them.
  *
  * These may be NULL everywhere: error, options, the result and report that a call fills in, and
  * what is freed or closed. Other pointers may only where it is said. A call that makes an object
- * leaves NULL in its place when it fails.
+ * leaves NULL in its place when it fails; what else it was to fill in is then undefined.
  *
  * Thread safety: a gf_engine runs one job at a time; different engines may be used from different
  * threads. A gf_settings or gf_result that nobody changes or frees may be read from several. All
  * else is constant or the caller's, but for what a process has once: its standard streams, and
  * the table of temporary files that have a name, which holds 1088: where outputs need one, no more
- * than that can be open at once.
+ * than that can be open at once. Calls that take no engine may be made from any threads at once, on
+ * objects of their own.
  *
- * Nothing here is stable before version 1.0.
+ * Nothing here is stable before version 1.0: see gf_version_fits.
  */
 #ifndef GPUFILTER_H
 #define GPUFILTER_H
@@ -29,6 +36,16 @@
 #define GF_VERSION_MINOR 1
 #define GF_VERSION_PATCH 0
 
+/* One number for #if: `#if GF_VERSION >= GF_VERSION_NUMBER(0, 2, 0)`. */
+#define GF_VERSION_NUMBER(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+#define GF_VERSION GF_VERSION_NUMBER(GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH)
+
+/* "MAJOR.MINOR.PATCH" of this header. */
+#define GF_VERSION_TEXT_(x) #x
+#define GF_VERSION_DOTTED_(a, b, c)                                                                \
+    GF_VERSION_TEXT_(a) "." GF_VERSION_TEXT_(b) "." GF_VERSION_TEXT_(c)
+#define GF_VERSION_STRING GF_VERSION_DOTTED_(GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH)
+
 #if defined(_WIN32)
 #error "gpufilter needs a POSIX system"
 #endif
@@ -38,8 +55,12 @@
 extern "C" {
 #endif
 
-/* "MAJOR.MINOR.PATCH" of the library that is linked. */
+/* "MAJOR.MINOR.PATCH" of the library that runs, which may be another than GF_VERSION_STRING. */
 GF_API const char *gf_version(void);
+/* May a program that was compiled with this version of the header use the library that runs? To be
+ * asked with GF_VERSION, before any call that takes a struct. Before 1.0 structs and functions are
+ * the same within one MAJOR.MINOR; from 1.0 on within one MAJOR, of a library that is not older. */
+GF_API bool gf_version_fits(int header);
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -47,20 +68,26 @@ GF_API const char *gf_version(void);
 typedef enum gf_status {
     GF_OK = 0,
     GF_FAILED = 1,    /* a file, an image, memory or the system failed */
-    GF_USAGE = 2,     /* an option or operand is not acceptable */
+    GF_USAGE = 2,     /* a parameter, an option or another argument is not acceptable */
     GF_NO_BACKEND = 3 /* the asked-for backend or device is not there */
 } gf_status;
 
-/* One line without a newline: the file or option, what is wrong, what to do. */
+/* Why a call failed: filled in if it returns anything but GF_OK, and without a meaning otherwise.
+ */
 typedef struct gf_error {
-    gf_status status;
-    char message[1024];
+    gf_status status;   /* what the call returned */
+    char message[1024]; /* one line without a newline: the file or option, what is wrong, what to
+                         * do. Options are called as in the program ("--radius"); of long paths the
+                         * middle is left out, control characters are '?' */
 } gf_error;
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
+/* Of samples: 1, 2 and 4 bytes. */
 typedef enum gf_type { GF_U8, GF_U16, GF_F32 } gf_type;
 
+/* What an image is, wherever its rows lie; together they take at most 2^60 bytes. A format that is
+ * larger, has no pixels, or other channels or types, is GF_FAILED wherever it is given. */
 typedef struct gf_format {
     uint64_t width;    /* pixels a row, at least 1 */
     uint64_t height;   /* rows, at least 1 */
@@ -83,7 +110,7 @@ typedef enum gf_param_type {
     GF_PARAM_SAMPLES /* name of a file for the samples that the filter extracts */
 } gf_param_type;
 
-/* One parameter of a filter, or one option of the program. */
+/* One parameter of a filter, or one option of a program, which may have tables of its own. */
 typedef struct gf_param {
     const char *name; /* long name without dashes: "keep-brightness" */
     char letter;      /* short option, or 0 */
@@ -91,43 +118,48 @@ typedef struct gf_param {
     const char *metavar;        /* how help calls the value; NULL for flags */
     const char *help;           /* one sentence without a full stop */
     const char *fallback;       /* the default, as text; NULL for none */
-    double min, max;            /* INT, FLOAT and SIZE */
-    const char *const *choices; /* CHOICE and LIST: NULL-terminated, at most 64 */
+    double min, max;            /* INT, FLOAT and SIZE: both are allowed */
+    const char *const *choices; /* CHOICE and LIST: NULL-terminated, at most 64; else NULL */
     const char *group;          /* heading that help lists it under; NULL: the filter's own */
 } gf_param;
 
 /* Values for a table of parameters. */
 typedef struct gf_settings gf_settings;
 
-/* Settings holding every default of the table, which must outlive them. NULL if out of memory. */
+/* Settings holding every default of the table, which must outlive them: for a filter `params` and
+ * `param_count` of its gf_filter_info. To be freed. NULL if out of memory. */
 GF_API gf_settings *gf_settings_new(const gf_param *params, size_t count);
 GF_API void gf_settings_free(gf_settings *settings);
-/* Sets one parameter from text (NULL or "" for a flag). GF_USAGE if the name is unknown or the text
- * is not acceptable; the settings are then unchanged. */
+/* Sets one parameter from text (NULL or "" for a flag), which is copied: what its type says, in
+ * every locale with a point. GF_USAGE if the name is unknown or the text is not acceptable,
+ * GF_FAILED if out of memory; the settings are then unchanged. Whether parameters suit each other
+ * and an image is found when they are used. */
 GF_API gf_status gf_settings_set(gf_settings *settings, const char *name, const char *text,
                                  gf_error *error);
 /* Was this parameter set by the caller? */
 GF_API bool gf_settings_given(const gf_settings *settings, const char *name);
-/* The value of a parameter of the matching type; zero for an unknown name or another type. */
+/* The value of a parameter of the matching type, set or the default; zero for one that has neither,
+ * an unknown name or another type. */
 GF_API bool gf_settings_flag(const gf_settings *settings, const char *name);
 GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
-GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name);
+GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name); /* in bytes */
 GF_API float gf_settings_float(const gf_settings *settings, const char *name);
 GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name); /* its index */
 GF_API uint64_t gf_settings_list(const gf_settings *settings,
                                  const char *name); /* bit i: choice i */
-/* Both bounds of a RANGE; false if it was not given and has no default. */
+/* Both bounds of a RANGE; false, and zeros, if it was not given and has no default. */
 GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
                               double *hi);
-/* The text last set, the default, or NULL; lives until it is set again or the settings are freed.
- */
+/* The text last set, the default, or NULL; of a parameter of any type. Lives until it is set again
+ * or the settings are freed. */
 GF_API const char *gf_settings_text(const gf_settings *settings, const char *name);
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
+/* One of those that are built in: constant, and there for as long as the library is. */
 typedef struct gf_filter gf_filter;
 
-/* What a filter is, for help and for parsing. */
+/* What a filter is, for help and for parsing. Constant, too, with all that it points at. */
 typedef struct gf_filter_info {
     const char *name;     /* the command: "smooth" */
     const char *summary;  /* one line */
@@ -136,8 +168,9 @@ typedef struct gf_filter_info {
     const char *examples; /* command lines, one a line */
     const gf_param *params;
     size_t param_count;
-    uint32_t inputs;  /* images read: 1, or 2 of one size and type */
-    bool makes_image; /* image -> image; otherwise it measures, and gives a gf_result */
+    uint32_t inputs;  /* images read: 1, or 2 of one format */
+    bool makes_image; /* image -> image; otherwise it measures, and gives a gf_result (and an image
+                       * beside it, if a parameter of type IMAGE is set) */
     bool has_chart;   /* a table of its result can be drawn */
     bool is_test;     /* its result is yes or no: exit code 0 or 1, and 2 for failures */
     /* Parameter sets worth testing, "radius=3 axis=xy keep-brightness"; NULL-terminated. The golden
@@ -148,22 +181,24 @@ typedef struct gf_filter_info {
 GF_API size_t gf_filter_count(void);
 GF_API const gf_filter *gf_filter_at(size_t index);       /* NULL past the end */
 GF_API const gf_filter *gf_filter_find(const char *name); /* NULL if there is none */
-GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter);
-/* Sets parameters from one of a filter's cases. */
+GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter); /* not of NULL */
+/* Sets parameters from one of a filter's cases, one after the other: "name=value" or the name of a
+ * flag, a space between them. Stops where gf_settings_set fails. */
 GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
 /* The format of the image that the filter makes of such an input: its result, or what it draws
  * beside it (all zero if it draws nothing with these settings). GF_USAGE if the settings contradict
- * each other or do not suit the input. */
+ * each other or do not suit the input. Reads no image and starts nothing. */
 GF_API gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
                                   const gf_format *in, gf_format *out, gf_error *error);
-/* Bytes of memory that the result for such an input takes, extracted samples aside. */
+/* Bytes of memory that the result for such an input takes, extracted samples aside: what
+ * gf_engine_options.max_memory must have room for. Fails as gf_filter_output does. */
 GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
                                         const gf_format *in, uint64_t *bytes, gf_error *error);
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* What a filter measured: tables. The first is the main one. It needs neither the engine nor the
- * settings that it was made with: they may be gone. */
+/* What a filter measured: tables. The first is the main one; docs/results.md lists those of each
+ * filter. It needs neither the engine nor the settings that it was made with: they may be gone. */
 typedef struct gf_result gf_result;
 
 typedef enum gf_value_type {
@@ -175,7 +210,7 @@ typedef enum gf_value_type {
 } gf_value_type;
 
 typedef struct gf_value {
-    gf_value_type type;
+    gf_value_type type; /* which of the others counts: they are zero but for it */
     uint64_t low, high; /* UINT: high * 2^64 + low */
     double real;        /* FLOAT and DOUBLE */
     const char *text;   /* TEXT: lives as long as the result */
@@ -192,35 +227,37 @@ typedef enum gf_chart {
 #define GF_MAX_COLUMNS 12
 
 typedef struct gf_column {
-    const char *name;
-    gf_value_type type;
+    const char *name;   /* a key: "from" */
+    gf_value_type type; /* of each of its cells; one that has no value is NONE */
 } gf_column;
 
+/* What a table is like; gf_result_cell has what is in it. */
 typedef struct gf_table {
-    const char *name; /* a key: "bins" */
-    gf_column columns[GF_MAX_COLUMNS];
+    const char *name;                  /* a key: "bins" */
+    gf_column columns[GF_MAX_COLUMNS]; /* the first column_count of them count */
     size_t column_count;
     uint64_t row_count;
     bool single;     /* one row: a set of named values */
     bool for_people; /* shown in text; otherwise gf_result_text tells about it */
     gf_chart chart;
     size_t curves;                 /* first of the columns that are drawn; they go to the last */
-    const char *x_label, *y_label; /* of the chart, with units */
+    const char *x_label, *y_label; /* of the chart, with units; NULL without one */
 } gf_table;
 
 GF_API size_t gf_result_table_count(const gf_result *result);
-/* NULL past the last. */
+/* Tables count from 0; NULL past the last. Lives as long as the result. */
 GF_API const gf_table *gf_result_table(const gf_result *result, size_t table);
-/* The text "" outside of the table. */
+/* All three count from 0. The text "" outside of the table. */
 GF_API gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, size_t column);
-/* Lines for people, each with its newline: what the tables do not show by themselves. May be "". */
+/* Lines for people, each with its newline: what the tables do not show by themselves. May be "".
+ * Lives as long as the result. */
 GF_API const char *gf_result_text(const gf_result *result);
 /* The answer of a filter that is a test; true for others. */
 GF_API bool gf_result_passed(const gf_result *result);
 GF_API void gf_result_free(gf_result *result);
 /* A value as text: integers exactly, real numbers with the fewest digits that read back as the same
- * binary32 or binary64; "nan", "inf", "-inf". What does not fit into size bytes is cut off, as
- * snprintf does; 40 hold any number. */
+ * binary32 or binary64; "nan", "inf", "-inf"; NONE as "". What does not fit into size bytes, the
+ * NUL byte included, is cut off, as snprintf does; 40 hold any number. */
 GF_API void gf_value_format(const gf_value *value, char *text, size_t size);
 
 /* ---- engine ---------------------------------------------------------------------------------- */
@@ -228,13 +265,13 @@ GF_API void gf_value_format(const gf_value *value, char *text, size_t size);
 /* Owns what is worth starting once for many images: threads, devices, buffers. */
 typedef struct gf_engine gf_engine;
 
-/* The strings must outlive the engine. */
+/* All zero is the default. The strings must outlive the engine. */
 typedef struct gf_engine_options {
     const char *backend; /* "auto" (NULL), "golden", "cpu" or "cuda" */
     const char *devices; /* CUDA devices: "0", "0,2", "all"; NULL: device 0 if CUDA runs. Naming
                           * them with "auto" asks for CUDA, with "golden" or "cpu" is GF_USAGE */
     const char *simd;    /* "auto" (NULL) or one of gf_simd_names() */
-    uint32_t threads;    /* CPU worker threads; 0: one a core */
+    uint32_t threads;    /* CPU worker threads, at most 1024; 0: one a core (gf_cores) */
     bool unthreaded;     /* start no threads: read, compute on the cpu and write in the calling one.
                           * For those who run many engines side by side; `threads` is then 1 */
     /* Of `turns` processes on one machine this is number `turn`: they share out the CUDA devices,
@@ -264,10 +301,13 @@ GF_API const char *const *gf_simd_names(void);
 /* Was the CUDA backend built in? */
 GF_API bool gf_has_cuda(void);
 
-/* Opens an engine. A backend named here is started at once: GF_NO_BACKEND if that cannot be. With
- * "auto" nothing is started before an image asks for it. */
+/* Opens an engine, to be closed. A backend named here is started at once: GF_NO_BACKEND if that
+ * cannot be (or the processor lacks the named SIMD level). With "auto" nothing is started before an
+ * image asks for it. GF_USAGE for names that there are not, GF_FAILED if memory or threads cannot
+ * be had. */
 GF_API gf_status gf_engine_open(const gf_engine_options *options, gf_engine **engine,
                                 gf_error *error);
+/* Ends its threads and gives devices and buffers back. Not while it runs a job. */
 GF_API void gf_engine_close(gf_engine *engine);
 
 /* ---- ranks -----------------------------------------------------------------------------------
@@ -323,7 +363,8 @@ typedef struct gf_busy {
     uint32_t workers; /* 0: there was no such stage */
 } gf_busy;
 
-/* What was done, by whom, and how long each part of the pipeline was busy. */
+/* What was done, by whom, and how long each part of the pipeline was busy. Of a job that failed: as
+ * far as it came, the rest zero. */
 typedef struct gf_report {
     char backend[16];
     char device[192]; /* "2 threads, avx2"; "NVIDIA H200 (sm_90)" */
@@ -331,13 +372,13 @@ typedef struct gf_report {
     /* A device failed, for this image or before it, and what was asked for was done without it: the
      * reason says why. "cuda+cpu" as the backend: the second went on where the first had failed. */
     bool device_failed;
-    bool verified; /* golden computed all of it, too, and found no difference */
-    gf_format in, out;
-    uint64_t in_bytes;  /* of the files that were read, and of the */
-    uint64_t out_bytes; /* image's and the samples' that were written; 0 for memory */
-    uint64_t band_rows, bands;
+    bool verified;             /* golden computed all of it, too, and found no difference */
+    gf_format in, out;         /* out: all zero if no image was made */
+    uint64_t in_bytes;         /* of the files that were read, and of the */
+    uint64_t out_bytes;        /* image's and the samples' that were written; 0 for memory */
+    uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
-    uint32_t ranks;       /* that did it together; 0 if it was one process alone */
+    uint32_t ranks;       /* how many did it together; 0 if it was one process alone */
     double start_seconds; /* starting the backend; 0 if it ran already */
     double total_seconds; /* wall time of the whole job, start included */
 } gf_report;
@@ -427,6 +468,11 @@ GF_API const char *const *gf_output_formats(void);
  * giving a name can fail, and what has got its own by then is taken back. On failure what was there
  * before is still there. *result is for the caller to free; NULL from a filter that makes an image.
  *
+ * GF_USAGE: settings of another filter, or such as contradict each other or do not suit the image;
+ * names that are missing, too many, of no known format, or being written by another job. GF_FAILED:
+ * a file cannot be read or written, is damaged, over a limit, or there already without `force`; or
+ * memory is short. GF_NO_BACKEND: a named device failed.
+ *
  * With options->ranks all of them make this call, with the same arguments but for the engine, and
  * get the same status. Where all inputs are plain files of rows (PGM, PPM, PAM, PFM), and so is the
  * image written, and no output is a pipe, each does a share of the rows; otherwise rank 0 does it
@@ -438,7 +484,7 @@ GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
 
 /* A file of a batch. The strings must live until the batch has ended. */
 typedef struct gf_batch_item {
-    const char *in;  /* "-" is standard input; not more than one may be */
+    const char *in;  /* not NULL; "-" is standard input; not more than one may be */
     const char *out; /* NULL for a filter that measures. No two may be one file */
     bool replace;    /* an existing output, as gf_file_options.force does for all */
 } gf_batch_item;
@@ -499,31 +545,39 @@ GF_API gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settin
                               const gf_batch_item *items, uint64_t count,
                               const gf_batch_options *options, gf_error *error);
 
-/* Rows in memory: bytes from one row to the next, at least those of a row. */
+/* Rows in memory, as many as the image is high. They are read until the call returns; nothing that
+ * lies between two of them, or behind the last, is. */
 typedef struct gf_pixels {
     const void *data;
-    size_t stride;
+    size_t stride; /* bytes from one row to the next, at least those of a row; any alignment */
 } gf_pixels;
 
-/* Runs a filter on images in memory, as many as it has inputs, all of one format. out: where the
- * image of gf_filter_output goes; it must not overlap the inputs; NULL if there is none. A
- * parameter that names a file (IMAGE, SAMPLES) need only be set: no file is written; extracted
- * samples are in the result, all of them, as far as max_memory allows. */
+/* Runs a filter on images in memory: in[0], and for a filter of two inputs in[1], of one format.
+ * out: where the image of gf_filter_output goes, rows of its own format and out_stride bytes apart;
+ * it must not overlap the inputs; NULL if there is none. A parameter that names a file (IMAGE,
+ * SAMPLES) need only be set: no file is written; extracted samples are in the result, all of them,
+ * as far as max_memory allows. *result is for the caller to free; NULL from a filter that makes an
+ * image.
+ *
+ * GF_USAGE: as gf_run_file, or data that is NULL. GF_FAILED: a format that no image has, a stride
+ * shorter than a row, too little memory. GF_NO_BACKEND: a named device failed. After any of these
+ * some rows of out may have been written. */
 GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
                                const gf_settings *settings, const gf_format *format,
                                const gf_pixels *in, void *out, size_t out_stride,
                                gf_result **result, gf_report *report, gf_error *error);
 
-/* Where an image goes: rows in memory. */
+/* Where an image goes: rows in memory. What lies between two of them stays as it is. */
 typedef struct gf_out_pixels {
     void *data;
-    size_t stride;
+    size_t stride; /* as in gf_pixels */
 } gf_out_pixels;
 
-/* Runs a filter on many images in memory, all of one format, with the same results as gf_run_memory
- * on one after the other. Image i is in[i * inputs], for a filter of two together with the one that
- * follows; what is drawn of it goes to out[i] (out: NULL if nothing is), and its result to
- * results[i] (NULL: not wanted). After a failure all results are NULL.
+/* Runs a filter on `count` images in memory, all of one format, with the same results as
+ * gf_run_memory on one after the other. Image i is in[i * inputs], for a filter of two together
+ * with the one that follows; the image made of it goes to out[i] (out: NULL if none is), and its
+ * result to results[i], to be freed one by one (results: NULL if not wanted). Fails as
+ * gf_run_memory does: one image that fails fails them all, and all results are then NULL.
  *
  * Where each row that the filter makes follows from the same row of its input alone, the images
  * share bands: thousands of small ones cost a few uploads, launches and downloads. Other filters
@@ -540,19 +594,19 @@ GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
  * least; what is told is the median. */
 
 typedef struct gf_speed {
-    char backend[16];
-    char device[192];
-    double seconds; /* one pass over the image */
-    uint64_t passes;
-    uint64_t bytes; /* a pass moves: every input once; every row drawn and what is recorded of a row
-                     * once */
+    char backend[16]; /* as in gf_report */
+    char device[192]; /* as in gf_report */
+    double seconds;   /* one pass over the image */
+    uint64_t passes;  /* that were timed */
+    uint64_t bytes;   /* a pass moves: every input once; every row drawn and what is recorded of a
+                       * row once */
 } gf_speed;
 
 /* Times a filter on images that lie where the backend computes: in the host's memory, or in that of
  * the engine's first device. Nothing is read, sent or written meanwhile, and what a filter measures
  * before it begins is not in the time. The other arguments are those of gf_run_memory, so that what
  * was timed can be checked: image and result are those of the last pass (extracted samples: of the
- * first). */
+ * first). Fails as gf_run_memory does; all rows and the state must fit into max_memory together. */
 GF_API gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter,
                                 const gf_settings *settings, const gf_format *format,
                                 const gf_pixels *in, void *out, size_t out_stride, double seconds,
@@ -566,17 +620,19 @@ typedef struct gf_memory_speed {
 } gf_memory_speed;
 
 /* Times copies of so many bytes by the engine's backend (not "auto"): with all of its threads, or
- * on its first device. */
+ * on its first device. GF_USAGE for "auto" or 0 bytes, GF_FAILED if twice as many are over
+ * max_memory. */
 GF_API gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds,
                                 gf_memory_speed *speed, gf_error *error);
 
 typedef struct gf_codec_speed {
-    double encode_seconds, decode_seconds;
+    double encode_seconds, decode_seconds; /* the whole image */
     uint64_t file_bytes;
 } gf_codec_speed;
 
-/* Times writing an image into a file of options->format, and reading it again. The file lies in
- * $TMPDIR, or /tmp, until the call returns. GF_FAILED if it does not hold the same pixels. */
+/* Times writing an image into a file of options->format (NULL: "png"), and reading it again. The
+ * file lies in $TMPDIR, or /tmp, until the call returns. GF_FAILED if it does not hold the same
+ * pixels, GF_USAGE if there is no image, or its stride is shorter than a row. */
 GF_API gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
                                const gf_file_options *options, double seconds,
                                gf_codec_speed *speed, gf_error *error);
@@ -584,13 +640,14 @@ GF_API gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
 /* What "auto" expects. */
 typedef struct gf_forecast {
     bool cuda; /* expected to finish first: if it can then be started, it gets the image */
-    double cpu_seconds, cuda_seconds;
-    double start_seconds; /* of cuda_seconds, to start the device */
-    char reason[192];     /* as in gf_report */
+    double cpu_seconds, cuda_seconds; /* the whole image */
+    double start_seconds;             /* of cuda_seconds, to start the device */
+    char reason[192];                 /* as in gf_report */
 } gf_forecast;
 
 /* What "auto" would expect in this engine of images in files of a format ("png"), read and written;
- * of a filter that reads the image twice, of the second time. Asks no device and starts nothing. */
+ * of a filter that reads the image twice, of the second time. Asks no device and starts nothing.
+ * GF_USAGE for a format that there is not; else fails as gf_filter_output does. */
 GF_API gf_status gf_expect(const gf_engine *engine, const gf_filter *filter,
                            const gf_settings *settings, const gf_format *format,
                            const char *file_format, gf_forecast *forecast, gf_error *error);
@@ -606,12 +663,13 @@ typedef struct gf_file_info {
     char metadata[256]; /* names of the metadata chunks before the pixels, a space between them */
 } gf_file_info;
 
-/* "-" is standard input. Of options, only the limits and raw count. */
+/* "-" is standard input. Of options, only the limits (max_pixels, max_memory, max_chunk,
+ * max_seconds, no_sandbox) and raw count. GF_FAILED if it is no image that can be read. */
 GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *options,
                                  gf_file_info *info, gf_error *error);
 
-/* Reads a whole image; the rows, without gaps, are the caller's to free(). "-" is standard input.
- * Of options, only the limits and raw count. */
+/* Reads a whole image, which takes at most options->max_memory bytes. Its rows, without gaps, are
+ * the caller's to free(). "-" is standard input. Of options, the same count. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 
@@ -626,22 +684,23 @@ typedef struct gf_device {
     bool usable; /* new enough for the cuda backend, and it can be started now */
 } gf_device;
 
-/* Fills in up to capacity devices and sets *count to how many there are. GF_NO_BACKEND with the
- * reason where there is no CUDA. */
+/* Fills in up to capacity devices and sets *count to how many there are, which may be more.
+ * GF_NO_BACKEND with the reason where there is no CUDA; *count is then 0. */
 GF_API gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
 
 /* Cores that this process may use: the cpu backend's threads, unless it is told otherwise. */
 GF_API uint32_t gf_cores(void);
 
-/* "64 cores, avx512": the processor as the cpu backend uses it. */
+/* "64 cores, avx512": the processor as the cpu backend uses it. What does not fit into size bytes
+ * is cut off. */
 GF_API void gf_processor(char *text, size_t size);
 
 /* ---- files of one's own -----------------------------------------------------------------------
  */
 
-/* Opens a gf_output_file, which appears whole or not at all, by the rules of the filters' outputs;
- * "-" is standard output. Refuses at once what cannot be written. Of options, only force and sync
- * count. */
+/* Opens a gf_output_file, to be closed, which appears whole or not at all, by the rules of the
+ * filters' outputs; "-" is standard output. GF_FAILED at once for what cannot be written, or is
+ * there already without `force`. Of options, only force and sync count. */
 GF_API gf_status gf_output_file_open(const char *path, const gf_file_options *options,
                                      gf_output_file **file, gf_error *error);
 /* Writes these bytes as the whole file, which then lacks only its name: it gets that together with
@@ -651,7 +710,7 @@ GF_API gf_status gf_output_file_write(gf_output_file *file, const void *data, si
 /* The same, and puts it in place. */
 GF_API gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
                                        gf_error *error);
-/* Frees; without a successful finish nothing was written under the name. NULL is allowed. */
+/* Frees; without a successful finish nothing was written under the name. */
 GF_API void gf_output_file_close(gf_output_file *file);
 
 /* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal

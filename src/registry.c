@@ -32,9 +32,3 @@ const gf_filter *gf_filter_find(const char *name) {
 const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
     return &filter->info;
 }
-
-const char *gf_version(void) {
-#define GF_TEXT(x) #x
-#define GF_DOTTED(a, b, c) GF_TEXT(a) "." GF_TEXT(b) "." GF_TEXT(c)
-    return GF_DOTTED(GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH);
-}

@@ -155,4 +155,7 @@ kill: all $(BUILD)/draw ## End three kinds of runs by four signals 150 times eac
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
 	@tests/golden.sh $(BUILD) write
 
-.PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz fuzz-quick hostile hostile-batch kill golden
+abi: all ## Write tests/abi.txt anew: what programs are compiled against
+	@tests/abi.sh $(BUILD) write
+
+.PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz fuzz-quick hostile hostile-batch kill golden abi

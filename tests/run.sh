@@ -41,6 +41,8 @@ for script in tests/golden.sh \
     tests/install.sh \
     tests/dist.sh \
     tests/add_filter.sh \
+    tests/library_python.sh \
+    tests/abi.sh \
     tests/plot.sh \
     tests/docs.sh \
     tests/numpy.sh \

@@ -29,6 +29,7 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
     gf_format format;
     uint64_t bytes;
     gf_result *result = (gf_result *)out;
+    gf_report report = {.bands = 1};
     gf_error error = {0};
 
     assert_int_equal(gf_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
@@ -36,16 +37,27 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
     assert_int_equal(gf_filter_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
     assert_message(&error, part);
     assert_int_equal(
-        gf_run_memory(engine, filter, settings, &grey, in, out, 8, &result, NULL, &error),
+        gf_run_memory(engine, filter, settings, &grey, in, out, 8, &result, &report, &error),
         GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
+    assert_int_equal(report.bands, 0);
     result = (gf_result *)out;
+    report.bands = 1;
+    assert_int_equal(
+        gf_run_memory_batch(engine, filter, settings, &grey, 1, in, NULL, &result, &report, &error),
+        GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
+    assert_int_equal(report.bands, 0);
+    result = (gf_result *)out;
+    report.bands = 1;
     assert_int_equal(gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), NULL,
-                                 &result, NULL, &error),
+                                 &result, &report, &error),
                      GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
+    assert_int_equal(report.bands, 0);
     assert_int_equal(count_files(false), 1);
 }
 
@@ -171,11 +183,16 @@ static void leaves_null_where_nothing_was_made(void **state) {
     gf_result *result = (gf_result *)test_folder;
     gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     gf_format format;
+    gf_error error = {0};
     void *rows = test_folder;
 
     (void)state;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "abacus"}, &engine, NULL),
                      GF_USAGE);
+    assert_null(engine);
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.simd = "mmx"}, &engine, &error),
+                     GF_USAGE);
+    assert_message(&error, "mmx: no such SIMD level");
     assert_null(engine);
     engine = open_engine();
     assert_int_equal(gf_run_file(engine, gf_filter_find("hist"), settings, none, NULL, NULL,
@@ -190,6 +207,49 @@ static void leaves_null_where_nothing_was_made(void **state) {
     gf_settings_free(NULL);
     gf_result_free(NULL);
     gf_output_file_close(NULL);
+}
+
+/* Rows anywhere: at odd addresses, an odd number of bytes apart, the last ending with its memory.
+ */
+static void takes_rows_at_any_address(void **state) {
+    (void)state;
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter *filter = gf_filter_at(i);
+        const gf_filter_info *info = gf_filter_describe(filter);
+        for (int type = GF_U8; type <= GF_F32; type++) {
+            const gf_format format = {7, 5, 3, (gf_type)type};
+            const size_t row = gf_row_bytes(&format), odd = row + 3;
+            unsigned char *even = malloc(5 * row), *drawn = malloc(5 * row);
+            unsigned char *uneven = malloc(1 + 4 * odd + row), *other = malloc(1 + 4 * odd + row);
+            gf_settings *settings = test_settings(filter, "");
+            gf_engine *engine = open_engine();
+            gf_result *results[2];
+            for (size_t b = 0; b < 5 * row; b++)
+                even[b] = (unsigned char)(b * 37 % 61);
+            for (size_t y = 0; y < 5; y++)
+                memcpy(uneven + 1 + y * odd, even + y * row, row);
+            const gf_pixels here[2] = {{even, row}, {even, row}};
+            const gf_pixels there[2] = {{uneven + 1, odd}, {uneven + 1, odd}};
+            assert_int_equal(gf_run_memory(engine, filter, settings, &format, here, drawn, row,
+                                           &results[0], NULL, NULL),
+                             GF_OK);
+            assert_int_equal(gf_run_memory(engine, filter, settings, &format, there, other + 1, odd,
+                                           &results[1], NULL, NULL),
+                             GF_OK);
+            for (size_t y = 0; info->makes_image && y < 5; y++)
+                assert_memory_equal(drawn + y * row, other + 1 + y * odd, row);
+            if (!info->makes_image)
+                assert_true(test_same_result(results[0], results[1], info->name));
+            gf_result_free(results[0]);
+            gf_result_free(results[1]);
+            gf_engine_close(engine);
+            gf_settings_free(settings);
+            free(even);
+            free(drawn);
+            free(uneven);
+            free(other);
+        }
+    }
 }
 
 /* ---- results ----------------------------------------------------------------------------------
@@ -289,6 +349,7 @@ int main(void) {
         cmocka_unit_test(reads_zero_from_names_that_are_not_there),
         cmocka_unit_test_teardown(refuses_paths_that_do_not_fit, empty_folder),
         cmocka_unit_test(refuses_memory_that_does_not_fit),
+        cmocka_unit_test(takes_rows_at_any_address),
         cmocka_unit_test(leaves_null_where_nothing_was_made),
         cmocka_unit_test(results_outlive_settings_and_engine),
         cmocka_unit_test(has_no_cells_outside_of_the_tables),

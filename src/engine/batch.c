@@ -196,7 +196,6 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
                           gf_report *report, gf_error *error) {
     const uint32_t inputs = filter->info.inputs;
     gf_status status = GF_OK;
-    *report = (gf_report){0};
     for (uint64_t i = 0; i < batch->count && !status; i++) {
         engine->images = batch->count - i;
         const gf_out_pixels out = batch->out ? batch->out[i] : (gf_out_pixels){0};
@@ -219,6 +218,7 @@ gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
     gf_report unread;
     if (!report)
         report = &unread;
+    *report = (gf_report){0};
     for (uint64_t i = 0; results && i < count; i++)
         results[i] = NULL;
     gf_status status = gf_check_use(filter, settings, error);

@@ -36,6 +36,13 @@ bool gf_has_cuda(void) {
     return backend_at(CUDA) != NULL;
 }
 
+static bool is_simd(const char *name) {
+    const char *const *known = gf_simd_names();
+    while (*known && strcmp(*known, name) != 0)
+        known++;
+    return *known != NULL;
+}
+
 static gf_status start(gf_engine *engine, int which, gf_error *error) {
     if (engine->started[which])
         return GF_OK;
@@ -72,6 +79,8 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
         which = 1 + CUDA;
     if (which < 0)
         status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
+    else if (engine->options.simd && !is_simd(engine->options.simd))
+        status = gf_fail(error, GF_USAGE, "%s: no such SIMD level", engine->options.simd);
     else if (engine->options.devices && which != 1 + CUDA)
         status =
             gf_fail(error, GF_USAGE, "--device: the %s backend has none; use --backend cuda", name);

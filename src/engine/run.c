@@ -132,6 +132,9 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
                       gf_error *error) {
     const gf_file_options defaults = {0};
     gf_report unread;
+    if (!report)
+        report = &unread;
+    *report = (gf_report){0};
     if (result)
         *result = NULL;
     gf_status status = gf_check_use(filter, settings, error);
@@ -139,7 +142,7 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
         status = check_paths(filter, in_paths, out_path, error);
     if (status)
         return status;
-    gf_task task = gf_task_begin(engine, filter, in_paths[0], report ? report : &unread);
+    gf_task task = gf_task_begin(engine, filter, in_paths[0], report);
     status =
         run_file(&task, settings, in_paths, out_path, options ? options : &defaults, result, error);
     gf_task_end(&task);
@@ -170,12 +173,15 @@ gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter, const gf_set
                         const gf_format *format, const gf_pixels *in, void *out, size_t out_stride,
                         gf_result **result, gf_report *report, gf_error *error) {
     gf_report unread;
+    if (!report)
+        report = &unread;
+    *report = (gf_report){0};
     if (result)
         *result = NULL;
     gf_status status = gf_check_use(filter, settings, error);
     if (status)
         return status;
-    gf_task task = gf_task_begin(engine, filter, "memory", report ? report : &unread);
+    gf_task task = gf_task_begin(engine, filter, "memory", report);
     status = run_memory(&task, settings, format, in, out, out_stride, result, error);
     gf_task_end(&task);
     return status;

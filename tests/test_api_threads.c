@@ -1,0 +1,126 @@
+/* What docs/library.md promises about threads: engines side by side with one set of settings, one
+ * result that several read, and an engine that goes from thread to thread. */
+#include "io_util.h"
+
+#include <pthread.h>
+
+#include "testing.h"
+
+enum { THREADS = 4, WIDTH = 61, HEIGHT = 47 };
+
+static const gf_format format = {.width = WIDTH, .height = HEIGHT, .channels = 1, .type = GF_U8};
+static unsigned char image[HEIGHT][WIDTH];
+
+static int fill(void **state) {
+    (void)state;
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
+            image[y][x] = (unsigned char)(x * y % 251);
+    return 0;
+}
+
+static gf_engine *open_engine(void) {
+    const gf_engine_options options = {.backend = "cpu", .threads = 2, .band_rows = 5};
+    gf_engine *engine = NULL;
+
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    return engine;
+}
+
+static gf_status run(gf_engine *engine, const char *filter, const gf_settings *settings, void *out,
+                     gf_result **result) {
+    const gf_pixels in[2] = {{image, WIDTH}, {image, WIDTH}};
+
+    return gf_run_memory(engine, gf_filter_find(filter), settings, &format, in, out, WIDTH, result,
+                         NULL, NULL);
+}
+
+typedef struct job {
+    gf_engine *engine;
+    const gf_settings *settings; /* of smooth, for all */
+    unsigned char out[HEIGHT][WIDTH];
+    const gf_result *result; /* of hist, for all */
+    uint64_t samples;
+    gf_status status;
+} job;
+
+/* Many times, so that threads meet. */
+static void *smooth_and_read(void *argument) {
+    job *mine = argument;
+
+    for (int i = 0; i < 20 && !mine->status; i++)
+        mine->status = run(mine->engine, "smooth", mine->settings, mine->out, NULL);
+    const gf_table *table = gf_result_table(mine->result, 0);
+    for (uint64_t y = 0; y < table->row_count; y++)
+        mine->samples += gf_result_cell(mine->result, 0, y, table->column_count - 1).low;
+    return NULL;
+}
+
+static void engines_share_settings_and_results(void **state) {
+    gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
+    gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
+    gf_engine *engine = open_engine();
+    static unsigned char want[HEIGHT][WIDTH];
+    static job jobs[THREADS];
+    gf_result *result;
+    pthread_t threads[THREADS];
+
+    (void)state;
+    assert_int_equal(run(engine, "smooth", smooth, want, NULL), GF_OK);
+    assert_int_equal(run(engine, "hist", hist, NULL, &result), GF_OK);
+    gf_engine_close(engine);
+    for (int i = 0; i < THREADS; i++) {
+        jobs[i] = (job){.engine = open_engine(), .settings = smooth, .result = result};
+        assert_int_equal(pthread_create(&threads[i], NULL, smooth_and_read, &jobs[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(jobs[i].status, GF_OK);
+        assert_memory_equal(jobs[i].out, want, sizeof want);
+        assert_int_equal(jobs[i].samples, WIDTH * HEIGHT);
+        gf_engine_close(jobs[i].engine);
+    }
+    gf_result_free(result);
+    gf_settings_free(hist);
+    gf_settings_free(smooth);
+}
+
+static void *close_it(void *argument) {
+    gf_engine_close(argument);
+    return NULL;
+}
+
+static void an_engine_goes_from_thread_to_thread(void **state) {
+    gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
+    gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
+    static unsigned char want[HEIGHT][WIDTH];
+    static job mine;
+    gf_result *result;
+    pthread_t thread;
+
+    (void)state;
+    mine = (job){.engine = open_engine(), .settings = smooth};
+    assert_int_equal(run(mine.engine, "hist", hist, NULL, &result), GF_OK);
+    mine.result = result;
+    for (int i = 0; i < 3; i++) { /* there, and here again */
+        assert_int_equal(pthread_create(&thread, NULL, smooth_and_read, &mine), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(mine.status, GF_OK);
+        assert_int_equal(run(mine.engine, "smooth", smooth, want, NULL), GF_OK);
+        assert_memory_equal(mine.out, want, sizeof want);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, close_it, mine.engine), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    gf_result_free(result);
+    gf_settings_free(hist);
+    gf_settings_free(smooth);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(engines_share_settings_and_results),
+        cmocka_unit_test(an_engine_goes_from_thread_to_thread),
+    };
+
+    return cmocka_run_group_tests(tests, fill, NULL);
+}

@@ -1,0 +1,66 @@
+/* Versions: the header's numbers, its text and the library agree, and who may use whom. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "gpufilter.h"
+#include "version.h"
+
+#if GF_VERSION < GF_VERSION_NUMBER(0, 1, 0) || GF_VERSION >= GF_VERSION_NUMBER(100, 0, 0)
+#error "GF_VERSION is a number that #if can compare"
+#endif
+
+/* Minor and patch version have two decimals each. */
+_Static_assert(GF_VERSION_MINOR < 100 && GF_VERSION_PATCH < 100, "no room in GF_VERSION");
+
+static void is_told_in_one_way(void **state) {
+    char text[32];
+
+    (void)state;
+    snprintf(text, sizeof text, "%d.%d.%d", GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH);
+    assert_string_equal(GF_VERSION_STRING, text);
+    assert_string_equal(gf_version(), text);
+    assert_int_equal(GF_VERSION,
+                     GF_VERSION / 10000 * 10000 + GF_VERSION_MINOR * 100 + GF_VERSION_PATCH);
+    assert_int_equal(GF_VERSION / 10000, GF_VERSION_MAJOR);
+    assert_true(gf_version_fits(GF_VERSION));
+    assert_false(gf_version_fits(GF_VERSION + 100));
+    assert_false(gf_version_fits(GF_VERSION + 10000));
+}
+
+static void serves_programs_of_its_series(void **state) {
+    static const struct {
+        int library, header;
+        bool serves;
+    } examples[] = {
+        {GF_VERSION_NUMBER(0, 1, 0), GF_VERSION_NUMBER(0, 1, 0), true},
+        {GF_VERSION_NUMBER(0, 1, 0), GF_VERSION_NUMBER(0, 1, 7), true},
+        {GF_VERSION_NUMBER(0, 1, 7), GF_VERSION_NUMBER(0, 1, 0), true},
+        {GF_VERSION_NUMBER(0, 2, 0), GF_VERSION_NUMBER(0, 1, 99), false},
+        {GF_VERSION_NUMBER(0, 1, 0), GF_VERSION_NUMBER(0, 2, 0), false},
+        {GF_VERSION_NUMBER(1, 0, 0), GF_VERSION_NUMBER(0, 99, 99), false},
+        {GF_VERSION_NUMBER(0, 99, 0), GF_VERSION_NUMBER(1, 0, 0), false},
+        {GF_VERSION_NUMBER(1, 3, 0), GF_VERSION_NUMBER(1, 0, 5), true},
+        {GF_VERSION_NUMBER(1, 3, 0), GF_VERSION_NUMBER(1, 3, 1), true},
+        {GF_VERSION_NUMBER(1, 3, 9), GF_VERSION_NUMBER(1, 4, 0), false},
+        {GF_VERSION_NUMBER(2, 0, 0), GF_VERSION_NUMBER(1, 4, 0), false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        assert_int_equal(gf_version_serves(examples[i].library, examples[i].header),
+                         examples[i].serves);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(is_told_in_one_way),
+        cmocka_unit_test(serves_programs_of_its_series),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
