@@ -55,7 +55,7 @@ set -eux
 apt="apt-get -qq -y -o Dpkg::Use-Pty=0"
 [ "$(wc -l </proc/net/dev)" -le 3 ] # two lines of titles, and lo
 dpkg -i /try/*.deb
-dpkg --verify $PACKAGES
+[ -z "$(dpkg --verify $PACKAGES)" ]
 mkdir /try/here && cd /try/here
 gpufilter --version
 gpufilter devices
@@ -77,18 +77,23 @@ gpufilter info plot.png
 dpkg -L $PACKAGES | grep -E '/man./|/completions/.|/vendor-completions/.|/vendor_completions.d/.' || :
 if [ -e /usr/share/man/man1/gpufilter.1.gz ]; then
     man --warnings gpufilter >page 2>said
-    grep -A 4 '^SYNOPSIS' page && [ ! -s said ]
-    [ -e /usr/share/bash-completion/completions/gpufilter ] && bash -n /usr/share/bash-completion/completions/gpufilter
-    [ -e /usr/share/zsh/vendor-completions/_gpufilter ] && [ -e /usr/share/fish/vendor_completions.d/gpufilter.fish ]
+    grep -A 4 '^SYNOPSIS' page
+    [ ! -s said ]
+    bash -n /usr/share/bash-completion/completions/gpufilter
+    [ -s /usr/share/zsh/vendor-completions/_gpufilter ]
+    [ -s /usr/share/fish/vendor_completions.d/gpufilter.fish ]
 fi
 if [ -e /usr/share/doc/libgpufilter0 ]; then
     ldconfig -p | grep libgpufilter
 fi
 if [ -e /usr/include/gpufilter.h ] && command -v cc; then
     printf '#include <gpufilter.h>\n#include <stdio.h>\nint main(void) { return puts(gf_version()) < 0 || !gf_filter_find("smooth"); }\n' >mine.c
-    cc mine.c -lgpufilter -o mine && ldd ./mine && ./mine
+    cc mine.c -lgpufilter -o mine
+    ldd ./mine
+    ./mine
     if command -v pkg-config; then
-        cc mine.c $(pkg-config --cflags --libs gpufilter) -o mine && ./mine
+        cc mine.c $(pkg-config --cflags --libs gpufilter) -o mine
+        ./mine
     fi
 fi
 $apt purge $PACKAGES
