@@ -48,9 +48,9 @@ check "the installed program works" "$root/bin/gpufilter" smooth samples/cutout.
 strict() {
     (umask 077 && make_install "$1" PREFIX=/usr DESTDIR="$work/r 2" LIBDIR=/usr/lib/multi ZSHDIR=/usr/share/zsh/other)
 }
-mkdir -p "$work/r 2/usr/share" && chmod 700 "$work/r 2/usr/share"
+mkdir -p "$work/r 2/usr/include" && chmod 700 "$work/r 2/usr/include"
 check "a strict umask" strict install
-kept_mode() { [ "$(stat -c %a "$work/r 2/usr/share")" = 700 ] && chmod 755 "$work/r 2/usr/share"; }
+kept_mode() { [ "$(stat -c %a "$work/r 2/usr/include")" = 700 ] && chmod 755 "$work/r 2/usr/include"; }
 check "a folder that was there keeps its mode" kept_mode
 check "what is installed elsewhere" same_as_expected "$work/r 2/usr" lib/multi share/zsh/other
 # shellcheck disable=SC2016
