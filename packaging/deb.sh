@@ -16,7 +16,8 @@ cp "$tarball" "$folder/gpufilter_$version.orig.tar.gz"
 tar xzf "$tarball" -C "$folder"
 cd "$folder/gpufilter-$version"
 cp -r packaging/debian debian
-sed "s/@MAINTAINER@/$MAINTAINER/" debian/control.in >debian/control
+control=$(<debian/control.in)
+printf '%s\n' "${control//@MAINTAINER@/"$MAINTAINER"}" >debian/control
 rm debian/control.in
 
 # The change log of the package: its versions and their dates are those of CHANGELOG.md.

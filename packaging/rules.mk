@@ -1,5 +1,5 @@
 ## Packaging
-##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   the same, one by one, without DESTDIR
+##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   where each kind of file goes, under DESTDIR
 ##   MAINTAINER, DEB_REVISION    whose name Debian packages bear, and what stands behind their version (1, or 1+cuda)
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
@@ -63,7 +63,8 @@ distcheck: dist ## Build that tarball elsewhere, without git, try it, install an
 	@packaging/distcheck.sh $(VERSION) $(DIST)
 
 # What deb.sh is told; MPI, sanitizers and flags of one's own are for builds that stay here.
-DEB_SETTINGS = CUDA=$(if $(NVCC),1,0) CUDA_HOME='$(CUDA_HOME)' SMS='$(SMS)' MAINTAINER='$(MAINTAINER)' DEB_REVISION='$(DEB_REVISION)'
+DEB_SETTINGS = CUDA=$(if $(NVCC),1,0) CUDA_HOME='$(CUDA_HOME)' SMS='$(SMS)' DEB_REVISION='$(DEB_REVISION)' \
+  MAINTAINER='$(subst ','\'',$(MAINTAINER))'
 deb: dist ## Make Debian packages, with CUDA where nvcc is: gpufilter, libgpufilter0, libgpufilter-dev
 	@.ci/deps deb $(BUILD)
 	@$(DEB_SETTINGS) packaging/deb.sh $(VERSION) $(DIST) $(BUILD)/deb
