@@ -10,8 +10,8 @@
 
 #include "engine/batch_held.h"
 #include "engine/engine.h"
-#include "engine/thread.h"
 #include "error.h"
+#include "thread.h"
 
 #define HELD_BYTES (UINT64_C(1) << 30)    /* of all images held for the devices */
 #define GROUP_BYTES (UINT64_C(128) << 20) /* of images that go through a device together */

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE /* pthread_sigmask */
 
-#include "engine/thread.h"
+#include "thread.h"
 
 #include <signal.h>
 
