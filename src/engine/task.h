@@ -2,19 +2,10 @@
 #ifndef GF_TASK_H
 #define GF_TASK_H
 
-#include <sys/stat.h>
-
 #include "engine/engine.h"
+#include "engine/seen.h"
 #include "io/io.h"
 #include "io/sample_sink.h"
-
-/* A file as it was before anything was read of it. */
-typedef struct gf_seen {
-    bool regular; /* it can be read again */
-    struct stat info;
-} gf_seen;
-
-gf_seen gf_see(const char *path);
 
 typedef struct gf_task {
     gf_engine *engine;
