@@ -9,7 +9,7 @@
 #include "engine/task.h"
 #include "error.h"
 #include "io/costs.h"
-#include "io/files.h"
+#include "io/path.h"
 #include "plan.h"
 #include "pool.h"
 

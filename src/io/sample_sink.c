@@ -11,6 +11,7 @@
 #include "agree.h"
 #include "error.h"
 #include "io/files.h"
+#include "io/path.h"
 #include "io/sample_kind.h"
 #include "io/sample_share.h"
 
