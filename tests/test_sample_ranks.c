@@ -156,7 +156,7 @@ static void run_rank(const gf_ranks *ranks, void *context) {
     if (status == GF_OK && !shared->stops)
         status = gf_sample_sink_finish(sink, error);
     if (status == GF_OK && !shared->stops)
-        status = gf_sample_sink_place(sink, error);
+        status = gf_output_place(gf_sample_sink_output(sink), error);
     gf_sample_sink_close(sink);
     shared->status[rank] = status;
 }

@@ -65,7 +65,7 @@ bool gf_output_seekable(const gf_output *output) {
     return gf_output_reach(output) != NULL;
 }
 
-/* ---- failures ------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot write: %s", output->name, strerror(cause));

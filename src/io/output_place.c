@@ -15,8 +15,7 @@
 #include "io/output_temporary.h"
 #include "thread.h"
 
-/* ---- names: these return 0 or an errno ---------------------------------------------------------
- */
+/* ---- names: these return 0 or an errno ------------------------------------------------------- */
 
 static int rename_with(const char *from, const char *to, unsigned flags) {
 #ifdef RENAME_NOREPLACE

@@ -256,10 +256,6 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
     return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
 }
 
-gf_status gf_sample_sink_place(gf_sample_sink *sink, gf_error *error) {
-    return gf_output_place(sink->output, error);
-}
-
 gf_output *gf_sample_sink_output(const gf_sample_sink *sink) {
     return sink->output;
 }
