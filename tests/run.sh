@@ -38,6 +38,7 @@ for script in tests/golden.sh \
     tests/outputs_full.sh \
     tests/kill.sh \
     tests/library.sh \
+    tests/layers.sh \
     tests/plot.sh \
     tests/numpy.sh \
     tests/verify.sh \
