@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "commands.h"
 #include "progress.h"
 #include "ranks.h"
@@ -74,16 +75,16 @@ static void print_help(void) {
         const gf_filter_info *info = &gf_command_at(i)->info;
         printf("  %-12s %s\n", info->name, info->summary);
     }
-    printf(
-        "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR,\n"
-        "       and rows of samples without a header (--raw).\n"
-        "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows,\n"
-        "       by the output's name.\n"
-        "\nTry:\n"
-        "  gpufilter FILTER --help        what a filter or a command does, its options\n"
-        "  gpufilter smooth in.png out.png\n"
-        "\nExit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare\n"
-        "could not compare), 3 no such backend or device, 128 + n on signal n.\n");
+    char reads[128], writes[128];
+    gf_about_list_formats(false, reads, sizeof reads);
+    gf_about_list_formats(true, writes, sizeof writes);
+    printf("\nReads  %s,\n       and rows of samples without a header (--raw).\n"
+           "Writes %s,\n       by the output's name.\n"
+           "\nTry:\n"
+           "  gpufilter FILTER --help        what a filter or a command does, its options\n"
+           "  gpufilter smooth in.png out.png\n\n",
+           reads, writes);
+    gf_about_print_exits(78);
 }
 
 static gf_status dispatch(int argc, char **argv, gf_error *error) {
