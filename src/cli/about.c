@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const char gf_about_summary[] = "image filters with the same bits on CPU and GPU";
+
 const gf_about_format gf_about_formats[] = {
     {"PNG", "png", true, true,
      "Every colour type and depth, interlaced, too; 16 bits stay 16. Its metadata go along from PNG "
      "to PNG."},
-    {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits, binary."},
-    {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits, binary."},
+    {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; text or binary in, binary out."},
+    {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; text or binary in, binary out."},
     {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
     {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
     {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; loses by its nature."},
@@ -27,8 +29,7 @@ const gf_about_exit gf_about_exits[] = {
      "A file, an image, memory or the system failed. A line on standard error says which, why, and "
      "what to do.",
      "The images differ."},
-    {"2", "usage (or compare could not compare)",
-     "An option or an operand is not acceptable. Nothing was done.",
+    {"2", "usage (or compare could not compare)", "An option or an operand is not acceptable.",
      "The images could not be compared, or an option or an operand is not acceptable."},
     {"3", "no such backend or device", "The backend or device that was asked for is not there.",
      "The backend or device that was asked for is not there."},
@@ -43,13 +44,15 @@ const gf_about_name gf_about_words[] = {
 
 const gf_about_name gf_about_environment[] = {
     {"TERM", "Without it, or if it is dumb, no bar is drawn while many files are under way."},
-    {"LC_ALL", "The first of LC_ALL, LC_CTYPE and LANG that is set says whether bars in tables are "
-               "drawn in UTF-8, or with number signs."},
+    {"LC_ALL",
+     "The first of LC_ALL, LC_CTYPE and LANG that is set says whether bars in tables are "
+     "drawn in UTF-8, or with number signs."},
     {"LC_CTYPE", NULL},
     {"LANG", NULL},
     {"TMPDIR", "Where bench writes and reads the files that it times; /tmp without it."},
-    {"OMPI_COMM_WORLD_SIZE", "Any of these is how a program that was built with MPI knows that a "
-                             "launcher such as mpirun started it. Others do not look at them."},
+    {"OMPI_COMM_WORLD_SIZE",
+     "Any of these is how a program that was built with MPI knows that a "
+     "launcher such as mpirun started it. Others do not look at them."},
     {"PMIX_RANK", NULL},
     {"PMI_RANK", NULL},
     {"PMI_SIZE", NULL},

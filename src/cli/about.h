@@ -27,6 +27,7 @@ typedef struct gf_about_name {
     const char *name, *what;
 } gf_about_name;
 
+extern const char gf_about_summary[]; /* what it is, in a line */
 /* Each ends with a row of NULL. */
 extern const gf_about_format gf_about_formats[];
 extern const gf_about_exit gf_about_exits[];

@@ -61,11 +61,11 @@ static void guard_descriptors(void) {
 /* Of the program: what there is. */
 static void print_help(void) {
     printf(
-        "gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
+        "gpufilter %s: %s\n\n"
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
         "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
         "       gpufilter COMMAND [OPTION]... [FILE]...\n\nFilters:\n",
-        gf_version());
+        gf_version(), gf_about_summary);
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         printf("  %-12s %s\n", info->name, info->summary);
@@ -78,12 +78,13 @@ static void print_help(void) {
     char reads[128], writes[128];
     gf_about_list_formats(false, reads, sizeof reads);
     gf_about_list_formats(true, writes, sizeof writes);
-    printf("\nReads  %s,\n       and rows of samples without a header (--raw).\n"
-           "Writes %s,\n       by the output's name.\n"
-           "\nTry:\n"
-           "  gpufilter FILTER --help        what a filter or a command does, its options\n"
-           "  gpufilter smooth in.png out.png\n\n",
-           reads, writes);
+    printf(
+        "\nReads  %s,\n       and rows of samples without a header (--raw).\n"
+        "Writes %s,\n       by the output's name.\n"
+        "\nTry:\n"
+        "  gpufilter FILTER --help        what a filter or a command does, its options\n"
+        "  gpufilter smooth in.png out.png\n\n",
+        reads, writes);
     gf_about_print_exits(78);
 }
 
