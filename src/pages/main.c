@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "complete.h"
 #include "man.h"
 
 static int usage(void) {
@@ -49,6 +50,18 @@ static bool put_page(const char *name) {
     return true;
 }
 
+static bool put_completion(const char *shell) {
+    if (strcmp(shell, "bash") == 0)
+        complete_bash();
+    else if (strcmp(shell, "fish") == 0)
+        complete_fish();
+    else if (strcmp(shell, "zsh") == 0)
+        complete_zsh();
+    else
+        return false;
+    return true;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
 
@@ -57,7 +70,7 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "man") == 0 && argc <= 3) {
         if (!put_page(argc > 2 ? argv[2] : "gpufilter.1"))
             return usage();
-    } else
+    } else if (argc != 2 || !put_completion(what))
         return usage();
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;

@@ -16,3 +16,17 @@ $(BUILD)/man/made: $(PAGES_FROM)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)for page in $$($< list); do $< man "$$page" >"$(@D)/$$page" || exit 1; done
 	@touch $@
+
+# Each is called as its shell looks for it.
+COMPLETIONS := $(BUILD)/completions/gpufilter.bash $(BUILD)/completions/_gpufilter $(BUILD)/completions/gpufilter.fish
+$(BUILD)/completions/gpufilter.bash: SHELL_NAME = bash
+$(BUILD)/completions/_gpufilter: SHELL_NAME = zsh
+$(BUILD)/completions/gpufilter.fish: SHELL_NAME = fish
+$(COMPLETIONS): $(PAGES_FROM)
+	@mkdir -p $(@D)
+	$(call say,SHELL,$@)
+	$(Q)$< $(SHELL_NAME) >$@
+
+all: $(BUILD)/man/made $(COMPLETIONS)
+pages: $(BUILD)/man/made $(COMPLETIONS) ## Make the manual pages and the completions of bash, zsh and fish
+.PHONY: pages
