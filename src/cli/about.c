@@ -11,6 +11,7 @@ const gf_about_format gf_about_formats[] = {
      "to PNG."},
     {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; text or binary in, binary out."},
     {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; text or binary in, binary out."},
+    {"PBM", "pbm", false, false, "Not read: pbmtopgm makes a PGM of it."},
     {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
     {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
     {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; loses by its nature."},

@@ -85,7 +85,8 @@ const char *complete_ending(size_t index) {
     size_t count = 0;
 
     for (const gf_about_format *format = gf_about_formats; format->name; format++)
-        for (const char *at = format->endings; *at; at += strspn(at, " ")) {
+        for (const char *at = format->read || format->written ? format->endings : ""; *at;
+             at += strspn(at, " ")) {
             char ending[sizeof endings[0]];
             const size_t size = strcspn(at, " ");
             size_t i = 0;

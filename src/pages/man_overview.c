@@ -58,9 +58,9 @@ static void put_formats(const void *context) {
     for (const gf_about_format *format = gf_about_formats; format->name; format++) {
         printf(".It %s\n", format->name);
         roff_prose(format->holds);
-        if (!format->written)
+        if (format->read && !format->written)
             puts("Read only.");
-        if (strchr(format->endings, ' ') || !format->read) {
+        if (strchr(format->endings, ' ') || (format->written && !format->read)) {
             puts("Ends with");
             for (const char *ending = format->endings; *ending; ending += strspn(ending, " ")) {
                 const size_t size = strcspn(ending, " ");

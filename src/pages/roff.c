@@ -299,7 +299,7 @@ void roff_details(const char *lines) {
 }
 
 void roff_literal(const char *lines) {
-    puts(".Bd -literal -offset indent");
+    puts(".Bd -literal -offset 4n");
     while (*lines) {
         const size_t size = strcspn(lines, "\n");
         if (*lines == '.' || *lines == '\'')

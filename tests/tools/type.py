@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Types into a program that runs on a terminal of its own: type.py PROMPT COMMAND... <KEYS >SCREEN
+"""Types into a program that runs on a terminal of its own: type.py COMMAND... <KEYS >SCREEN
 
-Waits until the program has shown the prompt, sends it all of standard input, and tells what it showed until it ended.
-The terminal is wide and high, so that nothing is wrapped, and nobody asks whether a list is to be shown.
+The program's prompt must be READY, a number that grows with each command, and ">". A line of standard input, with its
+carriage return, is sent when there is a new prompt. The terminal is wide and high, so that nothing is wrapped, and
+nobody asks whether a list is to be shown.
 """
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import sys
@@ -15,16 +17,18 @@ import time
 
 
 def main():
-    prompt, command = os.fsencode(sys.argv[1]), sys.argv[2:]
-    keys = sys.stdin.buffer.read()
+    lines = [line for line in re.split(rb"(?<=\r)", sys.stdin.buffer.read()) if line]
     child, terminal = pty.fork()
     if child == 0:
         os.environ["TERM"] = "xterm"
-        os.execvp(command[0], command)
+        os.execvp(sys.argv[1], sys.argv[1:])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 600, 500, 0, 0))
-    shown, late = b"", time.monotonic() + 60
+    shown, keys, last, late = b"", b"", -1, time.monotonic() + 100
     while time.monotonic() < late:
-        if not select.select([terminal], [], [], 1)[0]:
+        can_read, can_write, _ = select.select([terminal], [terminal] if keys else [], [], 1)
+        if can_write:
+            keys = keys[os.write(terminal, keys[:200]):]
+        if not can_read:
             continue
         try:
             got = os.read(terminal, 65536)
@@ -33,9 +37,9 @@ def main():
         if not got:
             break
         shown += got
-        if keys and prompt in shown:
-            os.write(terminal, keys)
-            keys = b""
+        number = max(map(int, re.findall(rb"READY(\d+)>", shown[-65536:])), default=-1)
+        if lines and number > last:
+            keys, last = keys + lines.pop(0), number
     else:
         print("type.py: the program did not end in time", file=sys.stderr)
         os.kill(child, 9)
