@@ -37,6 +37,8 @@ for script in tests/golden.sh \
     tests/outputs.sh \
     tests/kill.sh \
     tests/library.sh \
+    tests/pages.sh \
+    tests/completion.sh \
     tests/plot.sh \
     tests/numpy.sh \
     tests/verify.sh \

@@ -75,7 +75,7 @@ void gf_about_list_formats(bool written, char *text, size_t size) {
 }
 
 void gf_about_print_exits(int width) {
-    char text[512];
+    char text[512] = "";
     size_t used = 0;
     for (const gf_about_exit *row = gf_about_exits; row->code && used < sizeof text; row++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",

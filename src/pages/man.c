@@ -8,6 +8,20 @@
 #include "roff.h"
 #include "template.h"
 
+/* "2026-12-31" */
+static bool is_date(const char *text) {
+    static const char form[] = "0000-00-00";
+    size_t i = 0;
+
+    while (form[i] && (form[i] == '0' ? isdigit((unsigned char)text[i]) != 0 : text[i] == form[i]))
+        i++;
+    return !form[i];
+}
+
+static int number(const char *digits) {
+    return 10 * (digits[0] - '0') + digits[1] - '0';
+}
+
 /* The first date in the change log is that of the newest version: as good a date as a page can
  * have, and the same whenever and wherever it is made. */
 static void put_date(void) {
@@ -15,16 +29,16 @@ static void put_date(void) {
                                          "May",       "June",     "July",     "August",
                                          "September", "October",  "November", "December"};
     char *log = template_read("CHANGELOG.md");
-    const char *heading = strstr(log, "\n## "), *at = heading;
-    int year, month, day;
+    const char *heading = strstr(log, "\n## "), *at = heading ? heading + 1 : "";
 
-    while (at && *at && sscanf(at, "%4d-%2d-%2d", &year, &month, &day) != 3)
-        at = at[1] == '\n' ? NULL : at + 1;
-    if (!at || !*at || month < 1 || month > 12) {
+    while (*at && *at != '\n' && !is_date(at))
+        at++;
+    const int month = is_date(at) ? number(at + 5) : 0;
+    if (month < 1 || month > 12) {
         fprintf(stderr, "pages: CHANGELOG.md: its first version has no date like 2026-12-31\n");
         exit(1);
     }
-    printf(".Dd %s %d, %d\n", months[month - 1], day, year);
+    printf(".Dd %s %d, %.4s\n", months[month - 1], number(at + 8), at);
     free(log);
 }
 
@@ -47,7 +61,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 void man_references(const char *except, bool filters, bool commands) {
-    const char *names[MOST_NAMES];
+    const char *names[MOST_NAMES] = {0};
     size_t count = 0;
     subject s;
 

@@ -222,13 +222,12 @@ void roff_prose(const char *text) {
 
 void roff_sentence(const char *phrase, bool begins) {
     const size_t size = strlen(phrase), first = strcspn(phrase, " ");
+    const bool open = size > 2 && strcmp(phrase + size - 3, "...") == 0;
     char *text = malloc(size + 2);
 
     if (!text || !size)
         abort();
-    const bool open = size > 2 && strcmp(phrase + size - 3, "...") == 0;
-    memcpy(text, phrase, size);
-    memcpy(text + size, open ? "" : ".", open ? 1 : 2);
+    snprintf(text, size + 2, "%s%s", phrase, open ? "" : ".");
     /* What is followed by a colon is a name. */
     if (begins && isalpha((unsigned char)text[1]) && text[first - 1] != ':')
         text[0] = (char)toupper((unsigned char)text[0]);
