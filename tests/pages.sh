@@ -10,6 +10,12 @@ export LC_ALL=C
 
 names() { "$build/gpufilter" help | awk '/^(Filters|Commands):/ {on = 1; next} /^$/ {on = 0} on {print $1}'; }
 pages() { for page in "$man"/*.[13]; do basename "$page"; done; }
+silent() { # COMMAND...: has nothing to say
+    local said
+    said=$("$@" 2>&1)
+    echo "$said"
+    [ -z "$said" ]
+}
 render() { mandoc -T ascii -O width=78 "$1" | sed 's/.\x08//g'; }
 
 # ---- which there are ------------------------------------------------------------------------------
@@ -19,8 +25,8 @@ check "a page for each filter and command, and two more" \
 same_again() { diff "$man/$1" <(TZ=Pacific/Auckland SOURCE_DATE_EPOCH=1 "$build/pages" man "$1"); }
 for page in $(pages); do check "$page is made the same again" same_again "$page"; done
 check "the short name of a page" cmp "$man/gpufilter-hist.1" <("$build/pages" man hist)
-references() { ! grep -h '^\.Xr gpufilter' "$man"/*.[13] | awk '{print $2 "." $3}' | sort -u | comm -23 - <(pages | sort) | grep .; }
-check "each page that another one names is there" references
+references() { grep -h '^\.Xr gpufilter' "$man"/*.[13] | awk '{print $2 "." $3}' | sort -u | comm -23 - <(pages | sort); }
+check "each page that another one names is there" silent references
 refuses() { "$build/pages" "$@" >"$work/out" 2>&1; [ $? -eq 2 ] && grep -q '^Usage' "$work/out"; }
 check "no such page" refuses man nothing
 check "no such shell" refuses csh
@@ -33,24 +39,22 @@ elsewhere() { ! (cd "$work" && "$OLDPWD/$build/pages" man 2>"$work/err") && grep
 # ---- their form -----------------------------------------------------------------------------------
 
 if command -v mandoc >/dev/null 2>&1; then
-    lint() { ! mandoc -T lint -W warning "$1" 2>&1 | grep .; }
-    narrow() { ! render "$1" | awk 'length($0) > 80' | grep .; }
+    wide() { render "$1" | awk 'length($0) > 80'; }
     for page in "$man"/*.[13]; do
-        check "mandoc has nothing against ${page##*/}" lint "$page"
-        check "80 columns: ${page##*/}" narrow "$page"
+        check "mandoc has nothing against ${page##*/}" silent mandoc -T lint -W warning "$page"
+        check "80 columns: ${page##*/}" silent wide "$page"
     done
 else
     skip 1 "pages: no mandoc"
 fi
 if command -v groff >/dev/null 2>&1 && groff -mdoc -z -Tascii "$man/gpufilter.1" 2>/dev/null; then
-    groff_likes() { ! groff -mdoc -ww -z -Tutf8 "$1" 2>&1 | grep .; }
-    for page in "$man"/*.[13]; do check "groff has nothing against ${page##*/}" groff_likes "$page"; done
+    for page in "$man"/*.[13]; do check "groff has nothing against ${page##*/}" silent groff -mdoc -ww -z -Tutf8 "$page"; done
 else
     skip 1 "pages: no groff with mdoc"
 fi
 if man --warnings=w -l "$man/gpufilter.1" >/dev/null 2>&1; then # man-db, and it formats pages here
-    man_likes() { ! MANWIDTH=80 man --warnings=w -l "$1" 2>&1 >/dev/null | grep .; }
-    for page in "$man"/*.[13]; do check "man has nothing against ${page##*/}" man_likes "$page"; done
+    warnings() { MANWIDTH=80 man --warnings=w -l "$1" 2>&1 >/dev/null; }
+    for page in "$man"/*.[13]; do check "man has nothing against ${page##*/}" silent warnings "$page"; done
 else
     skip 1 "pages: no man-db"
 fi
@@ -100,10 +104,15 @@ if command -v mandoc >/dev/null 2>&1; then
     shared() { for name in $(names); do "$build/gpufilter" help "$name" | sed '1,/^Common options/d'; done |
         awk -f tests/tools/help_options.awk | cut -f 1 | sort -u; }
     check "shared options in gpufilter(1)" tells_lines gpufilter.1 < <(shared)
-    check "exit codes in gpufilter(1)" tells_lines gpufilter.1 < <(printf '     %s  \n' 0 1 2 3 '128 + n')
+    section() { render "$man/$1" | awk -v "head=$2" '/^[^ ]/ {on = $0 == head; next} on'; } # PAGE HEADING
+    # Of the library's statuses, and of signals.
+    codes() { sed -nE '/^typedef enum gf_status/,/^}/s/.* = ([0-9]+).*/\1/p' src/gpufilter.h && echo '128 + n'; }
+    exits() { diff <(codes) <(section "$1" 'EXIT STATUS' | sed '/^$/,$d' | sed -nE 's/^     ([0-9][0-9n +]*[0-9n]|[0-9]) .*/\1/p'); }
+    for page in gpufilter.1 $(names | sed 's/.*/gpufilter-&.1/'); do check "exit codes in $page" exits "$page"; done
     # What calls of getenv name, or the table just before them.
     variables() { grep -rhB 4 'getenv(' src/*.c src/cli src/engine src/io | grep -oE '"[A-Z][A-Z0-9_]{2,}"' | tr -d '"' | sort -u; }
-    check "variables of the environment" tells_lines gpufilter.1 < <(variables)
+    check "variables of the environment" diff <(variables) \
+        <(section gpufilter.1 ENVIRONMENT | sed -nE 's/^     ([A-Z_]+(, [A-Z_]+)*)(  .*)?$/\1/p' | tr -d ' ' | tr , '\n' | sort -u)
     check "backends" tells_lines gpufilter.1 < <("$build/gpufilter" help smooth |
         sed -n '/--backend/,/default/p' | tr -d '\n' | grep -oE '\([a-z, ]*;' | tr -d '(;,' | tr -s ' ' '\n')
     functions() { sed '/^typedef/d' src/gpufilter.h | grep -o '\bgf_[a-z_]*(' | sort -u; }
@@ -112,8 +121,22 @@ if command -v mandoc >/dev/null 2>&1; then
     check "types in gpufilter(3)" tells_lines gpufilter.3 < <(types)
     constants() { sed -n '/^typedef enum/,/^}/p' src/gpufilter.h | grep -oE '\bGF_[A-Z0-9_]+' | sort -u; }
     check "constants in gpufilter(3)" tells_lines gpufilter.3 < <(constants)
-    comments() { sed 1d src/gpufilter.h | sed -nE 's|^/\* ([^-].{30,})$|\1|p' | sed 's/ \*\/$//; s/`//g; s/gf_[a-z_]*(()|)//g' | grep -v 'gf_'; }
-    check "comments in gpufilter(3)" tells_lines gpufilter.3 < <(comments)
+    # Whole, but for blanks, marks and capitals.
+    bare() { tr -d ' \n`' | sed 's/()//g' | tr '[:upper:]' '[:lower:]'; }
+    comments() {
+        awk 'BEGIN {RS = "\\*/"} sub(/.*\/\*/, "") {
+            gsub(/\n *\* ?/, " "); sub(/^ *---- .* -----*/, ""); sub(/^ gpufilter: [^.]*\./, ""); gsub(/\n/, " "); print}' src/gpufilter.h
+    }
+    tells_comments() {
+        render "$man/gpufilter.3" | bare >"$work/flat"
+        local line missing=0 count=0
+        while IFS= read -r line; do
+            count=$((count + 1))
+            grep -qF -- "$(bare <<<"$line")" "$work/flat" || { echo "not in gpufilter.3: $line" && missing=1; }
+        done < <(comments)
+        [ $missing -eq 0 ] && [ $count -gt 100 ]
+    }
+    check "all comments of the header in gpufilter(3)" tells_comments
 else
     skip 1
 fi
