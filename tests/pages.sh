@@ -61,13 +61,15 @@ fi
 
 # ---- what they say --------------------------------------------------------------------------------
 
-# "-r, --radius R" and all that is told about it, in a line without blanks.
+# Blanks as they may be anywhere: a page may also begin a line behind a hyphen.
+flat() { tr -s ' ' | sed 's/- /-/g'; }
+# "-r, --radius R" and all that is told about it, in a line.
 paragraphs() { # FILE
     render "$1" | awk '
         /^     -/ {print text; text = ""; on = 1}
         /^ {0,4}[^ ]/ || /^[^ ]/ {print text; text = ""; on = 0}
         on {text = text $0}
-        END {print text}' | tr -d ' '
+        END {print text}' | flat
 }
 # Looks for each line of help_options.awk in the paragraphs.
 tells_options() { # NAME
@@ -75,23 +77,23 @@ tells_options() { # NAME
     paragraphs "$man/gpufilter-$1.1" >"$work/paragraphs"
     while IFS=$'\x1f' read -r head name letter text range words fallback; do
         count=$((count + 1))
-        found=$(grep -iF -- "$(tr -d ' ' <<<"$head$text")" "$work/paragraphs")
+        found=$(grep -iF -- "$head $text" "$work/paragraphs")
         for want in "${range:+From $range}" "${words:+of ${words%, *}}" "${words:+${words##*, }}" \
             "${fallback:+default is $fallback.}"; do
-            if [[ -z $found || $found != *"$(tr -d ' ' <<<"$want")"* ]]; then
+            if [[ -z $found || $found != *"$want"* ]]; then
                 echo "$head: '$text' '$want' is not in the page of $1"
                 missing=1
             fi
         done
-    done < <("$build/gpufilter" help "$1" | awk -f tests/tools/help_options.awk | tr '\t' '\037')
+    done < <("$build/gpufilter" help "$1" | awk -f tests/tools/help_options.awk | tr '\t' '\037' | flat)
     [ $missing -eq 0 ] && [ $count -gt 2 ]
 }
-tells_lines() { # PAGE: all lines of standard input, blanks aside
-    render "$man/$1" | tr -d ' \n' >"$work/flat"
+tells_lines() { # PAGE: all lines of standard input
+    render "$man/$1" | tr '\n' ' ' | flat >"$work/flat"
     local line missing=0 count=0
     while IFS= read -r line; do
         count=$((count + 1))
-        grep -qF -- "$(tr -d ' ' <<<"$line")" "$work/flat" || { echo "not in $1: $line" && missing=1; }
+        grep -qF -- "$(flat <<<"$line")" "$work/flat" || { echo "not in $1: $line" && missing=1; }
     done
     [ $missing -eq 0 ] && [ $count -gt 0 ]
 }
@@ -121,8 +123,8 @@ if command -v mandoc >/dev/null 2>&1; then
     check "types in gpufilter(3)" tells_lines gpufilter.3 < <(types)
     constants() { sed -n '/^typedef enum/,/^}/p' src/gpufilter.h | grep -oE '\bGF_[A-Z0-9_]+' | sort -u; }
     check "constants in gpufilter(3)" tells_lines gpufilter.3 < <(constants)
-    # Whole, but for blanks, marks and capitals.
-    bare() { tr -d ' \n`' | sed 's/()//g' | tr '[:upper:]' '[:lower:]'; }
+    # Whole, but for marks and capitals.
+    bare() { tr '\n' ' ' | tr -d '`' | sed 's/()//g' | tr '[:upper:]' '[:lower:]' | flat; }
     comments() {
         awk 'BEGIN {RS = "\\*/"} sub(/.*\/\*/, "") {
             gsub(/\n *\* ?/, " "); sub(/^ *---- .* -----*/, ""); sub(/^ gpufilter: [^.]*\./, ""); gsub(/\n/, " "); print}' src/gpufilter.h
@@ -132,7 +134,7 @@ if command -v mandoc >/dev/null 2>&1; then
         local line missing=0 count=0
         while IFS= read -r line; do
             count=$((count + 1))
-            grep -qF -- "$(bare <<<"$line")" "$work/flat" || { echo "not in gpufilter.3: $line" && missing=1; }
+            grep -qF -- "$(bare <<<"$line" | sed 's/^ //; s/ $//')" "$work/flat" || { echo "not in gpufilter.3: $line" && missing=1; }
         done < <(comments)
         [ $missing -eq 0 ] && [ $count -gt 100 ]
     }
