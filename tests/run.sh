@@ -43,6 +43,8 @@ for script in tests/golden.sh \
     tests/abi.sh \
     tests/add_filter.sh \
     tests/layers.sh \
+    tests/pages.sh \
+    tests/completion.sh \
     tests/plot.sh \
     tests/docs.sh \
     tests/numpy.sh \
