@@ -15,7 +15,8 @@ static const struct {
     bool (*draw)(const char *path);
 } samples[] = {
     {"scene.png", draw_scene},   {"page.png", draw_page}, {"gradient16.png", draw_gradient},
-    {"cutout.png", draw_cutout}, {"ramp.pfm", draw_ramp},
+    {"cutout.png", draw_cutout}, {"ramp.pfm", draw_ramp}, {"card.png", draw_card},
+    {"detail.png", draw_detail},
 };
 
 static int usage(void) {

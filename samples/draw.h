@@ -11,6 +11,10 @@ bool draw_gradient(const char *path); /* grey u16: an unevenly lit background */
 bool draw_cutout(const char *path);   /* RGBA u8: an object on nothing */
 bool draw_ramp(const char *path);     /* grey f32: a sawtooth on a slope, as a PFM */
 
+/* Small ones, for the pictures of the documentation. */
+bool draw_card(const char *path);   /* grey u8: a test card */
+bool draw_detail(const char *path); /* RGB u8: a part of the scene, noisier */
+
 /* What follows is for measuring speed: files of many megapixels, quickly encoded. Rows are made and
  * written one by one, unless said otherwise. */
 

@@ -123,14 +123,19 @@ static void pixel(const scene_size *size, uint32_t x, uint32_t y, uint8_t out[3]
     out[2] = picture_encode(develop(sum.z / size->samples));
 }
 
-static bool draw(const char *path, scene_size size, picture_effort effort) {
-    uint8_t *row = malloc((size_t)size.width * 3);
+/* What is drawn of a scene. */
+typedef struct window {
+    uint32_t left, top, width, height;
+} window;
+
+static bool draw(const char *path, scene_size size, window part, picture_effort effort) {
+    uint8_t *row = malloc((size_t)part.width * 3);
     if (!row)
         return picture_complain(path, "out of memory");
-    picture *p = picture_open(path, size.width, size.height, 3, 8, effort);
-    for (uint32_t y = 0; p && y < size.height; y++) {
-        for (uint32_t x = 0; x < size.width; x++)
-            pixel(&size, x, y, row + (size_t)x * 3);
+    picture *p = picture_open(path, part.width, part.height, 3, 8, effort);
+    for (uint32_t y = 0; p && y < part.height; y++) {
+        for (uint32_t x = 0; x < part.width; x++)
+            pixel(&size, part.left + x, part.top + y, row + (size_t)x * 3);
         if (!picture_row(p, row))
             break;
     }
@@ -138,10 +143,17 @@ static bool draw(const char *path, scene_size size, picture_effort effort) {
     return p && picture_close(p);
 }
 
+static const scene_size scene = {.width = 768, .height = 512, .samples = 12};
+
 bool draw_scene(const char *path) {
-    return draw(path, (scene_size){.width = 768, .height = 512, .samples = 12}, PICTURE_SMALL);
+    return draw(path, scene, (window){0, 0, scene.width, scene.height}, PICTURE_SMALL);
+}
+
+bool draw_detail(const char *path) {
+    const scene_size noisier = {.width = scene.width, .height = scene.height, .samples = 3};
+    return draw(path, noisier, (window){168, 96, 288, 192}, PICTURE_SMALL);
 }
 
 bool draw_large_scene(const char *path, scene_size size) {
-    return draw(path, size, PICTURE_FAST);
+    return draw(path, size, (window){0, 0, size.width, size.height}, PICTURE_FAST);
 }

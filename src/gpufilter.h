@@ -120,6 +120,7 @@ typedef struct gf_param {
     const char *fallback;       /* the default, as text; NULL for none */
     double min, max;            /* INT, FLOAT and SIZE: both are allowed */
     const char *const *choices; /* CHOICE and LIST: NULL-terminated, at most 64; else NULL */
+    const char *group;          /* heading that help lists it under; NULL: the filter's own */
 } gf_param;
 
 /* Values for a table of parameters. */
@@ -373,6 +374,8 @@ typedef struct gf_report {
     bool device_failed;
     bool verified;             /* golden computed all of it, too, and found no difference */
     gf_format in, out;         /* out: all zero if no image was made */
+    uint64_t in_bytes;         /* of the files that were read, and of the */
+    uint64_t out_bytes;        /* image's and the samples' that were written; 0 for memory */
     uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t ranks;       /* how many did it together; 0 if it was one process alone */
@@ -387,6 +390,14 @@ typedef struct gf_ready {
                        * of its own ("/proc/self/fd/7"); NULL: it has no such file */
     const gf_result *result; /* NULL from a filter that makes an image */
 } gf_ready;
+
+/* How far an image has come. */
+typedef struct gf_progress {
+    uint64_t item;     /* of a batch: its index */
+    gf_format in;      /* the image, or the first of two */
+    uint64_t done, of; /* rows: those that are through the filter and handed to the output, and all.
+                        * Of a filter that reads its image twice `of` is twice the rows */
+} gf_progress;
 
 /* What a file holds that is rows of samples without a header. */
 typedef struct gf_raw {
@@ -435,6 +446,11 @@ typedef struct gf_file_options {
      * not to this. NULL for none. */
     gf_status (*ready)(void *context, const gf_ready *ready, gf_error *error);
     void *ready_context;
+    /* Called, if the image takes more than a moment, whenever some more rows are through: often, so
+     * it must be quick. In the thread that called gf_run_file; of a batch, from several threads at
+     * once. Of ranks that share the image each tells of its own rows. NULL for none. */
+    void (*progress)(void *context, const gf_progress *progress);
+    void *progress_context;
     gf_output_file *beside; /* of rank 0: appears together with the outputs; `ready` has written it
                              * by gf_output_file_write. NULL for none */
 } gf_file_options;

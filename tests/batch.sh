@@ -349,6 +349,7 @@ def run(arguments, columns=80, term='xterm', kill=None):
             os.environ.pop('TERM', None)
         else:
             os.environ['TERM'] = term
+        os.environ['NO_COLOR'] = '1'
         os.execvp('gpufilter', ['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out',
                                 '--threads', '1'] + arguments)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
@@ -389,7 +390,7 @@ if what == 'bar':
         screen = ''
         for line in out.split('\r\n'):
             screen += line.split(ERASE)[-1] + '\n'
-        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s\n\n', screen), screen
+        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s.*, [0-9.]+ MP/s, .* in, .* out\n\n', screen), screen
 elif what == 'none':
     for arguments, term in (([], 'dumb'), ([], ''), ([], None), (['--no-progress'], 'xterm'), (['--quiet'], 'xterm')):
         out, code = run(arguments, 80, term)

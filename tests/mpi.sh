@@ -23,7 +23,9 @@ mpi() { # RANKS ARGUMENT...
     shift
     timeout 120 mpirun -n "$ranks" ranked "$@"
 }
-summary() { grep -q "^$1 done, $2 failed, $3 skipped.* in [0-9.]* s, [0-9.]* MP/s${5:-.*}\$" "$4"; } # DONE FAILED SKIPPED FILE [RANKS]
+summary() { # DONE FAILED SKIPPED FILE [RANKS]
+    grep -qE "^$1 done, $2 failed, $3 skipped.* in [0-9.]+ s( by .*)?${5:-.*}, [0-9.]+ MP/s(, .* in)?(, .* out)?\$" "$4"
+}
 failures() { grep '^gpufilter: ' "$1" | sort; }                            # FILE: each failure
 litter() { find "$1" -name '.*.tmp' | wc -l; }
 same() { diff -r -x '.*' "$1" "$2"; }

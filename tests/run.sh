@@ -35,11 +35,14 @@ for script in tests/golden.sh \
     tests/transcripts.sh \
     tests/signals.sh \
     tests/outputs.sh \
+    tests/progress.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/library_python.sh \
     tests/abi.sh \
+    tests/add_filter.sh \
     tests/plot.sh \
+    tests/docs.sh \
     tests/numpy.sh \
     tests/verify.sh \
     tests/png_readers.sh \

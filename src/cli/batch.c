@@ -108,8 +108,10 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     }
     progress->total = run->inputs.count + run->inputs.failed;
     progress->ended = run->skipped + progress->failed;
-    gf_cli_progress_begin(progress, !run->quiet && !gf_settings_flag(common, "no-progress"),
-                          run->ranks > 1);
+    gf_cli_progress_begin(progress, gf_cli_show_of(common, run->ranks > 1));
+    if (run->rank == 0)
+        gf_cli_event_begin(progress, run->info->name);
+    gf_cli_batch_watch(run, &options.files);
     gf_status status = GF_OK;
     if (run->ranks > 1)
         status = gf_cli_batch_on_ranks(run, &options, error);
@@ -167,6 +169,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     const gf_ranks *job = &gf_cli_this_rank()->job;
     run.rank = job->rank;
     run.ranks = job->count;
+    pthread_mutex_init(&run.telling, NULL);
     gf_status status = run.rank == 0 ? prepare(&run, error) : GF_OK;
     if (run.ranks > 1)
         status = gf_cli_batch_send_list(&run, status, error);
@@ -183,5 +186,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     free(run.which);
     free(run.header);
     free(run.list);
+    free(run.parts);
+    pthread_mutex_destroy(&run.telling);
     return status;
 }

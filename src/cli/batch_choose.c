@@ -67,7 +67,7 @@ gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error) {
             make_folder(run, &run->outputs[i], &last, &last_length, &one) == FATE_FAIL)
             fate = FATE_FAIL;
         if (fate == FATE_FAIL) {
-            gf_command_complain(&one);
+            gf_cli_complain(&one);
             run->progress.failed++;
             if (run->fail_fast)
                 break;
@@ -79,7 +79,7 @@ gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error) {
                                 .out = run->outputs ? run->outputs[i].path : NULL,
                                 .replace = fate == FATE_REPLACE};
             run->which[run->to_run++] = i;
-            run->progress.total_bytes += inputs->list[i].bytes;
+            run->progress.of += (double)inputs->list[i].bytes;
         }
     }
     return GF_OK;

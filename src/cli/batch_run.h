@@ -2,6 +2,8 @@
 #ifndef GF_CLI_BATCH_RUN_H
 #define GF_CLI_BATCH_RUN_H
 
+#include <pthread.h>
+
 #include "folders.h"
 #include "journal.h"
 #include "outputs.h"
@@ -23,8 +25,13 @@ typedef struct gf_cli_batch_run {
     gf_cli_folders folders;  /* that were made */
     gf_cli_journal *journal; /* NULL for a filter that measures */
     uint64_t settings;       /* digest of all that decides what is made of an input */
+    uint64_t in_bytes, out_bytes;
+    char who[256];           /* did them: backend and device */
     uint64_t done, skipped;  /* what failed is counted in the progress */
+    pthread_mutex_t telling; /* for the progress, and all that is printed while images run */
     gf_cli_progress progress;
+    float
+        *parts; /* of each item, how much of it is done while it is under way; NULL: not watched */
     char *header;  /* of the CSV; NULL: there is none yet */
     int out_cause; /* why standard output failed, an errno */
 
@@ -57,6 +64,13 @@ gf_status gf_cli_batch_ready(void *run, const gf_ready *ready, gf_error *error);
 
 /* Fills in what is to be run. Tells what cannot be, and counts what need not. */
 gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error);
+
+/* ---- what is under way (batch_watch.c) ------------------------------------------------------- */
+
+/* Has the progress moved by images that are not over, too. */
+void gf_cli_batch_watch(gf_cli_batch_run *run, gf_file_options *files);
+/* An item is over. Needs the lock. */
+void gf_cli_batch_watch_end(gf_cli_batch_run *run, uint64_t item, const gf_format *in);
 
 /* ---- what is told (batch_tell.c) ------------------------------------------------------------- */
 

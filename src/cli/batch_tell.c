@@ -128,7 +128,7 @@ static void tell_trouble(const gf_cli_batch_run *run) {
     if (!run->outputs || !gf_cli_journal_trouble(run->journal, &error) || run->quiet)
         return;
     gf_cli_progress_hide();
-    gf_command_complain(&error);
+    gf_cli_complain(&error);
 }
 
 /* What failed may not have been a file, but memory or a backend: it is told of which input. */
@@ -139,7 +139,19 @@ static void name_file(const gf_cli_batch_run *run, const gf_cli_over *over, gf_e
         gf_cli_fail(error, error->status, "%s: %s", item->in, over->error->message);
 }
 
-bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
+/* For the sum: who did it, as long as it is always the same. */
+static void count_work(gf_cli_batch_run *run, const gf_report *report) {
+    char who[sizeof run->who];
+    snprintf(who, sizeof who, "%s (%s)", report->backend, report->device);
+    if (run->done == 0)
+        memcpy(run->who, who, sizeof run->who);
+    else if (strcmp(run->who, who) != 0)
+        snprintf(run->who, sizeof run->who, "several");
+    run->in_bytes += report->in_bytes;
+    run->out_bytes += report->out_bytes;
+}
+
+static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
     gf_cli_progress *progress = &run->progress;
     const size_t i = run->which[over->item];
     gf_error error = {0};
@@ -157,14 +169,16 @@ bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
     }
     tell_trouble(run);
     progress->ended++;
-    progress->bytes += run->inputs.list[i].bytes;
+    gf_cli_batch_watch_end(run, over->item, &over->report->in);
     if (elsewhere) {
         run->skipped++;
     } else if (status) {
         gf_cli_progress_hide();
-        gf_command_complain(&error);
+        gf_cli_complain(&error);
+        gf_cli_event_failed(progress, run->items[over->item].in, error.message);
         progress->failed++;
     } else {
+        count_work(run, over->report);
         run->done++;
         progress->pixels += (double)over->report->in.width * (double)over->report->in.height;
     }
@@ -172,6 +186,13 @@ bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
         run->out_cause = errno ? errno : EIO;
     gf_cli_progress_draw(progress);
     return !run->out_cause && !(run->fail_fast && progress->failed);
+}
+
+bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {
+    pthread_mutex_lock(&run->telling);
+    const bool go_on = tell_over(run, over);
+    pthread_mutex_unlock(&run->telling);
+    return go_on;
 }
 
 bool gf_cli_batch_done(void *run, const gf_batch_done *done) {
@@ -188,6 +209,7 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
     const double rate = progress->pixels * 1e-6 / seconds;
     const uint64_t all = run->inputs.count + run->inputs.failed;
     const uint64_t rest = all - run->done - progress->failed - run->skipped;
+    gf_cli_event_end(progress, run->done, progress->failed, run->skipped);
     if (run->quiet)
         return;
     fflush(stdout);
@@ -195,8 +217,13 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
             progress->failed, run->skipped);
     if (rest)
         fprintf(stderr, ", %" PRIu64 " not begun", rest);
-    fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
+    fprintf(stderr, " in %.1f s", seconds);
+    if (run->done)
+        fprintf(stderr, " by %s", run->who);
     if (run->ranks > 1)
         fprintf(stderr, " on %" PRIu32 " ranks", run->ranks);
+    fprintf(stderr, ", %.*f MP/s", rate < 9.95 ? 1 : 0, rate);
+    if (run->done)
+        gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);
 }

@@ -225,8 +225,8 @@ static const gf_param params[] = {
     {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
 };
 
-static const char *const shared[] = {"device", "threads", "simd", "max-memory",
-                                     "help",   "version", NULL};
+static const char *const shared[] = {"device", "threads", "simd",    "max-memory",
+                                     "color",  "help",    "version", NULL};
 
 const gf_command gf_bench_command = {
     .info = {.name = "bench",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "gpufilter.h"
+#include "progress.h"
 
 /* A command line of one filter or command, parsed. */
 typedef struct gf_cli_line {
@@ -33,6 +34,8 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
 /* What they say of the engine, and of files. The line must outlive the latter. */
 gf_engine_options gf_cli_engine_options(const gf_settings *common);
 gf_file_options gf_cli_file_options(const gf_cli_line *line);
+/* And of how far it has come; lines: where there is no terminal. */
+gf_cli_show gf_cli_show_of(const gf_settings *common, bool lines);
 /* What inputs without a header hold; NULL if they have one. */
 const gf_raw *gf_cli_raw(const gf_cli_line *line);
 
@@ -41,6 +44,8 @@ gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 /* Is byte i of the text one of a control character, which a terminal would obey? */
 bool gf_cli_is_control(const char *text, size_t i);
+/* Prints the line of an error on standard error, after what was printed before it. */
+void gf_cli_complain(const gf_error *error);
 /* A file's name, for people: "-" by the name of what it stands for, "standard input", and without
  * newlines and escape sequences. */
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_SHARED 10
+#define MAX_SHARED 12
 
 static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
                                              &gf_info_command, &gf_devices_command};
 
-const char *const gf_command_limits[] = {"raw",       "max-memory",  "max-pixels",
-                                         "max-chunk", "max-seconds", "no-sandbox",
-                                         "help",      "version",     NULL};
+const char *const gf_command_limits[] = {"raw",         "max-memory", "max-pixels", "max-chunk",
+                                         "max-seconds", "no-sandbox", "color",      "help",
+                                         "version",     NULL};
 
 const gf_command *gf_command_at(size_t index) {
     return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
@@ -74,9 +74,4 @@ gf_file_options gf_command_file_options(const gf_cli_line *line) {
                              .max_seconds = (uint32_t)gf_settings_int(line->common, "max-seconds"),
                              .no_sandbox = gf_settings_flag(line->common, "no-sandbox"),
                              .raw = gf_cli_raw(line)};
-}
-
-void gf_command_complain(const gf_error *error) {
-    fflush(stdout);
-    fprintf(stderr, "gpufilter: %s\n", error->message);
 }

@@ -24,7 +24,4 @@ void gf_command_help(const gf_command *command);
 extern const char *const gf_command_limits[];
 gf_file_options gf_command_file_options(const gf_cli_line *line);
 
-/* Prints the error line of one file among several, after what was printed before it. */
-void gf_command_complain(const gf_error *error);
-
 #endif

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "cli.h"
+#include "colour.h"
+#include "progress.h"
 #include "ranks.h"
 
 /* What an option is about. It is offered to filters that have that, and refused where that was not
@@ -14,7 +16,6 @@ typedef enum gf_about {
     ABOUT_MEASURES, /* a result that is no image */
     ABOUT_CHART,    /* a result that can be drawn */
     ABOUT_PLOT,     /* the drawing of it */
-    ABOUT_PROGRESS, /* many inputs, or one: it does not matter */
     ABOUT_MANY,     /* many inputs */
     ABOUT_LIST,     /* a list of their names */
     ABOUT_FOLDER,   /* the folder for their outputs */
@@ -26,13 +27,67 @@ static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
 
-/* Choices without a list here are the library's to name: gf_cli_common fills them in. */
+/* Choices without a list here are the library's to name: gf_cli_common fills them in. A group goes
+ * on until the next one. */
 static const struct gf_common {
     gf_about about;
     gf_param param;
 } table[] = {
+    {ABOUT_IMAGE,
+     {.name = "format",
+      .group = "Outputs",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "FORMAT",
+      .help = "format of the image written, instead of what its name says"}},
+    {ABOUT_IMAGE,
+     {.name = "compression",
+      .letter = 'c',
+      .type = GF_PARAM_CHOICE,
+      .metavar = "EFFORT",
+      .help = "PNG: how much time to spend on a small file; numbers are zlib's levels",
+      .fallback = "fast"}},
+    {ABOUT_IMAGE,
+     {.name = "strip",
+      .type = GF_PARAM_FLAG,
+      .help = "leave the input's metadata out of the output"}},
+    {ABOUT_OUTPUT,
+     {.name = "force",
+      .letter = 'f',
+      .type = GF_PARAM_FLAG,
+      .help = "replace an existing output; allow an image to a terminal"}},
+    {ABOUT_OUTPUT,
+     {.name = "sync",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "WHEN",
+      .help = "outputs that are on the disk, safe from a power failure, before they appear: those "
+              "that replace a file (auto), all, or none",
+      .fallback = "auto",
+      .choices = syncs}},
+    {ABOUT_CHART,
+     {.name = "plot",
+      .group = "Plots and samples",
+      .type = GF_PARAM_TEXT,
+      .metavar = "FILE",
+      .help = "draw what was measured into a .png or .svg file"}},
+    {ABOUT_PLOT,
+     {.name = "plot-format",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "FORMAT",
+      .help = "format of the plot, instead of what its name says",
+      .choices = plot_formats}},
+    {ABOUT_PLOT,
+     {.name = "log",
+      .type = GF_PARAM_FLAG,
+      .help = "--plot: logarithmic y axis; what is not above zero is left out"}},
+    {ABOUT_SAMPLES,
+     {.name = "sample-format",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "FORMAT",
+      .help = "format of extracted samples, instead of what their file's name says",
+      .choices = sample_formats}},
     {ABOUT_FOLDER,
      {.name = "out-dir",
+      .group = "Many files",
       .letter = 'O',
       .type = GF_PARAM_TEXT,
       .metavar = "DIR",
@@ -78,29 +133,9 @@ static const struct gf_common {
      {.name = "fail-fast",
       .type = GF_PARAM_FLAG,
       .help = "begin no others once an input has failed"}},
-    {ABOUT_CHART,
-     {.name = "plot",
-      .type = GF_PARAM_TEXT,
-      .metavar = "FILE",
-      .help = "draw what was measured into a .png or .svg file"}},
-    {ABOUT_PLOT,
-     {.name = "plot-format",
-      .type = GF_PARAM_CHOICE,
-      .metavar = "FORMAT",
-      .help = "format of the plot, instead of what its name says",
-      .choices = plot_formats}},
-    {ABOUT_PLOT,
-     {.name = "log",
-      .type = GF_PARAM_FLAG,
-      .help = "--plot: logarithmic y axis; what is not above zero is left out"}},
-    {ABOUT_SAMPLES,
-     {.name = "sample-format",
-      .type = GF_PARAM_CHOICE,
-      .metavar = "FORMAT",
-      .help = "format of extracted samples, instead of what their file's name says",
-      .choices = sample_formats}},
     {ABOUT_ANY,
      {.name = "backend",
+      .group = "Who computes",
       .letter = 'b',
       .type = GF_PARAM_CHOICE,
       .metavar = "NAME",
@@ -140,37 +175,9 @@ static const struct gf_common {
       .type = GF_PARAM_FLAG,
       .help = "let golden compute all of it, too, and fail if a bit differs; an image is also read "
               "back before it has its name"}},
-    {ABOUT_IMAGE,
-     {.name = "format",
-      .type = GF_PARAM_CHOICE,
-      .metavar = "FORMAT",
-      .help = "format of the image written, instead of what its name says"}},
-    {ABOUT_IMAGE,
-     {.name = "compression",
-      .letter = 'c',
-      .type = GF_PARAM_CHOICE,
-      .metavar = "EFFORT",
-      .help = "PNG: how much time to spend on a small file; numbers are zlib's levels",
-      .fallback = "fast"}},
-    {ABOUT_IMAGE,
-     {.name = "strip",
-      .type = GF_PARAM_FLAG,
-      .help = "leave the input's metadata out of the output"}},
-    {ABOUT_OUTPUT,
-     {.name = "force",
-      .letter = 'f',
-      .type = GF_PARAM_FLAG,
-      .help = "replace an existing output; allow an image to a terminal"}},
-    {ABOUT_OUTPUT,
-     {.name = "sync",
-      .type = GF_PARAM_CHOICE,
-      .metavar = "WHEN",
-      .help = "outputs that are on the disk, safe from a power failure, before they appear: those "
-              "that replace a file (auto), all, or none",
-      .fallback = "auto",
-      .choices = syncs}},
     {ABOUT_ANY,
      {.name = "raw",
+      .group = "Inputs",
       .type = GF_PARAM_TEXT,
       .metavar = "SHAPE",
       .help = "inputs are rows without a header, of the shape WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]"
@@ -215,6 +222,7 @@ static const struct gf_common {
               "trust"}},
     {ABOUT_ANY,
      {.name = "json",
+      .group = "Messages",
       .type = GF_PARAM_FLAG,
       .help = "print one line of JSON: what was done, and what was measured"}},
     {ABOUT_MEASURES,
@@ -229,10 +237,22 @@ static const struct gf_common {
       .letter = 'v',
       .type = GF_PARAM_FLAG,
       .help = "say what was done, by which backend, and where the time went"}},
-    {ABOUT_PROGRESS,
-     {.name = "no-progress",
-      .type = GF_PARAM_FLAG,
-      .help = "draw no bar on a terminal while many inputs are under way"}},
+    {ABOUT_ANY,
+     {.name = "progress",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "HOW",
+      .help = "how far it has come, on standard error: a bar on a terminal (auto), a line now and "
+              "then, a JSON object each second (docs/results.md), or nothing",
+      .fallback = "auto",
+      .choices = gf_cli_progress_ways}},
+    {ABOUT_ANY, {.name = "no-progress", .type = GF_PARAM_FLAG, .help = "as --progress none"}},
+    {ABOUT_ANY,
+     {.name = "color",
+      .type = GF_PARAM_CHOICE,
+      .metavar = "WHEN",
+      .help = "colours: on a terminal, unless NO_COLOR is set (auto), or always, or never",
+      .fallback = "auto",
+      .choices = gf_cli_colours}},
     {ABOUT_ANY, {.name = "help", .letter = 'h', .type = GF_PARAM_FLAG, .help = "print this help"}},
     {ABOUT_ANY,
      {.name = "version", .letter = 'V', .type = GF_PARAM_FLAG, .help = "print the version"}},
@@ -263,7 +283,6 @@ static bool is_offered(const gf_filter_info *info, gf_about about) {
     case ABOUT_CHART:
     case ABOUT_PLOT:
         return info->has_chart;
-    case ABOUT_PROGRESS:
     case ABOUT_MANY:
     case ABOUT_LIST:
         return info->inputs == 1 && !info->is_test;
@@ -278,11 +297,14 @@ static bool is_offered(const gf_filter_info *info, gf_about about) {
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
     size_t count = 0;
+    const char *group = NULL;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        group = table[i].param.group ? table[i].param.group : group;
         if (!is_offered(info, table[i].about))
             continue;
         gf_param *param = &params[count++];
         *param = table[i].param;
+        param->group = group;
         if (strcmp(param->name, "backend") == 0)
             param->choices = gf_backend_names();
         else if (strcmp(param->name, "simd") == 0)
@@ -318,6 +340,12 @@ gf_engine_options gf_cli_engine_options(const gf_settings *common) {
                                .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
                                .verify = gf_settings_flag(common, "verify"),
                                .max_memory = gf_settings_size(common, "max-memory")};
+}
+
+gf_cli_show gf_cli_show_of(const gf_settings *common, bool lines) {
+    const char *way =
+        gf_settings_flag(common, "no-progress") ? "none" : gf_settings_text(common, "progress");
+    return gf_cli_progress_choose(way, gf_settings_flag(common, "quiet"), lines);
 }
 
 const gf_raw *gf_cli_raw(const gf_cli_line *line) {

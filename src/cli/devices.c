@@ -101,7 +101,7 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
 static const gf_param params[] = {
     {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
 };
-static const char *const shared[] = {"help", "version", NULL};
+static const char *const shared[] = {"color", "help", "version", NULL};
 
 const gf_command gf_devices_command = {
     .info = {.name = "devices",

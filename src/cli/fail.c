@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "colour.h"
 
 /* Those from 0x80 to 0x9f have two bytes in UTF-8; one alone is no UTF-8. */
 bool gf_cli_is_control(const char *text, size_t i) {
@@ -35,6 +36,13 @@ gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...
         if (gf_cli_is_control(error->message, i))
             error->message[i] = '?';
     return status;
+}
+
+void gf_cli_complain(const gf_error *error) {
+    const bool colour = gf_cli_colour_on(stderr);
+    fflush(stdout);
+    fprintf(stderr, "%sgpufilter:%s %s\n", gf_cli_paint_text(colour, GF_PAINT_BAD),
+            gf_cli_paint_text(colour, GF_PAINT_OFF), error->message);
 }
 
 void gf_cli_print_name(FILE *file, const char *name, const char *standard) {

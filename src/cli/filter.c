@@ -107,6 +107,16 @@ static gf_status draw(void *plot, const gf_ready *ready, gf_error *error) {
     return gf_cli_plot_draw(plot, ready->result, error);
 }
 
+/* gf_file_options.progress, in this thread. */
+static void watch(void *context, const gf_progress *now) {
+    gf_cli_progress *progress = context;
+    progress->of = (double)now->of;
+    progress->under_way = (double)now->done;
+    progress->pixels_under_way =
+        (double)now->in.width * (double)now->in.height * progress->under_way / progress->of;
+    gf_cli_progress_draw(progress);
+}
+
 static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,
                          gf_cli_plot *plot, gf_result **result, gf_report *report,
                          gf_error *error) {
@@ -117,6 +127,13 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
     file_options.ready_context = plot;
     file_options.beside = plot ? gf_cli_plot_file(plot) : NULL;
     file_options.ranks = ranks;
+    gf_cli_progress progress = {0};
+    if (gf_cli_ranks_first()) {
+        gf_cli_progress_begin(&progress, gf_cli_show_of(line->common, false));
+        gf_cli_event_begin(&progress, gf_filter_describe(filter)->name);
+        file_options.progress = watch;
+        file_options.progress_context = &progress;
+    }
     gf_engine *engine = NULL;
     gf_status status =
         gf_ranks_agree(ranks, gf_engine_open(&engine_options, &engine, error), error);
@@ -124,6 +141,10 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
         status = gf_run_file(engine, filter, line->filter, line->operands, out, &file_options,
                              result, report, error);
     gf_engine_close(engine);
+    gf_cli_progress_hide();
+    if (status && error->message[0])
+        gf_cli_event_failed(&progress, line->operands[0], error->message);
+    gf_cli_event_end(&progress, !status, status != GF_OK, 0);
     return status;
 }
 

@@ -35,7 +35,7 @@ static gf_status out_of_memory(gf_error *error) {
 static gf_status complain(const gf_gather *gather, gf_error *error) {
     if (gather->fail_fast)
         return error->status;
-    gf_command_complain(error);
+    gf_cli_complain(error);
     gather->inputs->failed++;
     error->status = GF_OK;
     error->message[0] = 0;

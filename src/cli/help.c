@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "colour.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
@@ -58,8 +59,27 @@ static void print_param(const gf_param *param) {
     print_wrapped(used + 1 > NAME_COLUMN ? NAME_COLUMN : used, help);
 }
 
+static void print_heading(const char *text) {
+    const bool colour = gf_cli_colour_on(stdout);
+    printf("%s%s:%s\n", gf_cli_paint_text(colour, GF_PAINT_STRONG), text,
+           gf_cli_paint_text(colour, GF_PAINT_OFF));
+}
+
+static void print_common(const gf_filter_info *info) {
+    gf_param common[GF_CLI_MAX_COMMON];
+    const size_t count = gf_cli_common(info, common);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || common[i].group != common[i - 1].group) {
+            putchar('\n');
+            print_heading(common[i].group);
+        }
+        print_param(&common[i]);
+    }
+}
+
 static void print_examples(const gf_filter_info *info) {
-    printf("\nExamples:\n");
+    putchar('\n');
+    print_heading("Examples");
     for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }
@@ -70,16 +90,13 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     if (many)
         printf("       gpufilter %s [OPTION]... %sIN...\n", info->name,
                info->makes_image ? "--out-dir DIR " : "");
-    printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
+    printf("%s: %s.\n\n%s%s", info->name, info->summary, info->details,
+           info->param_count > 0 ? "\n" : "");
     if (info->param_count > 0)
-        printf("Options of %s:\n", info->name);
+        print_heading("What it computes");
     for (size_t i = 0; i < info->param_count; i++)
         print_param(&info->params[i]);
-    printf("%sCommon options:\n", info->param_count > 0 ? "\n" : "");
-    gf_param common[GF_CLI_MAX_COMMON];
-    const size_t common_count = gf_cli_common(info, common);
-    for (size_t i = 0; i < common_count; i++)
-        print_param(&common[i]);
+    print_common(info);
     printf("\nA file named - is standard input or output.\n");
     if (many)
         printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
@@ -92,7 +109,8 @@ void gf_cli_help_filter(const gf_filter_info *info) {
 void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, size_t count) {
     printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
            info->operands);
-    printf("%s: %s.\n\n%s\nOptions:\n", info->name, info->summary, info->details);
+    printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
+    print_heading("Options");
     for (size_t i = 0; i < info->param_count; i++)
         print_param(&info->params[i]);
     for (size_t i = 0; i < count; i++)

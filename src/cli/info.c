@@ -67,7 +67,7 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
         gf_error one;
         const gf_status status = gf_inspect_file(path, &options, &info, &one);
         if (status) {
-            gf_command_complain(&one);
+            gf_cli_complain(&one);
             worst = status;
         } else if (json) {
             print_json(path, &info);

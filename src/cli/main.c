@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "ranks.h"
+#include "unknown.h"
 
 /* All signals are blocked here: none ends the process or comes in between before all is removed. Of
  * several threads that get one, only the first comes back from gf_remove_temporaries. */
@@ -109,8 +110,7 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
     const gf_command *other = gf_command_find(name);
     if (!filter && !other)
-        return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
-                           name);
+        return gf_cli_unknown_command(name, error);
     if (!help)
         return filter ? gf_cli_filter(filter, argc - 2, argv + 2, error)
                       : gf_command_run(other, argc - 2, argv + 2, error);
@@ -153,6 +153,6 @@ int main(int argc, char **argv) {
         status = finish_output(argc > 1 ? argv[1] : "", &error);
     /* Without a message it has been told, or there is nothing to tell. */
     if (status && error.message[0] && gf_cli_ranks_first())
-        fprintf(stderr, "gpufilter: %s\n", error.message);
+        gf_cli_complain(&error);
     return gf_cli_ranks_end((int)status);
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cli.h"
+#include "colour.h"
+#include "unknown.h"
 
 /* One option as the tables know it. */
 typedef struct gf_match {
@@ -41,11 +43,6 @@ static gf_status set(const gf_match *option, const char *value, const char *next
     return gf_settings_set(option->settings, option->param->name, value, error);
 }
 
-static gf_status unknown(const gf_filter_info *info, const char *argument, gf_error *error) {
-    return gf_cli_fail(error, GF_USAGE, "%s: no such option; see 'gpufilter %s --help'", argument,
-                       info->name);
-}
-
 /* --name, --name=value or --name value. */
 static gf_status parse_long(const gf_filter_info *info, gf_cli_line *line, const char *argument,
                             const char *next, int *used, gf_error *error) {
@@ -53,7 +50,7 @@ static gf_status parse_long(const gf_filter_info *info, gf_cli_line *line, const
     size_t length = strcspn(name, "=");
     gf_match option = match(info, line, name, length, 0);
     if (!option.param)
-        return unknown(info, argument, error);
+        return gf_cli_unknown_option(info, line, argument, 0, error);
     return set(&option, name[length] ? name + length + 1 : NULL, next, used, error);
 }
 
@@ -63,7 +60,7 @@ static gf_status parse_short(const gf_filter_info *info, gf_cli_line *line, cons
     for (const char *letter = argument + 1; *letter; letter++) {
         gf_match option = match(info, line, NULL, 0, *letter);
         if (!option.param)
-            return unknown(info, argument, error);
+            return gf_cli_unknown_option(info, line, argument, *letter, error);
         bool flag = option.param->type == GF_PARAM_FLAG;
         const char *value = flag || !letter[1] ? NULL : letter + 1;
         gf_status status = set(&option, value, next, used, error);
@@ -102,6 +99,7 @@ gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const 
             return status;
         i += used;
     }
+    gf_cli_colour_use(gf_settings_choice(line->common, "color"));
     return gf_cli_raw(line) ? gf_raw_parse(gf_settings_text(line->common, "raw"), &line->raw, error)
                             : GF_OK;
 }

@@ -9,14 +9,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "json.h"
+
 #define REDRAW_SECONDS 0.1
 #define FIRST_SECONDS 0.2 /* what ends sooner needs no bar */
+#define FIRST_ALONE 1.0   /* of one image */
 #define LINE_SECONDS 10.0
+#define EVENT_SECONDS 1.0
 #define MOST_WIDTH 400
 #define MOST_BAR 40
 #define LEAST_BAR 5
 
 #define ERASE "\r\033[K"
+
+enum { AUTO, LINES, JSON, NONE };
+
+const char *const gf_cli_progress_ways[] = {
+    [AUTO] = "auto", [LINES] = "lines", [JSON] = "json", [NONE] = "none", NULL};
 
 /* Is the line on the screen? Process-wide, for the signal handler, as the screen is. */
 static volatile sig_atomic_t shown;
@@ -32,13 +41,22 @@ static bool can_draw(void) {
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-void gf_cli_progress_begin(gf_cli_progress *progress, bool wanted, bool lines) {
-    progress->on = wanted && can_draw();
-    progress->lines = wanted && lines && !progress->on;
+gf_cli_show gf_cli_progress_choose(const char *way, bool quiet, bool lines) {
+    if (strcmp(way, gf_cli_progress_ways[JSON]) == 0)
+        return GF_CLI_SHOW_EVENTS; /* is not for people */
+    if (quiet || strcmp(way, gf_cli_progress_ways[NONE]) == 0)
+        return GF_CLI_SHOW_NOTHING;
+    if (strcmp(way, gf_cli_progress_ways[LINES]) == 0)
+        return GF_CLI_SHOW_LINES;
+    return can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
+}
+
+void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show) {
+    progress->show = show;
     progress->began = gf_cli_now();
     progress->drawn = progress->began;
-    if (progress->on)
-        progress->drawn += FIRST_SECONDS - REDRAW_SECONDS;
+    if (show == GF_CLI_SHOW_BAR)
+        progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
 }
 
 /* 0:12 or 1:02:03 */
@@ -58,57 +76,69 @@ static size_t screen_width(void) {
     return width < MOST_WIDTH ? width : MOST_WIDTH;
 }
 
-/* What remains, if it goes on like that. */
-static void put_left(const gf_cli_progress *progress, double seconds, char *text, size_t size) {
-    if (progress->bytes)
-        put_time(seconds * ((double)progress->total_bytes / (double)progress->bytes - 1), text,
-                 size);
-    else
-        snprintf(text, size, "-:--");
+/* The share of the work that is done, from 0 to 1. */
+static double part_of(const gf_cli_progress *progress) {
+    const double done = progress->done + progress->under_way;
+    return progress->of <= 0 || done <= 0 ? 0 : done < progress->of ? done / progress->of : 1;
+}
+
+/* Megapixels a second. */
+static double rate_of(const gf_cli_progress *progress, double seconds) {
+    return (progress->pixels + progress->pixels_under_way) * 1e-6 / seconds;
+}
+
+/* Seconds that remain, if it goes on like that; below 0: nobody knows yet. */
+static double left_of(const gf_cli_progress *progress, double seconds) {
+    const double part = part_of(progress);
+    return part > 0 ? seconds * (1 / part - 1) : -1;
+}
+
+/* "12.3 MP/s, 0:07 left", with that between them. */
+static void put_pace(const gf_cli_progress *progress, double seconds, const char *gap, char *text,
+                     size_t size) {
+    char left[32] = "-:--";
+    const double rate = rate_of(progress, seconds), rest = left_of(progress, seconds);
+    if (rest >= 0)
+        put_time(rest, left, sizeof left);
+    snprintf(text, size, "%.*f MP/s%s%s left", rate < 9.95 ? 1 : 0, rate, gap, left);
 }
 
 static void print_line(const gf_cli_progress *progress, double seconds) {
-    char left[32], failed[40] = "";
-    const double rate = progress->pixels * 1e-6 / seconds;
-    put_left(progress, seconds, left, sizeof left);
+    char pace[80], failed[40] = "";
+    put_pace(progress, seconds, ", ", pace, sizeof pace);
     if (progress->failed)
         snprintf(failed, sizeof failed, "%" PRIu64 " failed, ", progress->failed);
     fflush(stdout);
-    fprintf(stderr, "gpufilter: %" PRIu64 " of %" PRIu64 " files, %s%.*f MP/s, %s left\n",
-            progress->ended, progress->total, failed, rate < 9.95 ? 1 : 0, rate, left);
+    if (progress->total)
+        fprintf(stderr, "gpufilter: %" PRIu64 " of %" PRIu64 " files, %s%s\n", progress->ended,
+                progress->total, failed, pace);
+    else
+        fprintf(stderr, "gpufilter: %.0f %%, %s\n", 100 * part_of(progress), pace);
 }
 
 /* What stands right of the bar. */
 static void put_numbers(const gf_cli_progress *progress, double seconds, char *text, size_t size) {
-    char left[32], failed[40] = "";
-    put_left(progress, seconds, left, sizeof left);
+    char count[48], pace[80], failed[40] = "", total[24];
+    put_pace(progress, seconds, "  ", pace, sizeof pace);
     if (progress->failed)
         snprintf(failed, sizeof failed, "  %" PRIu64 " failed", progress->failed);
-    const double rate = progress->pixels * 1e-6 / seconds;
-    char total[24];
     const int digits = snprintf(total, sizeof total, "%" PRIu64, progress->total);
-    snprintf(text, size, "%*" PRIu64 "/%s  %.*f MP/s  %s left%s", digits, progress->ended, total,
-             rate < 9.95 ? 1 : 0, rate, left, failed);
+    if (progress->total)
+        snprintf(count, sizeof count, "%*" PRIu64 "/%s", digits, progress->ended, total);
+    else
+        snprintf(count, sizeof count, "%3.0f %%", 100 * part_of(progress));
+    snprintf(text, size, "%s  %s%s", count, pace, failed);
 }
 
-void gf_cli_progress_draw(gf_cli_progress *progress) {
-    const double now = gf_cli_now();
-    if (progress->lines && now - progress->drawn >= LINE_SECONDS) {
-        progress->drawn = now;
-        print_line(progress, now - progress->began);
-    }
-    if (!progress->on || now - progress->drawn < REDRAW_SECONDS)
-        return;
-    progress->drawn = now;
+static void draw_bar(const gf_cli_progress *progress, double seconds) {
     char line[MOST_WIDTH + 16] = ERASE, numbers[160], bar[MOST_BAR + 4] = "";
-    put_numbers(progress, now - progress->began, numbers, sizeof numbers);
+    put_numbers(progress, seconds, numbers, sizeof numbers);
     /* The last column stays free: some terminals go to the next line when it is filled. */
     const size_t width = screen_width() - 1, taken = strlen(numbers) + strlen("[] ");
     size_t cells = width > taken ? width - taken : 0;
     cells = cells < MOST_BAR ? cells : MOST_BAR;
     if (cells >= LEAST_BAR) {
-        const double part =
-            progress->total_bytes ? (double)progress->bytes / (double)progress->total_bytes : 0;
+        const double part = part_of(progress);
         bar[0] = '[';
         for (size_t i = 0; i < cells; i++)
             bar[1 + i] = (double)i < part * (double)cells ? '#' : '-';
@@ -117,6 +147,78 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
     snprintf(line + strlen(ERASE), width + 1, "%s%s", bar, numbers);
     shown = 1;
     (void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void begin_event(const gf_cli_progress *progress, const char *event) {
+    fflush(stdout);
+    fprintf(stderr,
+            "{\"schema\": \"gpufilter-event\", \"version\": 1, \"event\": \"%s\", "
+            "\"seconds\": %.3f",
+            event, gf_cli_now() - progress->began);
+}
+
+void gf_cli_event_begin(const gf_cli_progress *progress, const char *command) {
+    if (progress->show != GF_CLI_SHOW_EVENTS)
+        return;
+    begin_event(progress, "begin");
+    fputs(", \"command\": ", stderr);
+    gf_json_text(stderr, command);
+    fprintf(stderr, ", \"files\": %" PRIu64 "}\n", progress->total ? progress->total : 1);
+}
+
+void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *why) {
+    if (progress->show != GF_CLI_SHOW_EVENTS)
+        return;
+    begin_event(progress, "failed");
+    fputs(", \"file\": ", stderr);
+    gf_json_text(stderr, file);
+    fputs(", \"error\": ", stderr);
+    gf_json_text(stderr, why);
+    fputs("}\n", stderr);
+}
+
+void gf_cli_event_end(const gf_cli_progress *progress, uint64_t good, uint64_t failed,
+                      uint64_t skipped) {
+    if (progress->show != GF_CLI_SHOW_EVENTS)
+        return;
+    begin_event(progress, "end");
+    fprintf(stderr, ", \"done\": %" PRIu64 ", \"failed\": %" PRIu64 ", \"skipped\": %" PRIu64 "}\n",
+            good, failed, skipped);
+}
+
+static void print_event(const gf_cli_progress *progress, double seconds) {
+    const double left = left_of(progress, seconds);
+    begin_event(progress, "progress");
+    fprintf(stderr, ", \"part\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
+            part_of(progress), rate_of(progress, seconds));
+    if (left >= 0)
+        fprintf(stderr, "%.3f", left);
+    else
+        fputs("null", stderr);
+    if (progress->total)
+        fprintf(stderr, ", \"files\": %" PRIu64 ", \"ended\": %" PRIu64 ", \"failed\": %" PRIu64,
+                progress->total, progress->ended, progress->failed);
+    fputs("}\n", stderr);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+void gf_cli_progress_draw(gf_cli_progress *progress) {
+    static const struct {
+        double seconds; /* from one to the next */
+        void (*draw)(const gf_cli_progress *progress, double seconds);
+    } ways[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, draw_bar},
+                [GF_CLI_SHOW_LINES] = {LINE_SECONDS, print_line},
+                [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, print_event}};
+    if (progress->show == GF_CLI_SHOW_NOTHING)
+        return;
+    const double now = gf_cli_now();
+    if (now - progress->drawn < ways[progress->show].seconds)
+        return;
+    progress->drawn = now;
+    ways[progress->show].draw(progress, now - progress->began);
 }
 
 void gf_cli_progress_hide(void) {

@@ -9,6 +9,7 @@ typedef struct gf_cli_rank {
     gf_ranks job;           /* count is 1 where nobody else was started */
     uint32_t local, locals; /* which one it is on its machine, and of how many */
     uint32_t threads;       /* its share of the cores; 0: all that it may use */
+    bool launched;          /* what looks like its terminal may be the launcher's way to a file */
 } gf_cli_rank;
 
 /* Joins the others, if a launcher started this process. */

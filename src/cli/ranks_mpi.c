@@ -171,7 +171,8 @@ void gf_cli_ranks_start(void) {
                                       .send = send,
                                       .receive = receive},
                               .local = (uint32_t)local,
-                              .locals = (uint32_t)locals};
+                              .locals = (uint32_t)locals,
+                              .launched = true};
     this_rank.threads = share_cores(host);
     MPI_Comm_free(&host);
 }

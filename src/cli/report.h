@@ -9,7 +9,7 @@
 /* What text for people is shown on. */
 typedef struct gf_cli_screen {
     int width; /* columns */
-    bool utf8, terminal;
+    bool utf8, terminal, colour;
 } gf_cli_screen;
 
 /* Of a file that is no terminal: what suits any. */
@@ -54,6 +54,8 @@ void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *i
 void gf_cli_report_failure(const gf_cli_run *run);
 /* On standard error: a line about the run; verbose: more of them. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
+/* On standard error, as the end of such a line: ", 1.2 MB in, 999 kB out", the latter if any. */
+void gf_cli_report_bytes(uint64_t in, uint64_t out);
 /* A JSON object of all parameters, as they are. */
 void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 

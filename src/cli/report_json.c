@@ -112,7 +112,8 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
         fprintf(file, ", \"ranks\": %u", report->ranks);
     if (run->ranks > 1)
         fprintf(file, ", \"rank\": %" PRIu32, run->rank);
-    fprintf(file, ", \"seconds\": %.6f, ", report->total_seconds);
+    fprintf(file, ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ", \"seconds\": %.6f, ",
+            report->in_bytes, report->out_bytes, report->total_seconds);
     gf_cli_report_busy_json(file, report);
     fputs(", \"parameters\": ", file);
     gf_cli_report_settings(file, run->info, run->settings);

@@ -14,6 +14,33 @@ void gf_cli_report_failure(const gf_cli_run *run) {
     fprintf(stderr, ": %s\n", run->report->reason);
 }
 
+/* "999 bytes", "1.2 kB", "123 MB" */
+static void print_bytes(uint64_t bytes) {
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes;
+    if (bytes < 1000) {
+        fprintf(stderr, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+        return;
+    }
+    int unit = -1;
+    while (value >= 999.5) {
+        value /= 1000;
+        unit++;
+    }
+    fprintf(stderr, "%.*f %s", value < 9.95 ? 1 : 0, value, units[unit]);
+}
+
+void gf_cli_report_bytes(uint64_t in, uint64_t out) {
+    fputs(", ", stderr);
+    print_bytes(in);
+    fputs(" in", stderr);
+    if (!out)
+        return;
+    fputs(", ", stderr);
+    print_bytes(out);
+    fputs(" out", stderr);
+}
+
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
     const gf_format *in = &report->in;
@@ -29,8 +56,10 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         fprintf(stderr, " on %u ranks", report->ranks);
     if (run->ranks > 1)
         fprintf(stderr, " of rank %" PRIu32, run->rank);
-    fprintf(stderr, " in %.3f s, %.0f MP/s\n", report->total_seconds,
+    fprintf(stderr, " in %.3f s, %.0f MP/s", report->total_seconds,
             megapixels / report->total_seconds);
+    gf_cli_report_bytes(report->in_bytes, report->out_bytes);
+    putc('\n', stderr);
     if (!verbose)
         return;
     if (report->reason[0])

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "colour.h"
 #include "report.h"
 
 #define GAP 2       /* blanks between columns */
@@ -125,7 +126,16 @@ gf_cli_screen gf_cli_screen_of(FILE *file) {
     const bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return (gf_cli_screen){.width = known ? size.ws_col : NO_WIDTH,
                            .utf8 = is_utf8(),
-                           .terminal = isatty(fileno(file))};
+                           .terminal = isatty(fileno(file)),
+                           .colour = gf_cli_colour_on(file)};
+}
+
+/* A channel has its own; what is no channel, or has none, the terminal's. */
+static gf_cli_paint paint_of(const char *curve) {
+    return strcmp(curve, "r") == 0   ? GF_PAINT_RED
+           : strcmp(curve, "g") == 0 ? GF_PAINT_GREEN
+           : strcmp(curve, "b") == 0 ? GF_PAINT_BLUE
+                                     : GF_PAINT_OFF;
 }
 
 /* Whatever is there shows, be it ever so small. */
@@ -186,8 +196,11 @@ static void print_bars(FILE *file, const gf_result *result, size_t index,
             print_cell(file, &value, values, false);
             fprintf(file, "%*.2f%%", SHARE - 1, sums[c] > 0 ? 100 * x / sums[c] : 0.0);
             if (x > 0) {
-                fprintf(file, "%*s", GAP, "");
+                const gf_cli_paint paint = paint_of(table->columns[c].name);
+                const bool colour = screen->colour && paint != GF_PAINT_OFF;
+                fprintf(file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paint));
                 print_bar(file, x / most, cells, screen->utf8);
+                fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), file);
             }
             putc('\n', file);
         }
@@ -198,11 +211,13 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
     const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
     gf_cli_format_text(&run->report->in, format, sizeof format);
+    fputs(gf_cli_paint_text(screen.colour, GF_PAINT_STRONG), file);
     for (uint32_t i = 0; i < run->info->inputs; i++) {
         fputs(i ? ", " : "", file);
         gf_cli_print_name(file, run->inputs[i], "standard input");
     }
-    fprintf(file, ": %s, by %s\n", format, run->report->backend);
+    fprintf(file, ": %s, by %s%s\n", format, run->report->backend,
+            gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
     for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
         const gf_table *table = gf_result_table(run->result, t);
         if (!table->for_people || table->row_count == 0)
@@ -216,6 +231,10 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
             print_table(file, run->result, t);
     }
     const char *text = gf_result_text(run->result);
-    if (*text)
-        fprintf(file, "\n%s", text);
+    if (!*text)
+        return;
+    const bool colour = screen.colour && run->info->is_test;
+    const gf_cli_paint paint = gf_result_passed(run->result) ? GF_PAINT_GOOD : GF_PAINT_BAD;
+    fprintf(file, "\n%s%.*s%s\n", gf_cli_paint_text(colour, paint), (int)strlen(text) - 1, text,
+            gf_cli_paint_text(colour, GF_PAINT_OFF));
 }

@@ -120,7 +120,7 @@ static gf_status verify_file(gf_verify *verify, const char *path, const gf_file_
     gf_error refused;
     gf_verify_file file = {.name = strcmp(path, "-") == 0 ? "standard input" : path};
     if (gf_load_file(path, options, &file.format, &file.pixels, &refused)) {
-        gf_command_complain(&refused);
+        gf_cli_complain(&refused);
         verify->unread[verify->unread_count++] = path;
         return GF_OK;
     }
@@ -201,7 +201,7 @@ static const gf_param params[] = {
 
 static const char *const shared[] = {"device",     "threads",   "raw",         "max-memory",
                                      "max-pixels", "max-chunk", "max-seconds", "no-sandbox",
-                                     "help",       "version",   NULL};
+                                     "color",      "help",      "version",     NULL};
 
 const gf_command gf_verify_command = {
     .info = {.name = "verify",

@@ -100,6 +100,7 @@ static void share_report(gf_held *held, const gf_report *report, size_t count) {
         own.busy[i].seconds /= (double)count;
     own.busy[GF_DECODING] = held->report.busy[GF_DECODING];
     own.busy[GF_ENCODING] = (gf_busy){0};
+    own.in_bytes = held->report.in_bytes;
     own.start_seconds /= (double)count;
     held->report = own;
 }

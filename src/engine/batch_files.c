@@ -199,6 +199,14 @@ static gf_status on_ready(void *context, const gf_ready *one, gf_error *error) {
     return item->options->ready(item->options->ready_context, &ready, error);
 }
 
+/* gf_file_options.progress, of such a file. */
+static void on_progress(void *context, const gf_progress *one) {
+    const gf_files_item *item = context;
+    gf_progress progress = *one;
+    progress.item = item->item;
+    item->options->progress(item->options->progress_context, &progress);
+}
+
 void gf_files_note_loss(gf_files *files, const gf_error *error) {
     pthread_mutex_lock(&files->telling);
     if (!files->device_failed)
@@ -219,6 +227,10 @@ bool gf_files_run_one(gf_files *files, gf_engine *engine, uint64_t item, gf_leav
     if (options.ready) {
         options.ready = on_ready;
         options.ready_context = &asked;
+    }
+    if (options.progress) {
+        options.progress = on_progress;
+        options.progress_context = &asked;
     }
     gf_error error = {0};
     gf_report report = {0};

@@ -210,6 +210,7 @@ static void decode(gf_device_files *all, gf_held *held) {
     if (!status)
         status = gf_task_check_metadata(task, &error);
     held->report.busy[GF_DECODING] = gf_source_busy(source, gf_now() - start);
+    held->report.in_bytes = source->bytes;
     if (status) {
         tell(all, held, status, &error);
         return;
@@ -244,6 +245,8 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
     }
     if (!status)
         status = sink->ops->place(sink, error);
+    if (!status)
+        held->report.out_bytes = gf_output_bytes(sink->output);
     sink->ops->close(sink);
     return status;
 }

@@ -31,6 +31,7 @@ static gf_status measure_first(gf_task *task, gf_error *error) {
         status = task->ranks ? gf_task_stream_shared(&first, settings, error)
                              : gf_task_stream(&first, error);
     task->source = first.source; /* it may have been read again */
+    task->listener.pass++;
     task->metadata = first.metadata;
     if (!status && gf_is_first(task->ranks))
         task->filter->learn(task->plan, first.plan, first.data);
@@ -66,6 +67,7 @@ static gf_status hold(gf_task *task, gf_error *error) {
     }
     gf_memory_source_own(held, pixels, free);
     held->metadata = source->metadata;
+    held->bytes = source->bytes;
     gf_metadata_init(&source->metadata);
     task->memory -= format->height * row;
     gf_task_exchange_source(task, held);

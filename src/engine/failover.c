@@ -211,6 +211,8 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
     report->device_failed = report->device_failed || engine->lost;
     task->verified = engine->options.verify;
     task->digest = 0;
+    task->listener.first = task->first;
+    task->listener.rows = (task->end ? task->end : task->plan->in.height) - task->first;
     way.job = (gf_stream_job){.name = task->name,
                               .filter = task->filter,
                               .plan = task->plan,
@@ -220,6 +222,7 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
                               .max_memory = task->memory,
                               .unthreaded = engine->options.unthreaded,
                               .data = task->data,
+                              .listener = &task->listener,
                               .digest = task->verified ? &task->digest : NULL};
     status = stream(&way, error);
     report->verified = task->verified && !status;

@@ -37,6 +37,7 @@ static gf_status compute(gf_task *task, const gf_settings *settings, gf_result *
         status = gf_sample_sink_finish(task->samples, error);
     if (!status && gf_is_first(task->ranks))
         status = gf_task_make_result(task, result, error);
+    task->report->in_bytes = task->source->bytes;
     task->report->total_seconds = gf_now() - task->began;
     return gf_ranks_agree(task->ranks, status, error);
 }
@@ -48,9 +49,13 @@ static gf_status place_all(gf_task *task, const gf_file_options *options, gf_err
         outputs[count++] = task->sink->output;
     if (task->samples)
         outputs[count++] = gf_sample_sink_output(task->samples);
+    const size_t own = count;
     if (options && options->beside)
         outputs[count++] = gf_output_file_output(options->beside);
-    return gf_outputs_place(outputs, count, error);
+    const gf_status status = gf_outputs_place(outputs, count, error);
+    for (size_t i = 0; i < own && !status; i++)
+        task->report->out_bytes += gf_output_bytes(outputs[i]);
+    return status;
 }
 
 /* Nothing appears before everything is there. */

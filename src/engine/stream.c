@@ -173,6 +173,17 @@ static gf_status hand_on(const gf_stream *stream, const gf_slot *slot, gf_error 
     return status;
 }
 
+static void tell(const gf_stream *stream, const gf_slot *slot) {
+    const gf_stream_job *job = stream->job;
+    const gf_listener *listener = job->listener;
+    if (!listener || !listener->tell)
+        return;
+    const uint64_t done = slot->out.y0 + slot->out.rows - listener->first;
+    listener->tell(listener->context, &(gf_progress){.in = job->plan->in,
+                                                     .done = listener->pass * listener->rows + done,
+                                                     .of = listener->passes * listener->rows});
+}
+
 /* Waits for band k, and hands it on. */
 static gf_status take_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
@@ -183,6 +194,8 @@ static gf_status take_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_e
     const double start = gf_now();
     status = hand_on(stream, slot, error);
     stream->encode_seconds += gf_now() - start;
+    if (!status)
+        tell(stream, slot);
     return status;
 }
 

@@ -5,6 +5,14 @@
 #include "engine/backend.h"
 #include "io/io.h"
 
+/* Whom a stream tells how far it has come, and of what. */
+typedef struct gf_listener {
+    void (*tell)(void *context, const gf_progress *progress); /* NULL: nobody */
+    void *context;
+    uint32_t pass, passes; /* which time of how many the image is read */
+    uint64_t first, rows;  /* that are computed, whoever began */
+} gf_listener;
+
 typedef struct gf_stream_job {
     const char *name; /* of the image, for messages */
     const gf_filter *filter;
@@ -19,7 +27,8 @@ typedef struct gf_stream_job {
     void *data;          /* of the filter's measure, open; NULL if it has none */
     uint64_t handed;     /* rows before this one went on when the image was streamed before, and are
                           * computed again for the state's sake. With payloads a band begins there */
-    uint64_t *digest;    /* of the rows that go to the sink; NULL: not wanted */
+    const gf_listener *listener; /* NULL: nobody */
+    uint64_t *digest;            /* of the rows that go to the sink; NULL: not wanted */
 } gf_stream_job;
 
 /* What is left of an image whose backend failed. */

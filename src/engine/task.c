@@ -76,6 +76,9 @@ gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const 
     const gf_filter *filter = task->filter;
     task->paths = paths;
     task->limits = gf_file_limits(options, task->threads);
+    task->listener = (gf_listener){.tell = options->progress,
+                                   .context = options->progress_context,
+                                   .passes = filter->before ? 2 : 1};
     for (uint32_t i = 0; i < filter->info.inputs; i++)
         task->seen[i] = gf_see(paths[i]);
     gf_status status = gf_task_open_sources(task, error);

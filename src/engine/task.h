@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "engine/engine.h"
+#include "engine/stream.h"
 #include "io/io.h"
 #include "io/sample_sink.h"
 
@@ -34,6 +35,7 @@ typedef struct gf_task {
     void *data; /* of the filter's measure; opened by gf_task_stream if it is not */
     const gf_metadata *metadata; /* for the output; NULL for none */
     gf_report *report;
+    gf_listener listener;
     double began;
 
     /* Of inputs that are files: how they were opened, and as what. */

@@ -31,6 +31,10 @@ const char *gf_output_reach(const gf_output *output) {
                                          : output->temporary;
 }
 
+uint64_t gf_output_bytes(const gf_output *output) {
+    return output->target != NULL ? (uint64_t)output->made.st_size : output->streamed;
+}
+
 bool gf_output_seekable(const gf_output *output) {
     return gf_output_reach(output) != NULL;
 }
@@ -49,8 +53,8 @@ static bool can_retry(int fd, int cause) {
 }
 
 /* Writes all of it at the file position (at < 0) or at an offset. */
-static gf_status write_all(const gf_output *output, const unsigned char *data, size_t size,
-                           off_t at, gf_error *error) {
+static gf_status write_all(gf_output *output, const unsigned char *data, size_t size, off_t at,
+                           gf_error *error) {
     while (size != 0) {
         ssize_t put = at < 0 ? write(output->fd, data, size) : pwrite(output->fd, data, size, at);
         if (put < 0) {
@@ -60,7 +64,10 @@ static gf_status write_all(const gf_output *output, const unsigned char *data, s
         }
         data += put;
         size -= (size_t)put;
-        at += at < 0 ? 0 : put;
+        if (at < 0)
+            output->streamed += (uint64_t)put;
+        else
+            at += put;
     }
     return GF_OK;
 }
@@ -88,7 +95,7 @@ gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_e
 }
 
 /* Writes all of the vectors at the file position. */
-static gf_status write_vectors(const gf_output *output, struct iovec *vectors, int count,
+static gf_status write_vectors(gf_output *output, struct iovec *vectors, int count,
                                gf_error *error) {
     while (count > 0) {
         ssize_t put = writev(output->fd, vectors, count);
@@ -97,6 +104,7 @@ static gf_status write_vectors(const gf_output *output, struct iovec *vectors, i
                 continue;
             return gf_output_fail_write(output, errno, error);
         }
+        output->streamed += (uint64_t)put;
         for (; count > 0 && (size_t)put >= vectors->iov_len; vectors++, count--)
             put -= (ssize_t)vectors->iov_len;
         if (count > 0) {

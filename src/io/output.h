@@ -37,6 +37,7 @@ struct gf_output {
     bool owned;  /* close fd in the end (not for standard output) */
     bool joined; /* the temporary is another rank's, to be put in place or removed */
     size_t used;
+    uint64_t streamed; /* bytes written in order, of what is written directly */
     unsigned char buffer[GF_OUTPUT_BUFFER];
 };
 

@@ -34,9 +34,11 @@ static gf_status pair_finish(gf_source *base, gf_error *error) {
 
     for (size_t i = 0; i < 2 && status == GF_OK; i++)
         status = pair->halves[i]->ops->finish(pair->halves[i], error);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         base->busy_seconds +=
             pair->halves[i]->threads ? pair->halves[i]->busy_seconds : pair->seconds[i];
+        base->bytes += pair->halves[i]->bytes;
+    }
     return status;
 }
 

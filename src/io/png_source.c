@@ -137,7 +137,9 @@ static gf_status png_finish(gf_source *base, gf_error *error) {
             return status;
         gf_png_reader_give_back(&source->reader, header, sizeof header);
     }
-    return gf_png_reader_end(&source->reader, source->inflate != NULL, error);
+    gf_status status = gf_png_reader_end(&source->reader, source->inflate != NULL, error);
+    base->bytes = source->reader.input.offset;
+    return status;
 }
 
 static void free_source(png_source *source) {

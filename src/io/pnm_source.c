@@ -164,6 +164,7 @@ static gf_status pnm_finish(gf_source *base, gf_error *error) {
         base->threads = busy.workers;
         base->busy_seconds = busy.seconds;
     }
+    base->bytes = source->input.offset;
     return GF_OK;
 }
 

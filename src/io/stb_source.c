@@ -367,6 +367,7 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
         return status;
     (*opened)->cost = GF_STB_DECODE_COST;
     /* Everything is read, so the input is not needed any longer. */
+    (*opened)->bytes = reader.offset;
     gf_input_close(&reader);
     return GF_OK;
 }

@@ -57,7 +57,7 @@ $ touch c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png
 > mine
 ! gpufilter: e/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
-$ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .* s,.*/in #/'; gpufilter smooth ok.png - | cmp - c/page.png
+$ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
 > gpufilter: in/page.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > 0 done, 1 failed, 1 skipped in #
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
@@ -67,7 +67,7 @@ $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilte
 $ gpufilter smooth self/*.png --out-dir self --force --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - self/page.png
 > 0 done, 0 failed, 2 skipped in #
 # One bad file does not stop the others; each is told.
-$ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/in .* s,.*/in #/'; ls f
+$ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
 > gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > gpufilter: in/empty.png: the file is empty
 > gpufilter: absent.png: cannot open: No such file or directory
@@ -78,7 +78,7 @@ $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufil
 > 1
 ! gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 [1]
-$ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/in .* s,.*/in #/'; ls h
+$ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/begun in .*/begun in #/'; ls h
 > gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > 0 done, 1 failed, 0 skipped, 2 not begun in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
@@ -234,8 +234,8 @@ $ gpufilter smooth ok.png out.png --name a{ext}; gpufilter smooth ok.png out.png
 [2]
 $ gpufilter dot ok.png ok.png ok.png; gpufilter compare ok.png ok.png --out-dir x; gpufilter hist ok.png --out-dir x
 ! gpufilter: dot: takes A B, got 3 files; see 'gpufilter dot --help'
-! gpufilter: --out-dir: no such option; see 'gpufilter compare --help'
-! gpufilter: --out-dir: no such option; see 'gpufilter hist --help'
+! gpufilter: --out-dir: compare has no such option, but smooth has; see 'gpufilter compare --help'
+! gpufilter: --out-dir: hist has no such option, but smooth has; see 'gpufilter hist --help'
 [2]
 $ gpufilter hist ok.png in/page.png --extract 0 --out v.csv; gpufilter hist ok.png in/page.png --mask m.png --extract 0; gpufilter axis-sum ok.png in/page.png --plot p.png; gpufilter hist - - <ok.png; gpufilter hist - --files-from - <list
 ! gpufilter: --out: names one file, and there may be many inputs; run them one by one

@@ -124,6 +124,9 @@ $ gpufilter bench --help
 >                           portable, avx2, avx512; default auto)
 >       --max-memory SIZE   most memory that one image may take: its bands, its
 >                           result, samples and images that are held (default 4G)
+>       --color WHEN        colours: on a terminal, unless NO_COLOR is set
+>                           (auto), or always, or never (auto, always, never;
+>                           default auto)
 >   -h, --help              print this help
 >   -V, --version           print the version
 > 

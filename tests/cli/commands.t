@@ -19,7 +19,7 @@ $ gpufilter info
 ! gpufilter: info: takes FILE..., got 0 files; see 'gpufilter info --help'
 [2]
 $ gpufilter info --bins 3 samples/page.png
-! gpufilter: --bins: no such option; see 'gpufilter info --help'
+! gpufilter: --bins: info has no such option, but hist has; see 'gpufilter info --help'
 [2]
 # What this machine has: there is always a processor; without a GPU the reason is told, and that is an answer.
 $ CUDA_VISIBLE_DEVICES= gpufilter devices | sed -E 's/[0-9]+ cores?, [a-z0-9]+/#/; s/^(cuda: ).*/\1#/'

@@ -1,12 +1,12 @@
 # Usage: exit 2, one line, nothing is written.
 $ gpufilter smoth a.png b.png
-! gpufilter: smoth: no such filter or command; see 'gpufilter --help'
+! gpufilter: smoth: no such filter or command; did you mean smooth?
 [2]
 $ gpufilter --radius 2 smooth a.png b.png
 ! gpufilter: --radius: options follow the command's name; see 'gpufilter --help'
 [2]
 $ gpufilter help smoth
-! gpufilter: smoth: no such filter or command; see 'gpufilter --help'
+! gpufilter: smoth: no such filter or command; did you mean smooth?
 [2]
 $ gpufilter smooth
 ! gpufilter: smooth: takes IN OUT, got 0 files; see 'gpufilter smooth --help'
@@ -30,13 +30,13 @@ $ gpufilter smooth --radius
 ! gpufilter: --radius: needs a value (R)
 [2]
 $ gpufilter smooth --unknown samples/scene.png out.png
-! gpufilter: --unknown: no such option; see 'gpufilter smooth --help'
+! gpufilter: --unknown: smooth has no such option; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth -rz samples/scene.png out.png
 ! gpufilter: --radius 'z': must be an integer from 0 to 127
 [2]
 $ gpufilter smooth -Z samples/scene.png out.png
-! gpufilter: -Z: no such option; see 'gpufilter smooth --help'
+! gpufilter: -Z: smooth has no such option; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth --strip=yes samples/scene.png out.png
 ! gpufilter: --strip 'yes': takes no value
@@ -167,3 +167,44 @@ $ ls -A | grep -v samples
 > short.png
 > shorter.png
 > text.png
+
+# What may have been meant.
+$ gpufilter axissum in.png
+! gpufilter: axissum: no such filter or command; did you mean axis-sum?
+[2]
+$ gpufilter hits in.png
+! gpufilter: hits: no such filter or command; did you mean hist?
+[2]
+$ gpufilter help devises
+! gpufilter: devises: no such filter or command; did you mean devices?
+[2]
+$ gpufilter samples/page.png out.png
+! gpufilter: samples/page.png: is a file; say before it what to do with it, as in 'gpufilter info samples/page.png'
+[2]
+$ gpufilter smooth --gian 2 samples/page.png out.png
+! gpufilter: --gian: smooth has no such option; did you mean --gain?
+[2]
+$ gpufilter smooth --raidus=3 samples/page.png out.png
+! gpufilter: --raidus: smooth has no such option; did you mean --radius?
+[2]
+$ gpufilter smooth --keep samples/page.png out.png
+! gpufilter: --keep: smooth has no such option; did you mean --keep-brightness or --keep-going?
+[2]
+$ gpufilter smooth --max samples/page.png out.png
+! gpufilter: --max: smooth has no such option; did you mean --max-memory, --max-pixels or --max-chunk?
+[2]
+$ gpufilter hist --bin 8 samples/page.png
+! gpufilter: --bin: hist has no such option; did you mean --bins?
+[2]
+$ gpufilter smooth --bins 8 samples/page.png out.png
+! gpufilter: --bins: smooth has no such option, but hist has; see 'gpufilter smooth --help'
+[2]
+$ gpufilter info --extract 3 samples/page.png
+! gpufilter: --extract: info has no such option, but hist has; see 'gpufilter info --help'
+[2]
+$ gpufilter smooth --no-such-option-at-all-not-even-nearly samples/page.png out.png
+! gpufilter: --no-such-option-at-all-not-even-nearly: smooth has no such option; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth -z samples/page.png out.png
+! gpufilter: -z: smooth has no such option; see 'gpufilter smooth --help'
+[2]

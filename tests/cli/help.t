@@ -44,7 +44,7 @@ $ gpufilter help smooth
 > flat areas come out 1.452 times as bright; --keep-brightness undoes that. Alpha
 > is carried through untouched. Every backend gives the same bits.
 > 
-> Options of smooth:
+> What it computes:
 >   -g, --gain G            enhance: factor of every sample; without it 1.1, or 1
 >                           with --keep-brightness (0 to 100)
 >   -r, --radius R          blur: neighbours on each side in the mean (0 to 127;
@@ -61,7 +61,23 @@ $ gpufilter help smooth
 >   -k, --keep-brightness   undo the chain's gain, so that flat areas keep their
 >                           value
 > 
-> Common options:
+> Outputs:
+>       --format FORMAT     format of the image written, instead of what its name
+>                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
+>                           hdr, raw)
+>   -c, --compression EFFORT
+>                           PNG: how much time to spend on a small file; numbers
+>                           are zlib's levels (fast, balanced, small, 0, 1, 2, 3,
+>                           4, 5, 6, 7, 8, 9; default fast)
+>       --strip             leave the input's metadata out of the output
+>   -f, --force             replace an existing output; allow an image to a
+>                           terminal
+>       --sync WHEN         outputs that are on the disk, safe from a power
+>                           failure, before they appear: those that replace a
+>                           file (auto), all, or none (auto, always, never;
+>                           default auto)
+> 
+> Many files:
 >   -O, --out-dir DIR       all operands are inputs, and their outputs go into
 >                           this folder; it is made if it is not there
 >       --name TEMPLATE     what outputs are called there, with {stem}, {ext},
@@ -80,6 +96,8 @@ $ gpufilter help smooth
 >       --keep-going        go on with the others when an input fails, as is done
 >                           anyway
 >       --fail-fast         begin no others once an input has failed
+> 
+> Who computes:
 >   -b, --backend NAME      who computes: the one expected to finish first, or a
 >                           named one (auto, golden, cpu, cuda; default auto)
 >   -d, --device LIST       CUDA devices that share the work, and so the cuda
@@ -93,20 +111,8 @@ $ gpufilter help smooth
 >       --verify            let golden compute all of it, too, and fail if a bit
 >                           differs; an image is also read back before it has its
 >                           name
->       --format FORMAT     format of the image written, instead of what its name
->                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
->                           hdr, raw)
->   -c, --compression EFFORT
->                           PNG: how much time to spend on a small file; numbers
->                           are zlib's levels (fast, balanced, small, 0, 1, 2, 3,
->                           4, 5, 6, 7, 8, 9; default fast)
->       --strip             leave the input's metadata out of the output
->   -f, --force             replace an existing output; allow an image to a
->                           terminal
->       --sync WHEN         outputs that are on the disk, safe from a power
->                           failure, before they appear: those that replace a
->                           file (auto), all, or none (auto, always, never;
->                           default auto)
+> 
+> Inputs:
 >       --raw SHAPE         inputs are rows without a header, of the shape
 >                           WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE is u8,
 >                           u16le, u16be, f32le or f32be, OFFSET the bytes before
@@ -120,13 +126,21 @@ $ gpufilter help smooth
 >                           GIF or HDR may take (1 to 1000000; default 60)
 >       --no-sandbox        decode those in this process, not in one that can do
 >                           no harm: for files that you trust
+> 
+> Messages:
 >       --json              print one line of JSON: what was done, and what was
 >                           measured
 >   -q, --quiet             print nothing for people but errors
 >   -v, --verbose           say what was done, by which backend, and where the
 >                           time went
->       --no-progress       draw no bar on a terminal while many inputs are under
->                           way
+>       --progress HOW      how far it has come, on standard error: a bar on a
+>                           terminal (auto), a line now and then, a JSON object
+>                           each second (docs/results.md), or nothing (auto,
+>                           lines, json, none; default auto)
+>       --no-progress       as --progress none
+>       --color WHEN        colours: on a terminal, unless NO_COLOR is set
+>                           (auto), or always, or never (auto, always, never;
+>                           default auto)
 >   -h, --help              print this help
 >   -V, --version           print the version
 > 

@@ -67,7 +67,7 @@ $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 }
 >   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
 # JSON is one line; from "result" on it is the same on every backend, thread count and band.
 $ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "seconds": #, "parameters": {"bins": 4, "range": null, "channel": null, "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 0.25, 0.5, 0.75], "to": [0.25, 0.5, 0.75, 1], "first": [0, 64, 128, 192], "last": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [0.25, 0.5], "to": [0.5, 0.75], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
+> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": null, "channel": null, "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 0.25, 0.5, 0.75], "to": [0.25, 0.5, 0.75, 1], "first": [0, 64, 128, 192], "last": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [0.25, 0.5], "to": [0.5, 0.75], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
 $ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--band-rows 1" "--band-rows 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
 # Extracted samples go to a file, all of them, in the image's order.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv
@@ -187,29 +187,29 @@ $ for option in --log "--plot-format svg" "--sample-format npy" "--format png" "
 ! gpufilter: --strip: is for --mask
 [2]
 $ for option in --plot=p.png --log --plot-format=svg --sample-format=npy --format=png --compression=9 --strip --force; do gpufilter dot $option samples/page.png samples/page.png; done
-! gpufilter: --plot=p.png: no such option; see 'gpufilter dot --help'
-! gpufilter: --log: no such option; see 'gpufilter dot --help'
-! gpufilter: --plot-format=svg: no such option; see 'gpufilter dot --help'
-! gpufilter: --sample-format=npy: no such option; see 'gpufilter dot --help'
-! gpufilter: --format=png: no such option; see 'gpufilter dot --help'
-! gpufilter: --compression=9: no such option; see 'gpufilter dot --help'
-! gpufilter: --strip: no such option; see 'gpufilter dot --help'
-! gpufilter: --force: no such option; see 'gpufilter dot --help'
+! gpufilter: --plot: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
+! gpufilter: --log: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
+! gpufilter: --plot-format: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
+! gpufilter: --sample-format: dot has no such option, but hist has; see 'gpufilter dot --help'
+! gpufilter: --format: dot has no such option, but smooth has; see 'gpufilter dot --help'
+! gpufilter: --compression: dot has no such option, but smooth has; see 'gpufilter dot --help'
+! gpufilter: --strip: dot has no such option, but smooth has; see 'gpufilter dot --help'
+! gpufilter: --force: dot has no such option, but smooth has; see 'gpufilter dot --help'
 [2]
 $ for option in --sample-format=npy --format=png --compression=9 --strip; do gpufilter axis-sum $option samples/page.png; done
-! gpufilter: --sample-format=npy: no such option; see 'gpufilter axis-sum --help'
-! gpufilter: --format=png: no such option; see 'gpufilter axis-sum --help'
-! gpufilter: --compression=9: no such option; see 'gpufilter axis-sum --help'
-! gpufilter: --strip: no such option; see 'gpufilter axis-sum --help'
+! gpufilter: --sample-format: axis-sum has no such option, but hist has; see 'gpufilter axis-sum --help'
+! gpufilter: --format: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
+! gpufilter: --compression: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
+! gpufilter: --strip: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
 [2]
 $ for option in --plot=p.png --sample-format=npy --csv; do gpufilter smooth $option samples/page.png p.png; done
-! gpufilter: --plot=p.png: no such option; see 'gpufilter smooth --help'
-! gpufilter: --sample-format=npy: no such option; see 'gpufilter smooth --help'
-! gpufilter: --csv: no such option; see 'gpufilter smooth --help'
+! gpufilter: --plot: smooth has no such option, but axis-sum has; see 'gpufilter smooth --help'
+! gpufilter: --sample-format: smooth has no such option, but hist has; see 'gpufilter smooth --help'
+! gpufilter: --csv: smooth has no such option, but axis-sum has; see 'gpufilter smooth --help'
 [2]
-$ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufilter $command --help | sed '1,/^Common options/d; /^Examples/,$d' | grep -oE -e '--(plot|plot-format|sample-format|format|compression) [A-Z]|--(log|strip|force|csv) ' | sed 's/ .*//'); done
-> axis-sum: --plot --plot-format --log --force --csv
-> hist: --plot --plot-format --log --sample-format --format --compression --strip --force --csv
+$ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufilter $command --help | sed '1,/^$/d; /^Examples/,$d' | grep -oE -e '--(plot|plot-format|sample-format|format|compression) [A-Z]|--(log|strip|force|csv) ' | sed 's/ .*//'); done
+> axis-sum: --force --plot --plot-format --log --csv
+> hist: --format --compression --strip --force --plot --plot-format --log --sample-format --csv
 > dot: --csv
 > compare: --format --compression --strip --force --csv
 > normalize: --format --compression --strip --force

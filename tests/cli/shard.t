@@ -25,7 +25,7 @@ $ mkdir in; cp a.png in; gpufilter smooth a.png b.png in/a.png -O x --shard 2/3;
 ! ls: cannot access 'x': No such file or directory
 [2]
 # What is told of gathering, each tells; what is below a folder, lists on standard input.
-$ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/in .* s,.*/in #/'; ls x
+$ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/skipped in .*/skipped in #/'; ls x
 > gpufilter: in: is a folder; add --recursive to take the images in it
 > 1 done, 1 failed, 0 skipped in #
 > b.png
@@ -91,7 +91,7 @@ $ gpufilter hist a.png --shard 2/1; gpufilter smooth a.png out.png --shard 1/1; 
 ! gpufilter: --shard '2/1': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
 ! gpufilter: --shard: is for --out-dir
 ! gpufilter: --shard: needs a value (K/N)
-! gpufilter: --shard: no such option; see 'gpufilter compare --help'
+! gpufilter: --shard: compare has no such option, but smooth has; see 'gpufilter compare --help'
 ! ls: cannot access 'out.png': No such file or directory
 [2]
 $ gpufilter hist a.png --shard 1/1 --plot p.png; gpufilter hist --shard 1/1

@@ -1,0 +1,76 @@
+#include "unknown.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "suggest.h"
+
+static bool has(const gf_param *params, size_t count, const char *name, size_t length) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* The first filter that has such an option; NULL if none has. */
+static const char *whose(const char *name, size_t length) {
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
+        gf_param common[GF_CLI_MAX_COMMON];
+        if (has(info->params, info->param_count, name, length) ||
+            has(common, gf_cli_common(info, common), name, length))
+            return info->name;
+    }
+    for (size_t i = 0; gf_command_at(i); i++) {
+        const gf_filter_info *info = &gf_command_at(i)->info;
+        if (has(info->params, info->param_count, name, length))
+            return info->name;
+    }
+    return NULL;
+}
+
+gf_status gf_cli_unknown_option(const gf_filter_info *info, const gf_cli_line *line,
+                                const char *argument, char letter, gf_error *error) {
+    char text[256];
+    if (letter)
+        return gf_cli_fail(error, GF_USAGE, "-%c: %s has no such option; see 'gpufilter %s --help'",
+                           letter, info->name, info->name);
+    const char *name = argument + 2;
+    const size_t length = strcspn(name, "=");
+    const char *other = whose(name, length);
+    if (other)
+        return gf_cli_fail(error, GF_USAGE,
+                           "--%.*s: %s has no such option, but %s has; see 'gpufilter %s --help'",
+                           (int)length, name, info->name, other, info->name);
+    gf_cli_guess guess = gf_cli_guess_begin(name, length);
+    for (size_t i = 0; i < info->param_count; i++)
+        gf_cli_guess_try(&guess, info->params[i].name);
+    for (size_t i = 0; i < line->param_count; i++)
+        gf_cli_guess_try(&guess, line->params[i].name);
+    gf_cli_guess_text(&guess, "--", text, sizeof text);
+    if (text[0])
+        return gf_cli_fail(error, GF_USAGE, "--%.*s: %s has no such option%s", (int)length, name,
+                           info->name, text);
+    return gf_cli_fail(error, GF_USAGE, "--%.*s: %s has no such option; see 'gpufilter %s --help'",
+                       (int)length, name, info->name, info->name);
+}
+
+gf_status gf_cli_unknown_command(const char *name, gf_error *error) {
+    char text[256];
+    gf_cli_guess guess = gf_cli_guess_begin(name, strlen(name));
+    for (size_t i = 0; i < gf_filter_count(); i++)
+        gf_cli_guess_try(&guess, gf_filter_describe(gf_filter_at(i))->name);
+    for (size_t i = 0; gf_command_at(i); i++)
+        gf_cli_guess_try(&guess, gf_command_at(i)->info.name);
+    gf_cli_guess_text(&guess, "", text, sizeof text);
+    if (text[0])
+        return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command%s", name, text);
+    if (access(name, F_OK) == 0)
+        return gf_cli_fail(error, GF_USAGE,
+                           "%s: is a file; say before it what to do with it, as in "
+                           "'gpufilter info %s'",
+                           name, name);
+    return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
+                       name);
+}
