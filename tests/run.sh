@@ -35,12 +35,14 @@ for script in tests/golden.sh \
     tests/transcripts.sh \
     tests/signals.sh \
     tests/outputs.sh \
+    tests/outputs_full.sh \
     tests/progress.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/library_python.sh \
     tests/abi.sh \
     tests/add_filter.sh \
+    tests/layers.sh \
     tests/plot.sh \
     tests/docs.sh \
     tests/numpy.sh \
@@ -49,10 +51,13 @@ for script in tests/golden.sh \
     tests/fuzz.sh \
     tests/faults.sh \
     tests/batch.sh \
+    tests/batch_resume.sh \
+    tests/batch_bar.sh \
     tests/hostile_batch.sh \
     tests/shard.sh \
     tests/recipes.sh \
     tests/mpi.sh \
+    tests/mpi_killed.sh \
     tests/mpi_image.sh \
     tests/gpu_faults.sh; do
     start=$SECONDS
