@@ -103,7 +103,8 @@ if command -v mandoc >/dev/null 2>&1; then
         check "options of $name" tells_options "$name"
         check "examples of $name" tells_lines "gpufilter-$name.1" < <(examples "$name")
     done
-    shared() { for name in $(names); do "$build/gpufilter" help "$name" | sed '1,/^Common options/d'; done |
+    # What a filter shares with others is in groups behind its own.
+    shared() { for name in $(names); do "$build/gpufilter" help "$name" | sed '/^What it computes:/,/^$/d; /^Options:/,/^$/d'; done |
         awk -f tests/tools/help_options.awk | cut -f 1 | sort -u; }
     check "shared options in gpufilter(1)" tells_lines gpufilter.1 < <(shared)
     section() { render "$man/$1" | awk -v "head=$2" '/^[^ ]/ {on = $0 == head; next} on'; } # PAGE HEADING

@@ -101,14 +101,15 @@ void gf_cli_help(void) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         printf("  %-12s %s\n", info->name, info->summary);
     }
+    putchar('\n');
     print_heading("Commands");
     for (size_t i = 0; gf_command_at(i); i++) {
         const gf_filter_info *info = &gf_command_at(i)->info;
         printf("  %-12s %s\n", info->name, info->summary);
     }
     printf(
-        "\nReads  %s\nWrites %s\n\n"
-        "'gpufilter help smooth' tells of smooth, its options and examples.\n",
+        "\nReads  %s\nWrites %s\n"
+        "Try    gpufilter help smooth      (what it does, its options, examples)\n",
         reads, writes);
 }
 

@@ -13,6 +13,7 @@ $ gpufilter
 >   hist         count samples in bins, and extract those of some bins in order
 >   dot          dot product, cosine, MSE and PSNR of two images
 >   compare      test whether two images are the same pixels
+> 
 > Commands:
 >   verify       compare every backend with golden, here, on this machine
 >   bench        time filters, memory and files on this machine
@@ -21,8 +22,7 @@ $ gpufilter
 > 
 > Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR
 > Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows
-> 
-> 'gpufilter help smooth' tells of smooth, its options and examples.
+> Try    gpufilter help smooth      (what it does, its options, examples)
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
 >        gpufilter smooth [OPTION]... --out-dir DIR IN...
