@@ -179,7 +179,7 @@ $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 
 # ---- the other rooms ----------------------------------------------------------------------------
 
-ROOMS := tests/rules.mk bench/rules.mk
+ROOMS := tests/rules.mk bench/rules.mk docs/tour.mk
 include $(ROOMS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -28,7 +28,7 @@ make_fixtures() {
 }
 mkdir "$work/fixtures" && cd "$work/fixtures" || exit
 check "the files that the documents speak of" make_fixtures
-[ $failed -eq 0 ] || { check_sum; exit; }
+[ "$failed" -eq 0 ] || { check_sum; exit; }
 cd "$OLDPWD" || exit
 # The project without what was built: whatever a command does, it does to this copy.
 mkdir "$work/tree"

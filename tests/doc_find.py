@@ -7,7 +7,7 @@ In Markdown they stand
   * in `code` in running text, if that is a whole command line: one of PROGRAMS and at least one operand or option (of
     gpufilter beside the filter: `gpufilter smooth` only names something). In a column headed "command" of a table
     everything in `code` is one.
-In the program's help they are lines of "Try" and "Examples"; in manual pages lines between .EX and .EE, or .nf and .fi.
+In the program's help they are lines of "Try" and "Examples"; in manual pages lines that are shown as they stand.
 """
 import collections
 import glob
@@ -58,6 +58,11 @@ def is_open(text):
     said = subprocess.run(["bash", "-n"], input=text + "\n", capture_output=True, text=True, check=False,
                           env={**os.environ, "LC_ALL": "C"}).stderr
     return "unexpected end of file" in said or "unexpected EOF" in said or "here-document at line" in said
+
+
+def dedent(lines):
+    least = min((len(text) - len(text.lstrip()) for _, text in lines if text.strip()), default=0)
+    return [(number, text[least:]) for number, text in lines]
 
 
 def commands_in(path, lines, mark):
@@ -115,13 +120,8 @@ class Markdown:
                 self.read(number, line)
         self.end()
 
-    @staticmethod
-    def dedent(lines):
-        least = min((len(text) - len(text.lstrip()) for _, text in lines if text.strip()), default=0)
-        return [(number, text[least:]) for number, text in lines]
-
     def add_code(self, lines, mark):
-        commands = commands_in(self.path, self.dedent(lines), mark)
+        commands = commands_in(self.path, dedent(lines), mark)
         if commands:
             self.blocks.append(commands)
         elif lines:
@@ -214,30 +214,32 @@ def in_help(program):
     return blocks
 
 
+# What begins and ends text that is shown as it stands, in man(7) and in mdoc(7).
+BEGINS, ENDS = {".EX", ".nf", ".Bd"}, {".EE", ".fi", ".Ed"}
+ROFF = {"e": "\\", "(rs": "\\", "(aq": "'", "(dq": '"', "(ti": "~", "(ha": "^", "(ga": "`", "-": "-", " ": " "}
+
+
 def in_manual(build):
     """Blocks of the manual pages, where they have been made."""
     blocks = []
     for path in sorted(glob.glob(os.path.join(build, "man", "**", "*.[1-9]"), recursive=True)):
-        section, lines = "", None
         with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file.read().split("\n"), 1):
-                macro = line.split()[0] if line.startswith((".", "'")) and line.split() else ""
-                if macro == ".SH":
-                    section = line[3:].strip(' "').upper()
-                elif macro in (".EX", ".nf"):
-                    lines = []
-                elif macro in (".EE", ".fi") and lines is not None:
-                    if section != "SYNOPSIS":
-                        blocks.append(commands_in(os.path.relpath(path, build), lines, ""))
-                    lines = None
-                elif lines is not None and not macro:
-                    lines.append((number, plain(line)))
+            blocks += in_page(os.path.relpath(path, build), file.read())
+    return blocks
+
+
+def in_page(path, text):
+    blocks, section, lines = [], "", None
+    for number, line in enumerate(text.split("\n"), 1):
+        macro = line.split()[0] if line.startswith((".", "'")) and line.split() else ""
+        if macro in (".SH", ".Sh"):
+            section = line[3:].strip(' "').upper()
+        elif macro in BEGINS:
+            lines = []
+        elif macro in ENDS and lines is not None:
+            blocks.append([] if section == "SYNOPSIS" else commands_in(path, dedent(lines), ""))
+            lines = None
+        elif lines is not None and not macro:
+            shown = re.sub(r"\\(e|-| |\(..|f(?:\[\w*\]|\(..|.)|.)", lambda found: ROFF.get(found[1], ""), line)
+            lines.append((number, shown))
     return [block for block in blocks if block]
-
-
-def plain(roff):
-    """A line of roff as it is shown."""
-    for escape, text in ((r"\e", "\\"), (r"\(aq", "'"), (r"\(dq", '"'), (r"\(rs", "\\"), (r"\(ti", "~"), (r"\(ha", "^"),
-                         (r"\(ga", "`"), (r"\-", "-"), (r"\&", ""), (r"\ ", " ")):
-        roff = roff.replace(escape, text)
-    return re.sub(r"\\f(\[\w*\]|\(..|.)", "", roff)
