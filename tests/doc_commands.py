@@ -6,8 +6,8 @@
 Which lines these are says tests/doc_find.py: of all .md files, the help of the program, and its manual pages. Those of a
 block run in order, in one folder, which has the files of FIXTURES in it and those of TREE, a copy of the project; each
 must end with exit code 0. What cannot be run so stands in tests/doc_commands.txt (tests/doc_table.py), with what is done
-instead. A line that fails, one that is a mere template and not in that table, and an entry of the table that no line needs, are
-failures. --list shows all lines and what is done with them, and code blocks that have none; it runs nothing.
+instead. Failures are a line that fails, a mere template that is not in that table, and an entry of the table that no line
+needs. --list shows all lines and what is done with them, and code blocks that have none; it runs nothing.
 """
 import argparse
 import collections
@@ -44,7 +44,8 @@ def sources(tree):
 
 class Checker:
     def __init__(self, arguments):
-        self.build, self.fixtures, self.tree = map(os.path.abspath, (arguments.build, arguments.fixtures, arguments.tree))
+        self.build, self.fixtures = os.path.abspath(arguments.build), os.path.abspath(arguments.fixtures)
+        self.tree = os.path.abspath(arguments.tree)
         self.table = doc_table.Table(arguments.table)
         self.program = os.path.join(self.build, "gpufilter")
         devices = subprocess.run([self.program, "devices"], capture_output=True, text=True, check=False)
@@ -65,11 +66,14 @@ class Checker:
 
     def missing(self, action):
         for need in action.needs:
-            if need == "a GPU" and not self.gpu:
-                return "there is no GPU"
-            if need != "a GPU" and not ("/" in need and os.path.exists(os.path.join(self.build, need.removeprefix("build/")))):
-                if not shutil.which(need, path=f"{os.environ['PATH']}:/usr/sbin:/sbin"):
-                    return f"there is no {need}"
+            if need == "a GPU":
+                here = self.gpu
+            elif need.startswith("build/"):
+                here = os.path.exists(os.path.join(self.build, need.removeprefix("build/")))
+            else:
+                here = shutil.which(need, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+            if not here:
+                return f"there is no {need.removeprefix('a ')}"
         return None
 
     @functools.lru_cache(maxsize=None)

@@ -21,8 +21,11 @@ import re
 Action = collections.namedtuple("Action", "kind value text needs")
 NEED = r"(?:a GPU|[\w+./-]+)"
 FORM = re.compile(rf"(?:needs (?P<needs>{NEED}(?:, {NEED})*)(?:; |$))?"
-                  r"(?:(?P<kind>run|dry|no command)|(?P<skip>skip): (?P<reason>.+)|(?P<exit>exit) (?P<code>\d+)(?P<gpu> without a GPU)?(?:: (?P<said>.+))?"
-                  r"|(?P<as>as) (?P<command>.+)|(?P<by>by) (?P<script>[\w./-]+(?: list)?)(?:: (?P<has>.+))?)?")
+                  r"(?:(?P<kind>run|dry|no command)"
+                  r"|(?P<exit>exit) (?P<code>\d+)(?P<gpu> without a GPU)?(?:: (?P<said>.+))?"
+                  r"|(?P<as>as) (?P<command>.+)"
+                  r"|(?P<by>by) (?P<script>[\w./-]+(?: list)?)(?:: (?P<has>.+))?"
+                  r"|(?P<skip>skip): (?P<reason>.+))?")
 
 
 class Wrong(Exception):

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import doc_find
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 RIGHT = """# Right
@@ -60,32 +62,57 @@ gpufilter compare * => exit 1
 make help => dry
 """
 
-# A document, a table, and what must be told of it.
+# A document, a table, what must be told of it, and what follows that.
 WRONG = [
     ("    gpufilter info in.png\n    gpufilter smooth --radios 2 in.png out.png\n", "",
-     r"FAIL it\.md:2: gpufilter smooth --radios 2 in\.png out\.png\n     exit code 2, not 0\n     \| gpufilter: .*--radios"),
-    ("\ntext `gpufilter hist absent.png` text\n", "", r"FAIL it\.md:2: gpufilter hist absent\.png\n     exit code 1, not 0\n"
-     r"     \| gpufilter: absent\.png: .*"),
-    ("    gpufilter compare a.png b.png\n", "", r"FAIL it\.md:1: .*\n     exit code 1, not 0"),
-    ("    gpufilter compare a.png a.png\n", "gpufilter compare * => exit 1\n", r"FAIL it\.md:1: .*\n     exit code 0, not 1"),
-    ("    gpufilter compare a.png b.png\n", "gpufilter compare * => exit 1: unlike\n", r"FAIL it\.md:1: .*\n     "
-     r"standard error does not say: unlike"),
-    ("    gpufilter info in.png\n", "gpufilter hist * => exit 1\n", r"FAIL .*table\.txt:1: no document has such a line: "),
-    ("`gpufilter smooth ... in.png`\n", "", r"FAIL it\.md:1: .*\n     it has \.\.\. in it"),
-    ("    make all-there-is\n", "make * => dry\n", r"FAIL it\.md:1: .*\n     as `make -n all-there-is`: exit code 2, not 0\n"
-     r"     \| make: \*\*\* No rule"),
-    ("    make bench BENCHES=2\n", "make * => dry\n", r"FAIL it\.md:1: .*\n     no Makefile knows BENCHES"),
-    ("    make help && false\n", "make * => dry\n", r"FAIL it\.md:1: .*\n     only a make alone can be run dry"),
-    ("    mpirun -n 3 gpufilter\n", "mpirun * => by tests/recipes.sh list\n", r"FAIL it\.md:1: .*\n     tests/recipes\.sh does "
-     r"not run that line"),
-    ("    tests/absent.sh build\n", "tests/* => by tests/run.sh\n", r"FAIL it\.md:1: .*\n     tests/run\.sh does not run that"),
-    ("    make test\n", "make test => by tests/doc_table.py\n", r"FAIL it\.md:1: .*\n     tests/doc_table\.py is not in tests/run"),
-    ("    gpufilter smooth -k in.png precious.png\n    gpufilter smooth in.png a.png\n", "", r"FAIL it\.md:2: .*\n     exit code 1,"
-     r" not 0\n     \| gpufilter: a\.png: exists already"),
-    ("    export A=1\n    exit 0\n    gpufilter info in.png\n", "", r"FAIL it\.md:3: .*\n     an earlier line of this block has "),
-    ("    gpufilter smooth --backend cuda in.png\n", "gpufilter * => exit 3 without a GPU\n", r"FAIL it\.md:1: .*\n     exit code 2,"),
-    ("    gpufilter info in.png\n", "gpufilter * => sometimes\n", r"FAIL .*table\.txt:1: not PATTERN => ACTION"),
+     "it.md:2: gpufilter smooth --radios 2 in.png out.png", "exit code 2, not 0\n     | gpufilter: --radios"),
+    ("\ntext `gpufilter hist absent.png` text\n", "",
+     "it.md:2: gpufilter hist absent.png", "exit code 1, not 0\n     | gpufilter: absent.png: "),
+    ("    gpufilter compare a.png b.png\n", "", "it.md:1: ", "exit code 1, not 0"),
+    ("    gpufilter compare a.png a.png\n", "gpufilter compare * => exit 1\n", "it.md:1: ", "exit code 0, not 1"),
+    ("    gpufilter compare a.png b.png\n", "gpufilter compare * => exit 1: unlike\n",
+     "it.md:1: ", "standard error does not say: unlike"),
+    ("    gpufilter info in.png\n", "gpufilter hist * => exit 1\n", "table.txt:1: no document has such a line: ", ""),
+    ("    gpufilter info in.png\n", "it.txt: * => exit 1\n", "table.txt:1: no document has such a line: ", ""),
+    ("    gpufilter info in.png\n", "gpufilter * => sometimes\n", "table.txt:1: not PATTERN => ACTION", ""),
+    ("`gpufilter smooth ... in.png`\n", "", "it.md:1: ", "it has ... in it"),
+    ("    make all-there-is\n", "make * => dry\n",
+     "it.md:1: ", "as `make -n all-there-is`: exit code 2, not 0\n     | make: *** No rule"),
+    ("    make bench BENCHES=2\n", "make * => dry\n", "it.md:1: ", "no Makefile knows BENCHES"),
+    ("    make help && false\n", "make * => dry\n", "it.md:1: ", "only a make alone can be run dry"),
+    ("    mpirun -n 3 gpufilter\n", "mpirun * => by tests/recipes.sh list\n",
+     "it.md:1: ", "tests/recipes.sh does not run that line"),
+    ("    tests/absent.sh build\n", "tests/* => by tests/run.sh\n", "it.md:1: ", "tests/run.sh does not run that line"),
+    ("    make test\n", "make test => by tests/doc_table.py\n", "it.md:1: ", "tests/doc_table.py is not in tests/run.sh"),
+    ("    gpufilter smooth in.png new.png\n    gpufilter smooth in.png a.png\n", "",
+     "it.md:2: ", "exit code 1, not 0\n     | gpufilter: a.png: exists already"),
+    ("    export A=1\n    exit 0\n    gpufilter info in.png\n", "", "it.md:3: ", "an earlier line of this block has ended"),
+    ("    gpufilter smooth --backend cuda in.png\n", "gpufilter * => exit 3 without a GPU\n",
+     "it.md:1: ", "exit code 2, not "),
 ]
+
+# The same lines in both languages of manual pages; what is in the synopsis is no command.
+PAGES = [""".Sh SYNOPSIS
+.Bd -literal
+gpufilter smooth IN OUT
+.Ed
+.Sh EXAMPLES
+.Bd -literal -offset indent
+gpufilter smooth \\-k *.png \\-\\-name \\(aq{stem}\\(aq
+echo \\(dqa\\e\\(dq
+.Ed
+""", """.SH "SYNOPSIS"
+.nf
+gpufilter smooth IN OUT
+.fi
+.SH EXAMPLES
+.EX
+  gpufilter \\fBsmooth\\fP \\-k *.png \\-\\-name \\(aq{stem}\\(aq
+.PP
+  echo \\(dqa\\(rs\\(dq
+.EE
+"""]
+PAGES_SAY = ["gpufilter smooth -k *.png --name '{stem}'", 'echo "a\\"']
 
 
 def run(place, text, table):
@@ -102,12 +129,18 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         os.mkdir(os.path.join(place, "docs"))
         code, said = run(place, RIGHT, RIGHT_TABLE)
-        if code or not re.search(r"^14 command lines .*: 13 run, 0 run .*, 1 by make .*\n14 passed, 0 failed, 0 skipped$", said, re.M):
+        wanted = r"^14 command lines .*: 13 run, 0 run .*, 1 by make .*\n14 passed, 0 failed, 0 skipped$"
+        if code or not re.search(wanted, said, re.M):
             sys.exit(f"the right one, exit code {code}:\n{said}")
-        for text, table, wanted in WRONG:
+        for text, table, where, why in WRONG:
             code, said = run(place, text, table)
+            wanted = "FAIL .*" + re.escape(where) + (".*\n     (as .*: )?" + re.escape(why) if why else "")
             if code != 1 or not re.search(wanted, said) or said.count("FAIL") != 1:
                 sys.exit(f"{text}with the table {table!r}, exit code {code}, must say {wanted}:\n{said}")
+    for page in PAGES:
+        found = [command.text for block in doc_find.in_page("it.1", page) for command in block]
+        if found != PAGES_SAY:
+            sys.exit(f"{page} gives {found}")
 
 
 main()

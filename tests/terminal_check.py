@@ -58,7 +58,8 @@ def main():
                session.run("printf 'half\\rwhole\\n'", lambda: seen.append(session.terminal.text()[-1]))]
         typed = session.keys("echo h\t", "here/")[-1], session.keys("\x15", r"\$")[-1]
         session.end()
-    if ran != [(7, ["begun", "24 80"]), (0, ["here"]), (0, ["whole"])] or "half" not in seen or typed != ("$ echo here/", "$"):
+    wanted = [(7, ["begun", "24 80"]), (0, ["here"]), (0, ["whole"])]
+    if ran != wanted or "half" not in seen or typed != ("$ echo here/", "$"):
         wrong.append(f"the shell: {ran}, seen {seen}, typed {typed}")
     sys.exit("\n".join(wrong) if wrong else 0)
 
