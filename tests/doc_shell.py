@@ -87,14 +87,24 @@ class Shell:
     def files(self):
         return {os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names}
 
-    def end(self):
-        for number in (signal.SIGTERM, signal.SIGKILL):
+    def session(self):
+        """The processes that are left of what was started here, also those that have left its process group."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                os.killpg(self.bash.pid, number)
-                time.sleep(0.02 * (number == signal.SIGTERM and self.bash.poll() is None))
+                if os.getsid(int(pid)) == self.bash.pid:
+                    yield int(pid)
             except ProcessLookupError:
-                break
-        self.bash.stdin.close()
+                pass
+
+    def end(self):
+        if not self.hangs:
+            self.bash.stdin.close()
+            self.bash.wait()
+        for pid in list(self.session()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         self.bash.wait()
         self.codes.close()
         shutil.rmtree(self.place, ignore_errors=True)
