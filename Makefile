@@ -179,7 +179,7 @@ $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 
 # ---- the other rooms ----------------------------------------------------------------------------
 
-ROOMS := src/pages/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
+ROOMS := src/pages/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk docs/tour.mk
 include $(ROOMS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

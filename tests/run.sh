@@ -61,7 +61,9 @@ for script in tests/golden.sh \
     tests/mpi.sh \
     tests/mpi_killed.sh \
     tests/mpi_image.sh \
-    tests/gpu_faults.sh; do
+    tests/gpu_faults.sh \
+    tests/doc_commands.sh \
+    tests/tour.sh; do
     start=$SECONDS
     [ -z "${GF_COUNTS:-}" ] || export GCOV_PREFIX=$GF_COUNTS/${script##*/}
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1
