@@ -7,7 +7,7 @@ In Markdown they stand
   * in `code` in running text, if that is a whole command line: one of PROGRAMS and at least one operand or option (of
     gpufilter beside the filter: `gpufilter smooth` only names something). In a column headed "command" of a table
     everything in `code` is one.
-In the program's help they are lines of "Try" and "Examples"; in manual pages lines that are shown as they stand.
+In the help of filters and commands they are lines of "Examples"; in manual pages lines that are shown as they stand.
 """
 import collections
 import glob
@@ -199,7 +199,7 @@ def help_of(program, *names):
 
 
 def in_help(program):
-    """Blocks of the program's own help and that of each filter and command; a page without a command is None."""
+    """Blocks of the help of each filter and command; a page without a command is None."""
     names, section, blocks = [], "", []
     for line in help_of(program).split("\n"):
         section = "" if not line else line.rstrip(":") if line.endswith(":") else section
@@ -210,7 +210,7 @@ def in_help(program):
         lines = enumerate(help_of(program, *page).split("\n"), 1)
         found = [Command(path, number, re.sub(r"  .*", "", line.strip())) for number, line in lines
                  if line.startswith("  gpufilter ")]
-        blocks.append(found or [Command(path, 1, None)])
+        blocks.append(found if found or not page else [Command(path, 1, None)])
     return blocks
 
 

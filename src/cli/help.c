@@ -94,7 +94,8 @@ void gf_cli_help(void) {
         "gpufilter %s: %s\n\n"
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
         "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
-        "       gpufilter COMMAND [OPTION]... [FILE]...\n\n",
+        "       gpufilter COMMAND [OPTION]... [FILE]...\n"
+        "       gpufilter help FILTER\n\n",
         gf_version(), gf_about_summary);
     print_heading("Filters");
     for (size_t i = 0; i < gf_filter_count(); i++) {
@@ -107,10 +108,7 @@ void gf_cli_help(void) {
         const gf_filter_info *info = &gf_command_at(i)->info;
         printf("  %-12s %s\n", info->name, info->summary);
     }
-    printf(
-        "\nReads  %s\nWrites %s\n"
-        "Try    gpufilter help smooth      (what it does, its options, examples)\n",
-        reads, writes);
+    printf("\nReads  %s\nWrites %s\n", reads, writes);
 }
 
 void gf_cli_help_filter(const gf_filter_info *info) {

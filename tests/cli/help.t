@@ -5,6 +5,7 @@ $ gpufilter
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
 >        gpufilter FILTER [OPTION]... --out-dir DIR IN...
 >        gpufilter COMMAND [OPTION]... [FILE]...
+>        gpufilter help FILTER
 > 
 > Filters:
 >   smooth       enhance, blur and smooth an image along its rows or columns
@@ -22,7 +23,6 @@ $ gpufilter
 > 
 > Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR
 > Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows
-> Try    gpufilter help smooth      (what it does, its options, examples)
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
 >        gpufilter smooth [OPTION]... --out-dir DIR IN...
