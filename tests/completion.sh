@@ -43,6 +43,11 @@ offers_options() { # NAME
     diff <(while IFS=$'\x1f' read -r _ name letter _; do printf '%s\n' "--$name" ${letter:+"-$letter"}; done \
         <"$work/options.$1" | sort) <(offered "gpufilter $1 -" | sort)
 }
+# Each with the sentence of the help.
+tells_options() { # NAME
+    diff <(while IFS=$'\x1f' read -r _ name _ text _; do printf '%s\037%s\n' "--$name" "$text"; done <"$work/options.$1" | sort) \
+        <(awk -v line="gpufilter $1 -" -F '\037' '$1 == line && $2 ~ /^--/ {print $2 FS $3}' "$work/answers" | sort)
+}
 # Choices, of a letter and behind "=", too; of numbers nothing.
 offers_values() { # NAME
     local name letter range words line bad=0
@@ -68,6 +73,7 @@ check_answers() { # HOW
     for name in "${names[@]}"; do
         check "$how: options of $name" offers_options "$name"
         check "$how: values of $name" offers_values "$name"
+        [[ $how = bash* ]] || check "$how: what options of $name are" tells_options "$name"
     done
     check "$how: part of a name" offers 'gpufilter smooth --ax' --axis
     check "$how: a list" offers 'gpufilter smooth --stages blur,' "${list[@]/#/$listed}"
@@ -107,6 +113,7 @@ gpufilter smooth "in p
 gpufilter smooth 'in p	
 gpufilter smooth a	
 gpufilter smooth it	
+gpufilter smooth "it's.	
 gpufilter hist "my	q	
 gpufilter smooth ~/at	
 gpufilter hist --sync=al	in.	
@@ -121,6 +128,7 @@ cat >"$work/expected" <<END
 [smooth][in put.png]
 [smooth][in put.png]
 [smooth][a:b.png]
+[smooth][it's.pgm]
 [smooth][it's.pgm]
 [hist][my dir/q.png]
 [smooth][$work/home/at home.png]
@@ -211,12 +219,14 @@ ask_zsh() {
         awk 'sub(/^.*@@/, "") {for (i = 0; i < count; i++) print $0 "\037" words[i]; count = 0; next}
             /READY/ {next}
             {
+                what = match($0, / -- /) ? substr($0, RSTART + 4) : ""
                 sub(/ +-- .*/, "")
+                sub(/ +$/, "", what)
                 fields = split($0, field, /  +/)
                 for (i = 1; i <= fields; i++)
                     if (field[i] != "") {
                         gsub(/\\/, "", field[i])
-                        words[count++] = field[i]
+                        words[count++] = field[i] "\037" what
                     }
             }'
 }
@@ -250,7 +260,7 @@ fi
 ask_fish() {
     (cd "$work/here" && HOME=$work/home PATH=$work/bin:$PATH fish -c 'while read -l line
             for word in (complete -C $line)
-                printf "%s\037%s\n" $line (string split \t -- $word)[1]
+                printf "%s\037%s\n" $line (string replace \t \x1f -- $word)
             end
         end')
 }
