@@ -125,7 +125,7 @@ help: ## List what can be made
 # ---- objects --------------------------------------------------------------------------------------
 
 # Rewritten only when the flags change, so that everything is rebuilt exactly then.
-CONFIG := $(CC) $(CFLAGS_ALL) $(SIMD_OPT) $(DEFINES) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
+CONFIG := $(CC) $(CFLAGS_ALL) $(SIMD_OPT) $(DEFINES) $(CPPFLAGS) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
 $(BUILD)/config: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(CONFIG)' | cmp -s - $@ || printf '%s\n' '$(CONFIG)' >$@
@@ -179,7 +179,7 @@ $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 
 # ---- the other rooms ----------------------------------------------------------------------------
 
-ROOMS := src/pages/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk docs/tour.mk
+ROOMS := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk docs/tour.mk
 include $(ROOMS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
@@ -204,25 +204,6 @@ test: ## Install what is missing, build, and run every test
 samples: $(BUILD)/draw ## Draw the sample pictures anew
 	$(BUILD)/draw samples
 
-# What was built is what gets installed: root's PATH may lack the nvcc that it was built with.
-install: $(if $(wildcard $(BUILD)/gpufilter),,all) ## Install program, library, header and pkg-config file under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	install -m 755 $(BUILD)/gpufilter $(DESTDIR)$(PREFIX)/bin/gpufilter
-	install -m 644 src/gpufilter.h $(DESTDIR)$(PREFIX)/include/gpufilter.h
-	install -m 644 $(BUILD)/libgpufilter.a $(DESTDIR)$(PREFIX)/lib/libgpufilter.a
-	install -m 755 $(BUILD)/libgpufilter.so $(DESTDIR)$(PREFIX)/lib/libgpufilter.so.$(VERSION)
-	ln -sf libgpufilter.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libgpufilter.so
-	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
-	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
-	  'Requires.private: libpng zlib libisal' 'Libs: -L$${libdir} -lgpufilter' \
-	  "Libs.private: -lm -pthread$$(sed -n 's/.* -DGF_WITH_CUDA.*/ -lcudart_static -lstdc++ -ldl -lrt/p' $(BUILD)/config)" \
-	  'Cflags: -I$${includedir}' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/gpufilter.pc
-
-uninstall: ## Remove what install put there
-	cd $(DESTDIR)$(PREFIX) && rm -f bin/gpufilter include/gpufilter.h lib/libgpufilter.a lib/libgpufilter.so \
-	  lib/$(SONAME) lib/libgpufilter.so.$(VERSION) lib/pkgconfig/gpufilter.pc
-
 FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 format: ## Lay out all code with clang-format
 	@clang-format -i $(FORMATTED)
@@ -238,4 +219,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test samples install uninstall format lint clean
+.PHONY: all help demo test samples format lint clean

@@ -39,6 +39,8 @@ for script in tests/golden.sh \
     tests/progress.sh \
     tests/kill.sh \
     tests/library.sh \
+    tests/install.sh \
+    tests/dist.sh \
     tests/library_python.sh \
     tests/abi.sh \
     tests/add_filter.sh \

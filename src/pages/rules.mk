@@ -1,6 +1,7 @@
 ## Manual pages and completions
 
 # They are made by a program of their own, from the same tables that the program reads.
+PAGES := pages
 PAGES_C := $(sort $(wildcard src/pages/*.c))
 PAGES_O := $(PAGES_C:%.c=$(OBJ)/%.o)
 $(PAGES_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Debian packages of a release: deb.sh VERSION TARBALL FOLDER. The tarball is unpacked in FOLDER, gets its debian/ from
+# packaging/debian, and is built there by dpkg-buildpackage; the packages lie in FOLDER then. CUDA, CUDA_HOME, SMS,
+# MAINTAINER and DEB_REVISION come from the environment.
+set -euo pipefail
+umask 022
+version=$1 tarball=$2 folder=$3
+export LC_ALL=C.UTF-8 TZ=UTC
+unset MAKEFLAGS MFLAGS MAKELEVEL BUILD PREFIX DESTDIR SAN MPI CAIRO V
+SOURCE_DATE_EPOCH=$("${0%/*}/source.sh" date)
+export SOURCE_DATE_EPOCH
+
+rm -rf "$folder"
+mkdir -p "$folder"
+cp "$tarball" "$folder/gpufilter_$version.orig.tar.gz"
+tar xzf "$tarball" -C "$folder"
+cd "$folder/gpufilter-$version"
+cp -r packaging/debian debian
+control=$(<debian/control.in)
+printf '%s\n' "${control//@MAINTAINER@/"$MAINTAINER"}" >debian/control
+rm debian/control.in
+
+# The change log of the package: its versions and their dates are those of CHANGELOG.md.
+entry() { # VERSION DISTRIBUTION SECONDS
+    printf 'gpufilter (%s-%s) %s; urgency=medium\n\n  * Version %s: changelog.gz says what is new.\n\n -- %s  %s\n\n' \
+        "$1" "$DEB_REVISION" "$2" "$1" "$MAINTAINER" "$(date -R -d "@$3")"
+}
+sed -n 's/^## \([0-9.]*\) (\(.*\))$/\1 \2/p' CHANGELOG.md | while read -r number released; do
+    case $released in
+    "not released"*) entry "$number" UNRELEASED "$SOURCE_DATE_EPOCH" ;;
+    *) entry "$number" unstable "$(date -d "$released" +%s)" ;;
+    esac
+done >debian/changelog
+[ "$(dpkg-parsechangelog -S Version)" = "$version-$DEB_REVISION" ] || {
+    echo "CHANGELOG.md does not begin with version $version" >&2
+    exit 1
+}
+
+dpkg-buildpackage -b -us -uc
+cd ..
+echo "made in $folder:"
+ls -- *.deb

@@ -1,0 +1,75 @@
+## Packaging
+##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   where each kind of file goes, under DESTDIR
+##   MAINTAINER, DEB_REVISION    whose name Debian packages bear, and what stands behind their version (1, or 1+cuda)
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+ZSHDIR ?= $(DATADIR)/zsh/site-functions
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
+MAINTAINER ?= gpufilter developers <gpufilter@localhost>
+DEB_REVISION ?= 1$(if $(NVCC),+cuda)
+
+# ---- install --------------------------------------------------------------------------------------
+
+at = '$(DESTDIR)$(1)'
+# A page (FILE,FOLDER[,NAME]) is installed if it is there.
+page = { [ ! -f $(1) ] || { mkdir -p $(2) && install -m 644 $(1) $(2)/$(3); }; }
+# Root's PATH may lack what the library was built with: what is asked is how that was.
+CUDA_PRIVATE = $$(sed -n 's/.* -DGF_WITH_CUDA.*/ -lcudart_static -lstdc++ -ldl -lrt/p' $(BUILD)/config)
+# The dynamic linker learns of it where that is in our power.
+LDCONFIG = [ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :
+
+# What was built is what gets installed, for the same reason. Folders that are missing are made for all to read, whatever
+# the umask; those that are there stay as they are (install -d would open them).
+install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/gpufilter.1),,$(PAGES)) ## Install program, library, header, manual pages and completions under DESTDIR/PREFIX
+	$(Q)umask 022 && mkdir -p $(call at,$(BINDIR)) $(call at,$(LIBDIR)/pkgconfig) $(call at,$(INCLUDEDIR))
+	$(Q)install -m 755 $(BUILD)/gpufilter $(call at,$(BINDIR)/gpufilter)
+	$(Q)install -m 644 src/gpufilter.h $(call at,$(INCLUDEDIR)/gpufilter.h)
+	$(Q)install -m 644 $(BUILD)/libgpufilter.a $(call at,$(LIBDIR)/libgpufilter.a)
+	$(Q)install -m 755 $(BUILD)/libgpufilter.so $(call at,$(LIBDIR)/libgpufilter.so.$(VERSION))
+	$(Q)ln -sf libgpufilter.so.$(VERSION) $(call at,$(LIBDIR)/$(SONAME))
+	$(Q)ln -sf $(SONAME) $(call at,$(LIBDIR)/libgpufilter.so)
+	$(Q)umask 022 && rm -f $(call at,$(LIBDIR)/pkgconfig/gpufilter.pc) && printf '%s\n' 'prefix=$(PREFIX)' \
+	  'libdir=$(subst $(PREFIX)/,$${prefix}/,$(LIBDIR))' 'includedir=$(subst $(PREFIX)/,$${prefix}/,$(INCLUDEDIR))' '' \
+	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
+	  'Requires.private: libpng zlib libisal' 'Libs: -L$${libdir} -lgpufilter' \
+	  "Libs.private: -lm -pthread$(CUDA_PRIVATE)" 'Cflags: -I$${includedir}' >$(call at,$(LIBDIR)/pkgconfig/gpufilter.pc)
+	$(Q)umask 022 && for page in $(BUILD)/man/*.[13]; do $(call page,"$$page",$(call at,$(MANDIR)/man)"$${page##*.}") || exit; done
+	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.bash,$(call at,$(BASHDIR)),gpufilter)
+	$(Q)umask 022 && $(call page,$(BUILD)/completions/_gpufilter,$(call at,$(ZSHDIR)),_gpufilter)
+	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.fish,$(call at,$(FISHDIR)),gpufilter.fish)
+	@$(LDCONFIG)
+	@printf 'installed %s and all that belongs to it\n' $(call at,$(BINDIR)/gpufilter)
+
+# The build folder may be gone, so pages go by their names.
+uninstall: ## Remove what install put there
+	$(Q)rm -f $(call at,$(BINDIR)/gpufilter) $(call at,$(INCLUDEDIR)/gpufilter.h) $(call at,$(LIBDIR)/libgpufilter.a) \
+	  $(call at,$(LIBDIR)/libgpufilter.so) $(call at,$(LIBDIR)/$(SONAME)) $(call at,$(LIBDIR)/libgpufilter.so.$(VERSION)) \
+	  $(call at,$(LIBDIR)/pkgconfig/gpufilter.pc) $(call at,$(BASHDIR)/gpufilter) $(call at,$(ZSHDIR)/_gpufilter) \
+	  $(call at,$(FISHDIR)/gpufilter.fish) $(call at,$(MANDIR)/man1)/gpufilter*.1 $(call at,$(MANDIR)/man3)/gpufilter*.3
+	@$(LDCONFIG)
+
+# ---- releases -------------------------------------------------------------------------------------
+
+DIST := $(BUILD)/gpufilter-$(VERSION).tar.gz
+dist: ## Make the tarball of a release
+	@packaging/dist.sh $(VERSION) $(DIST)
+	@echo "made $(DIST)"
+
+distcheck: dist ## Build that tarball elsewhere, without git, try it, install and uninstall it: 3 minutes on 2 cores
+	@packaging/distcheck.sh $(VERSION) $(DIST)
+
+# What deb.sh is told; MPI, sanitizers and flags of one's own are for builds that stay here.
+DEB_SETTINGS = CUDA=$(if $(NVCC),1,0) CUDA_HOME='$(CUDA_HOME)' SMS='$(SMS)' DEB_REVISION='$(DEB_REVISION)' \
+  MAINTAINER='$(subst ','\'',$(MAINTAINER))'
+deb: dist ## Make Debian packages, with CUDA where nvcc is: gpufilter, libgpufilter0, libgpufilter-dev
+	@.ci/deps deb $(BUILD)
+	@$(DEB_SETTINGS) packaging/deb.sh $(VERSION) $(DIST) $(BUILD)/deb
+
+debcheck: deb ## Make them once more, elsewhere, and compare the bytes; then lintian
+	@$(DEB_SETTINGS) packaging/debcheck.sh $(VERSION) $(DIST) $(BUILD)/deb
+
+.PHONY: install uninstall dist distcheck deb debcheck
