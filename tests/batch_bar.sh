@@ -64,7 +64,7 @@ if what == 'bar':
         screen = ''
         for line in out.split('\r\n'):
             screen += line.split(ERASE)[-1] + '\n'
-        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s.*, [0-9.]+ MP/s, .* in, .* out\n\n', screen), screen
+        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s by cpu .*, .* in, .* out\n\n', screen), screen
 elif what == 'none':
     for arguments, term in (([], 'dumb'), ([], ''), ([], None), (['--no-progress'], 'xterm'), (['--quiet'], 'xterm')):
         out, code = run(arguments, 80, term)

@@ -91,7 +91,7 @@ void gf_cli_help(void) {
     gf_about_list_formats(false, reads, sizeof reads);
     gf_about_list_formats(true, writes, sizeof writes);
     printf(
-        "gpufilter %s: %s\n\n"
+        "gpufilter %s: %s\n"
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
         "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
         "       gpufilter COMMAND [OPTION]... [FILE]...\n"

@@ -1,7 +1,6 @@
 # Help says what the descriptors say.
 $ gpufilter
 > gpufilter 0.1.0: image filters with the same bits on CPU and GPU
-> 
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
 >        gpufilter FILTER [OPTION]... --out-dir DIR IN...
 >        gpufilter COMMAND [OPTION]... [FILE]...
