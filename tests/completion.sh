@@ -113,7 +113,7 @@ gpufilter smooth "in p
 gpufilter smooth 'in p	
 gpufilter smooth a	
 gpufilter smooth it	
-gpufilter smooth "it'	
+gpufilter smooth "it's.	
 gpufilter hist "my	q	
 gpufilter smooth ~/at	
 gpufilter hist --sync=al	in.	
