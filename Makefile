@@ -181,7 +181,7 @@ $(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
 
 # ---- the other rooms ----------------------------------------------------------------------------
 
-ROOMS := tests/rules.mk bench/rules.mk docs/rules.mk packaging/rules.mk
+ROOMS := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk docs/tour.mk
 include $(ROOMS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
@@ -214,6 +214,7 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
 	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(wildcard docs/*.c) $(if $(MPICC),$(RANKS_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
+	@clang-tidy --quiet $(PAGES_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(CLI_INCLUDES) -Isrc/cli
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "engine/pool.h"
 #include "filter.h"
+#include "pool.h"
 
 /* What the samples of an image look like. */
 typedef enum bench_content {

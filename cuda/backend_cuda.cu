@@ -1,83 +1,29 @@
 // The cuda backend: one or more devices, a stream and pinned buffers for each slot of the ring, so
 // that uploads, kernels and downloads of different bands overlap. Slots go round the devices in
 // turn.
-#include "device.cuh"
-#include "devices.cuh"
-#include "moments.cuh"
-#include "pinned.cuh"
+#include "places.cuh"
 #include "speed.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-extern "C" {
-#include "engine/backend.h"
-}
-
-#define MAX_SLOTS (5 * GF_CUDA_MAX_DEVICES)
 #define BAND_BYTES (UINT64_C(4) << 20)
 #define MOST_BAND_BYTES (UINT64_C(16) << 20)   // of an image that has many of them
 #define PAYLOAD_BAND_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
 #define HALO_BYTES (UINT64_C(1) << 30)         // of a device's bands, for the sake of high halos
 
-// The buffers of a slot, on the device and on the host; the ring on the host is all slots'.
-enum { OUT, PAYLOAD, HOST_BUFFERS, IN = HOST_BUFFERS, SCRATCH, DEVICE_BUFFERS };
-
 namespace {
 
-// What a slot keeps from image to image: making pinned memory is slow.
-struct Place {
-    int device;
-    cudaStream_t stream;
-    gf_cuda_moments moments; // of its last band
-    gf_pinned host[HOST_BUFFERS];
-    void *memory[DEVICE_BUFFERS];
-    size_t memory_size[DEVICE_BUFFERS];
-};
-
-struct Cuda {
-    gf_cuda_devices devices;
-    Place places[MAX_SLOTS];
-    gf_cuda_timeline timelines[GF_CUDA_MAX_DEVICES]; // of this image
-    void *states[GF_CUDA_MAX_DEVICES];               // what accumulates, on each device
-    size_t state_size[GF_CUDA_MAX_DEVICES];
-    gf_pinned ring;
-};
-
 struct Run {
-    Cuda *cuda;
+    gf_cuda *cuda;
     gf_job job;
-    size_t sizes[DEVICE_BUFFERS]; // of a slot's buffers
-    size_t head_bytes;            // of a payload
-    const Place *before;          // where the last band went; NULL before the first
+    size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of a slot's buffers
+    size_t head_bytes;                    // of a payload
+    const gf_cuda_place *before;          // where the last band went; NULL before the first
 };
-
-void cuda_close(void *state) {
-    Cuda *cuda = static_cast<Cuda *>(state);
-    for (int i = 0; i < MAX_SLOTS; i++) {
-        Place *place = &cuda->places[i];
-        if (!place->stream)
-            continue;
-        cudaSetDevice(place->device);
-        for (gf_pinned &host : place->host)
-            gf_pinned_free(&host);
-        for (void *memory : place->memory)
-            cudaFree(memory);
-        gf_cuda_moments_close(&place->moments);
-        cudaStreamDestroy(place->stream);
-    }
-    for (int i = 0; i < cuda->devices.count; i++) {
-        cudaSetDevice(cuda->devices.list[i]);
-        cudaFree(cuda->states[i]);
-        gf_cuda_timeline_close(&cuda->timelines[i]);
-    }
-    gf_pinned_free(&cuda->ring);
-    cudaGetLastError(); // a device that failed says so again
-    free(cuda);
-}
 
 gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *error) {
-    Cuda *cuda = static_cast<Cuda *>(calloc(1, sizeof *cuda));
+    gf_cuda *cuda = static_cast<gf_cuda *>(calloc(1, sizeof *cuda));
     if (!cuda)
         return gf_fail_memory(error, "cuda", sizeof *cuda, "the backend");
     gf_status status = gf_cuda_start(options, &cuda->devices, error);
@@ -90,7 +36,7 @@ gf_status cuda_open(const gf_engine_options *options, void **state, gf_error *er
 }
 
 void cuda_describe(const void *state, char *text, size_t size) {
-    snprintf(text, size, "%s", static_cast<const Cuda *>(state)->devices.names);
+    snprintf(text, size, "%s", static_cast<const gf_cuda *>(state)->devices.names);
 }
 
 uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
@@ -99,7 +45,8 @@ uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
 
 gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
     const uint64_t image = plan->in.height * gf_row_bytes(&plan->in);
-    const uint32_t devices = static_cast<uint32_t>(static_cast<const Cuda *>(state)->devices.count);
+    const uint32_t devices =
+        static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.count);
     gf_band_wish wish = {};
     wish.bytes =
         plan->has_payload ? PAYLOAD_BAND_BYTES : within(image / 64, BAND_BYTES, MOST_BAND_BYTES);
@@ -114,126 +61,38 @@ gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
 
 // ---- one image ----------------------------------------------------------------------------------
 
-gf_status grow_device(void **memory, size_t *have, size_t want, cudaStream_t stream,
-                      gf_error *error) {
-    if (want <= *have)
-        return GF_OK;
-    cudaFree(*memory);
-    *memory = nullptr;
-    *have = 0;
-    gf_status status = gf_cuda_check(cudaMalloc(memory, want), "device memory", error);
-    // Rows are copied back with the padding between them, which must not be another program's
-    // memory.
-    if (!status)
-        status = gf_cuda_check(cudaMemsetAsync(*memory, 0, want, stream), "device memory", error);
-    *have = status ? 0 : want;
-    return status;
-}
-
-// What was got for an image that cannot begin: for a smaller one, or another process. Host memory
-// stays: making it is slow.
-void free_device(Cuda *cuda) {
-    for (Place &place : cuda->places) {
-        if (!place.stream)
-            continue;
-        cudaSetDevice(place.device);
-        for (int i = 0; i < DEVICE_BUFFERS; i++) {
-            cudaFree(place.memory[i]);
-            place.memory[i] = nullptr;
-            place.memory_size[i] = 0;
-        }
-    }
-    for (int i = 0; i < cuda->devices.count; i++) {
-        cudaSetDevice(cuda->devices.list[i]);
-        cudaFree(cuda->states[i]);
-        cuda->states[i] = nullptr;
-        cuda->state_size[i] = 0;
-    }
-    cudaGetLastError(); // of what began it all, which was reported
-}
-
-gf_status prepare_place(Place *place, int device, Run *run, gf_error *error) {
-    const gf_job *job = &run->job;
-    gf_status status = gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
-    // What a library asks for may depend on the device.
-    if (!status && job->filter->cuda->scratch_bytes)
-        run->sizes[SCRATCH] = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
-    if (!status && !place->stream) {
-        place->device = device;
-        status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
-                               "cudaStreamCreate", error);
-    }
-    if (!status)
-        status = gf_cuda_moments_open(&place->moments, error);
-    for (int i = 0; i < HOST_BUFFERS && !status; i++)
-        status = gf_pinned_grow(&place->host[i], run->sizes[i], error);
-    for (int i = 0; i < DEVICE_BUFFERS && !status; i++)
-        status = grow_device(&place->memory[i], &place->memory_size[i], run->sizes[i],
-                             place->stream, error);
-    return status;
-}
-
-// An empty state on every device.
-gf_status start_states(Cuda *cuda, const gf_job *job, gf_error *error) {
-    const size_t bytes = static_cast<size_t>(job->plan->state_bytes);
-    if (bytes == 0)
-        return GF_OK;
-    gf_status status = GF_OK;
-    for (int i = 0; i < cuda->devices.count && !status; i++) {
-        status = gf_cuda_check(cudaSetDevice(cuda->devices.list[i]), "cudaSetDevice", error);
-        if (!status)
-            status = grow_device(&cuda->states[i], &cuda->state_size[i], bytes, nullptr, error);
-        if (!status)
-            status = gf_cuda_check(cudaMemset(cuda->states[i], 0, bytes), "cudaMemset", error);
-        // The slots' streams do not wait for the one that this was done on.
-        if (!status)
-            status = gf_cuda_check(cudaDeviceSynchronize(), "cudaMemset", error);
-    }
-    return status;
-}
-
-// Place i is the first of device i, and so gets its first band.
-gf_status start_timelines(Cuda *cuda, const gf_job *job, gf_error *error) {
-    gf_status status = GF_OK;
-    for (int i = 0; i < cuda->devices.count && i < static_cast<int>(job->slots) && !status; i++) {
-        status = gf_cuda_check(cudaSetDevice(cuda->devices.list[i]), "cudaSetDevice", error);
-        if (!status)
-            status = gf_cuda_timeline_start(&cuda->timelines[i], cuda->places[i].stream, error);
-    }
-    return status;
-}
-
 gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out, gf_error *error) {
-    Cuda *cuda = static_cast<Cuda *>(state);
+    gf_cuda *cuda = static_cast<gf_cuda *>(state);
     Run *run = static_cast<Run *>(calloc(1, sizeof *run));
     if (!run)
         return gf_fail_memory(error, "cuda", sizeof *run, "a run");
     run->cuda = cuda;
     run->job = *job;
-    run->sizes[IN] = static_cast<size_t>(job->in_rows) * job->in_stride;
-    run->sizes[OUT] = static_cast<size_t>(job->out_rows) * job->out_stride;
+    run->sizes[GF_CUDA_IN] = static_cast<size_t>(job->in_rows) * job->in_stride;
+    run->sizes[GF_CUDA_OUT] = static_cast<size_t>(job->out_rows) * job->out_stride;
     if (job->plan->has_payload) {
-        run->sizes[PAYLOAD] = job->filter->measure->payload_bytes(job->plan, job->out_rows);
+        run->sizes[GF_CUDA_PAYLOAD] = job->filter->measure->payload_bytes(job->plan, job->out_rows);
         run->head_bytes = job->filter->measure->payload_bytes(job->plan, 0);
     }
-    gf_status status = start_states(cuda, job, error);
+    gf_status status = gf_cuda_start_states(cuda, job, error);
     if (!status)
         status = gf_cuda_check(cudaSetDevice(cuda->devices.list[0]), "cudaSetDevice", error);
     if (!status)
         status = gf_pinned_grow(&cuda->ring,
                                 static_cast<size_t>(gf_ring_rows(job)) * job->in_stride, error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
-        Place *place = &cuda->places[i];
-        status = prepare_place(place, cuda->devices.list[i % cuda->devices.count], run, error);
+        gf_cuda_place *place = &cuda->places[i];
+        status = gf_cuda_prepare_place(place, cuda->devices.list[i % cuda->devices.count], job,
+                                       run->sizes, error);
         slots[i].ring = static_cast<unsigned char *>(cuda->ring.data);
-        slots[i].out_buffer = static_cast<unsigned char *>(place->host[OUT].data);
-        slots[i].payload_buffer = static_cast<unsigned char *>(place->host[PAYLOAD].data);
+        slots[i].out_buffer = static_cast<unsigned char *>(place->host[GF_CUDA_OUT].data);
+        slots[i].payload_buffer = static_cast<unsigned char *>(place->host[GF_CUDA_PAYLOAD].data);
         slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
     }
     if (!status)
-        status = start_timelines(cuda, job, error);
+        status = gf_cuda_start_timelines(cuda, job, error);
     if (status) {
-        free_device(cuda);
+        gf_cuda_free_device(cuda);
         free(run);
         return status;
     }
@@ -241,33 +100,26 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
     return GF_OK;
 }
 
-int device_index(const Cuda *cuda, const Place *place) {
-    int i = 0;
-    while (cuda->devices.list[i] != place->device)
-        i++;
-    return i;
-}
-
 // Makes a band wait for the one before it, and brings the state along if that was elsewhere.
-gf_status follow(const Run *run, const Place *place, gf_error *error) {
-    const Place *before = run->before;
+gf_status follow(const Run *run, const gf_cuda_place *place, gf_error *error) {
+    const gf_cuda_place *before = run->before;
     if (!run->job.plan->ordered || !before)
         return GF_OK;
     gf_status status =
         gf_cuda_check(cudaStreamWaitEvent(place->stream, before->moments.at[GF_CUDA_COMPUTED], 0),
                       "cudaStreamWaitEvent", error);
     if (!status && before->device != place->device) {
-        const Cuda *cuda = run->cuda;
+        const gf_cuda *cuda = run->cuda;
         status = gf_cuda_check(
-            cudaMemcpyPeerAsync(cuda->states[device_index(cuda, place)], place->device,
-                                cuda->states[device_index(cuda, before)], before->device,
+            cudaMemcpyPeerAsync(cuda->states[gf_cuda_device_index(cuda, place)], place->device,
+                                cuda->states[gf_cuda_device_index(cuda, before)], before->device,
                                 static_cast<size_t>(run->job.plan->state_bytes), place->stream),
             "passing on what was measured", error);
     }
     return status;
 }
 
-gf_status download(const Place *place, void *host, const void *device, size_t bytes,
+gf_status download(const gf_cuda_place *place, void *host, const void *device, size_t bytes,
                    gf_error *error) {
     return bytes ? gf_cuda_check(
                        cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, place->stream),
@@ -275,21 +127,21 @@ gf_status download(const Place *place, void *host, const void *device, size_t by
                  : GF_OK;
 }
 
-gf_status mark(const Place *place, gf_cuda_moment moment, gf_error *error) {
+gf_status mark(const gf_cuda_place *place, gf_cuda_moment moment, gf_error *error) {
     return gf_cuda_check(cudaEventRecord(place->moments.at[moment], place->stream),
                          "cudaEventRecord", error);
 }
 
 gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     Run *run = static_cast<Run *>(state);
-    const Place *place = &run->cuda->places[slot->index];
+    const gf_cuda_place *place = &run->cuda->places[slot->index];
     gf_band band = {};
     band.in = slot->in;
-    band.in.data = static_cast<unsigned char *>(place->memory[IN]);
+    band.in.data = static_cast<unsigned char *>(place->memory[GF_CUDA_IN]);
     band.out = slot->out;
-    band.out.data = static_cast<unsigned char *>(place->memory[OUT]);
-    band.state = run->cuda->states[device_index(run->cuda, place)];
-    band.payload = place->memory[PAYLOAD];
+    band.out.data = static_cast<unsigned char *>(place->memory[GF_CUDA_OUT]);
+    band.state = run->cuda->states[gf_cuda_device_index(run->cuda, place)];
+    band.payload = place->memory[GF_CUDA_PAYLOAD];
     // The current device is a thread's own: the caller may be a thread that never set it.
     gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
     if (!status)
@@ -306,7 +158,7 @@ gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     if (!status)
         status = mark(place, GF_CUDA_FREE, error);
     if (!status)
-        status = run->job.filter->cuda->launch(run->job.plan, &band, place->memory[SCRATCH],
+        status = run->job.filter->cuda->launch(run->job.plan, &band, place->memory[GF_CUDA_SCRATCH],
                                                place->stream, error);
     if (!status)
         status = mark(place, GF_CUDA_COMPUTED, error);
@@ -322,35 +174,37 @@ gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
 }
 
 // Only when the head of a payload is here is it known how much follows.
-gf_status wait_payload(const Run *run, const Place *place, const gf_slot *slot, gf_error *error) {
+gf_status wait_payload(const Run *run, const gf_cuda_place *place, const gf_slot *slot,
+                       gf_error *error) {
     const size_t used = run->job.filter->measure->payload_used(run->job.plan, slot->payload_buffer);
     // Believed, a wrong number would write over other memory.
-    if (used < run->head_bytes || used > run->sizes[PAYLOAD])
+    if (used < run->head_bytes || used > run->sizes[GF_CUDA_PAYLOAD])
         return gf_fail(error, GF_NO_BACKEND,
                        "cuda: the device found more samples than there are; use --backend cpu");
     gf_status status = mark(place, GF_CUDA_SENT, error);
     if (!status)
-        status = download(place, slot->payload_buffer + run->head_bytes,
-                          static_cast<unsigned char *>(place->memory[PAYLOAD]) + run->head_bytes,
-                          used - run->head_bytes, error);
+        status =
+            download(place, slot->payload_buffer + run->head_bytes,
+                     static_cast<unsigned char *>(place->memory[GF_CUDA_PAYLOAD]) + run->head_bytes,
+                     used - run->head_bytes, error);
     if (!status)
         status = mark(place, GF_CUDA_DOWNLOADED, error);
     if (!status)
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "download", error);
     return status ? status
-                  : gf_cuda_count(&run->cuda->timelines[device_index(run->cuda, place)],
+                  : gf_cuda_count(&run->cuda->timelines[gf_cuda_device_index(run->cuda, place)],
                                   GF_DOWNLOADING, place->moments.at[GF_CUDA_SENT],
                                   place->moments.at[GF_CUDA_DOWNLOADED], error);
 }
 
 gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     Run *run = static_cast<Run *>(state);
-    const Place *place = &run->cuda->places[slot->index];
+    const gf_cuda_place *place = &run->cuda->places[slot->index];
     gf_status status = gf_cuda_check(cudaSetDevice(place->device), "cudaSetDevice", error);
     if (!status)
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "the kernels", error);
     if (!status)
-        status = gf_cuda_count_band(&run->cuda->timelines[device_index(run->cuda, place)],
+        status = gf_cuda_count_band(&run->cuda->timelines[gf_cuda_device_index(run->cuda, place)],
                                     &place->moments, error);
     return status || !run->head_bytes ? status : wait_payload(run, place, slot, error);
 }
@@ -369,7 +223,7 @@ void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
 
 gf_status cuda_collect(void *state, void *total, gf_error *error) {
     const Run *run = static_cast<const Run *>(state);
-    const Cuda *cuda = run->cuda;
+    const gf_cuda *cuda = run->cuda;
     const gf_plan *plan = run->job.plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
     if (plan->ordered) {
@@ -377,8 +231,9 @@ gf_status cuda_collect(void *state, void *total, gf_error *error) {
             gf_cuda_check(cudaSetDevice(run->before->device), "cudaSetDevice", error);
         if (set)
             return set;
-        return gf_cuda_check(cudaMemcpy(total, cuda->states[device_index(cuda, run->before)], bytes,
-                                        cudaMemcpyDeviceToHost),
+        return gf_cuda_check(cudaMemcpy(total,
+                                        cuda->states[gf_cuda_device_index(cuda, run->before)],
+                                        bytes, cudaMemcpyDeviceToHost),
                              "download", error);
     }
     void *part = malloc(bytes);
@@ -411,18 +266,18 @@ void cuda_end(void *state, gf_slot *slots) {
 // ---- speed --------------------------------------------------------------------------------------
 
 gf_status cuda_time(void *state, gf_trial *trial, gf_error *error) {
-    return gf_cuda_time(static_cast<const Cuda *>(state)->devices.list[0], trial, error);
+    return gf_cuda_time(static_cast<const gf_cuda *>(state)->devices.list[0], trial, error);
 }
 
 gf_status cuda_copy(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
                     gf_error *error) {
-    return gf_cuda_copy(static_cast<const Cuda *>(state)->devices.list[0], bytes, budget, speed,
+    return gf_cuda_copy(static_cast<const gf_cuda *>(state)->devices.list[0], bytes, budget, speed,
                         error);
 }
 
 } // namespace
 
 extern "C" const gf_backend gf_backend_cuda = {
-    "cuda",    cuda_open, cuda_close,   cuda_describe, cuda_wish, cuda_begin, cuda_submit,
-    cuda_wait, cuda_busy, cuda_collect, cuda_end,      cuda_time, cuda_copy,
+    "cuda",    cuda_open, gf_cuda_close, cuda_describe, cuda_wish, cuda_begin, cuda_submit,
+    cuda_wait, cuda_busy, cuda_collect,  cuda_end,      cuda_time, cuda_copy,
 };

@@ -3,6 +3,9 @@
 
 #include <limits.h>
 
+// Otherwise CUB brings the functions of a profiler's interface along, under names of their own.
+#define CCCL_DISABLE_NVTX
+#define NVTX_DISABLE
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/version.cuh>
 

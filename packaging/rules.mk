@@ -42,7 +42,7 @@ install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/_gpufilter,$(call at,$(ZSHDIR)),_gpufilter)
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.fish,$(call at,$(FISHDIR)),gpufilter.fish)
 	@$(LDCONFIG)
-	@printf 'installed %s and all that belongs to it\n' $(call at,$(BINDIR)/gpufilter)
+	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf) 'installed %s and all that belongs to it\n' $(call at,$(BINDIR)/gpufilter)
 
 # The build folder may be gone, so pages go by their names.
 uninstall: ## Remove what install put there

@@ -1,9 +1,9 @@
 /* What this machine has to compute with. */
 #include <stdio.h>
 
-#include "engine/pool.h"
 #include "error.h"
 #include "isa.h"
+#include "pool.h"
 
 uint32_t gf_cores(void) {
     return gf_cpu_count();
@@ -16,7 +16,7 @@ void gf_processor(char *text, size_t size) {
 }
 
 #ifndef GF_WITH_CUDA
-/* Otherwise in cuda/backend_cuda.cu. */
+/* Otherwise in cuda/devices.cu. */
 gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
     (void)devices;
     (void)capacity;

@@ -1,32 +1,39 @@
 #!/usr/bin/env bash
-# Adding a filter as CONTRIBUTING.md says it: tests/add_filter.sh BUILD. A copy of the project gets the example of
-# docs/example-filter: a folder, a .cu and one line, and everything else must then know it.
+# Adding a filter as CONTRIBUTING.md says it: tests/add_filter.sh BUILD. A copy of the project gets the filter of the page: a
+# folder, a .cu and one line, and everything else must then know it. `tests/add_filter.sh BUILD list` prints the page's commands.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+commands() { sed -n '/^## A filter in 15 minutes/,/^\*\*Before/s/^       //p' CONTRIBUTING.md; }
+if [ "${2:-}" = list ]; then
+    commands
+    exit
+fi
 . tests/check.sh
 build=${1:-build}
 root=$PWD
-case $build in
-build) ;;
-*) skip 9 "the example filter: built once, in build/" && check_sum && exit ;;
-esac
+if [ "$build" != build ]; then
+    skip 9 "the example filter: added where the build folder is build/"
+    check_sum
+    exit
+fi
 copy=$work/project
 mkdir "$copy"
 # With their times, and what was built of them: only what is new is compiled.
 tar -cf - --exclude=./.git --exclude=./.deps --exclude=./build/san-* --exclude=./build/fuzz --exclude=./build/coverage \
-    --exclude=./build/tests/log --exclude=./build/dev-* . | tar -C "$copy" -xpf -
+    --exclude=./build/tests/log --exclude=./build/dev-* --exclude=./build/deb . | tar -C "$copy" -xpf -
 cd "$copy" || exit
 touch "$work/then"
 
-add() {
-    mkdir filters/threshold && cp docs/example-filter/*.[ch] filters/threshold && cp docs/example-filter/threshold.cu cuda/ &&
-        sed -i '/GF_FILTER(normalize)/a GF_FILTER(threshold)' filters/registry.def
+add() { # all that comes before `make`
+    commands | sed '/^make/,$d' >"$work/add" && [ "$(wc -l <"$work/add")" -ge 4 ] && bash -e "$work/add"
 }
-check "the example is added" add
+check "the filter is added" add
 touched() { # what there was before differs by one line
-    diff -rq -x build -x .git -x .deps -x gpufilter "$root" . | grep -v '^Only in' >"$work/differ"
-    [ "$(cat "$work/differ")" = "Files $root/filters/registry.def and ./filters/registry.def differ" ] &&
-        [ "$(diff "$root/filters/registry.def" filters/registry.def | grep -c '^[<>]')" = 1 ]
+    diff -rq -x build -x .git -x .deps -x gpufilter "$root" . >"$work/differ"
+    [ "$(sed 's/^Only in \.\//Only in /' "$work/differ" | sort)" = "Files $root/filters/registry.def and ./filters/registry.def differ
+Only in cuda: mine.cu
+Only in filters: mine" ] && [ "$(diff "$root/filters/registry.def" filters/registry.def)" = "$(wc -l <"$root/filters/registry.def")a$(wc -l <filters/registry.def)
+> GF_FILTER(mine)" ]
 }
 check "it touches its folder, its .cu and one line" touched
 # As the rest was built, or all of it would be built anew.
@@ -37,20 +44,21 @@ few() { [ "$(find build/obj -name '*.o' -newer "$work/then" | wc -l)" -le 12 ]; 
 check "and little else has to be" few
 export PATH=$copy/build:$PATH
 known() {
-    gpufilter | grep -q '^  threshold ' && gpufilter threshold --help | grep -q -- '-l, --level L' &&
-        { gpufilter threshold --level 2 samples/page.png out.png 2>&1 || true; } | grep -q "level '2': must be a number from 0 to 1" &&
-        build/tests/list_cases | grep -q '^threshold	.*level=0.25'
+    gpufilter | grep -q '^  mine ' && gpufilter help mine | grep -q -- '-l, --level L' &&
+        { gpufilter mine --level 2 samples/page.png out.png 2>&1 || true; } | grep -q "level '2': must be a number from 0 to 1" &&
+        build/tests/list_cases | grep -q '^mine	.*level=0.25' && grep -q -- --level build/completions/gpufilter.bash &&
+        grep -q level build/man/gpufilter-mine.1
 }
-check "help and option checks know it" known
+check "help, manual page, completion and option checks know it" known
 works() {
-    gpufilter threshold samples/page.png page.pgm -q && gpufilter hist page.pgm --csv | awk -F, '$6 {print $1, $6}' >counts &&
+    gpufilter mine samples/page.png page.pgm -q && gpufilter hist page.pgm --csv | awk -F, '$6 {print $1, $6}' >counts &&
         [ "$(cut -d' ' -f1 counts | tr '\n' ' ')" = "bin 0 255 " ]
 }
 check "it works" works
 check "the equality tests find no difference" env GF_TEST_ROUNDS=2 build/tests/test_equality
 check "verify finds no difference" gpufilter verify --samples 1M
 wrong() { # it is found out if its fast code is not golden's
-    sed -i 's/(float)from\[i\] >= plan->limit/(float)from[i] > plan->limit/' filters/threshold/threshold_cpu.c &&
+    sed -i 's/(float)from\[i\] >= plan->limit/(float)from[i] > plan->limit/' filters/mine/mine_cpu.c &&
         make -j2 "${as_before[@]}" build/gpufilter build/tests/test_equality &&
         ! build/tests/test_equality && ! gpufilter verify --samples 1M
 }

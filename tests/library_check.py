@@ -1,7 +1,7 @@
 """docs/library.py against the header, the program and NumPy: tests/library_check.py BUILD FOLDER
 
 Its structures must lie as the C compiler lays them, and what it computes must be what the program gives for
-the same pixels in a file, and what tests/numpy_check.py says. libgpufilter.so.0 must be where the loader
+the same pixels in a file, and what tests/numpy/ says. libgpufilter.so.0 must be where the loader
 looks (LD_LIBRARY_PATH). One check is one structure, or one image through one filter."""
 
 import ctypes
@@ -13,7 +13,9 @@ import sys
 
 import numpy as np
 
-import numpy_check
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "numpy")]
+from files import write_image  # noqa: E402
+from filters import smooth  # noqa: E402
 
 sys.dont_write_bytecode = True
 passed, failed = 0, 0
@@ -87,11 +89,11 @@ def check_images(library, program, folder):
     with library.Engine() as engine:
         for number, image in enumerate(images(rng)):
             what = "%s of strides %s" % (image.shape, image.strides)
-            path = numpy_check.write_image(os.path.join(folder, "in%d" % number), np.ascontiguousarray(image))
+            path = write_image(os.path.join(folder, "in%d" % number), np.ascontiguousarray(image))
             check("read: " + what, np.array_equal(library.read(path), image))
 
             made, tables = engine.run("smooth", image, axis="xy", radius=3, keep_brightness=True)
-            want = numpy_check.smooth(image, np.float32(1), 3, np.float32(0.6), "enhance,blur,smooth", "xy", 0, True)
+            want = smooth.smooth(image, np.float32(1), 3, np.float32(0.6), "enhance,blur,smooth", "xy", 0, True)
             check("smooth, as NumPy does it: " + what, made.tobytes() == want.tobytes() and tables == {})
             out = os.path.join(folder, "out%d%s" % (number, os.path.splitext(path)[1]))
             command = [program, "smooth", "--axis", "xy", "--radius", "3", "-k", path, out]

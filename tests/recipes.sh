@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands in docs/scaling.md: tests/recipes.sh BUILD. Each block is run as it stands, in a folder with photos/, then
+# The commands in docs/scaling.md: tests/recipes.sh BUILD [list]. Each block is run as it stands, in a folder with photos/, then
 # again after some of what it made is gone; what comes out must be what one plain run gives. A comment before a block
 # says what it needs (<!-- recipe: WORD, WORD -->): parallel, slurm, gpu, mpi, hosts; or that it measures, or takes one image.
 set -uo pipefail
@@ -23,6 +23,7 @@ awk '/^<!-- recipe: .* -->$/ { hint = $0; gsub(/<!-- recipe: | -->|,/, "", hint)
     /^```$/ { on = 0; next }
     on { print >file; next }
     NF { hint = "" }' "$root/docs/scaling.md"
+[ "${2:-}" != list ] || { cat recipes/??; exit; } # what is run, for tests/doc_commands.py
 found() { [ -s recipes/07 ] && [ "$(ls recipes/?? | wc -l)" -eq "$(grep -c '^```sh' "$root/docs/scaling.md")" ]; }
 check "the blocks are found" found
 

@@ -35,14 +35,18 @@ for script in tests/golden.sh \
     tests/transcripts.sh \
     tests/signals.sh \
     tests/outputs.sh \
+    tests/outputs_full.sh \
     tests/progress.sh \
     tests/kill.sh \
     tests/library.sh \
     tests/install.sh \
     tests/dist.sh \
-    tests/add_filter.sh \
     tests/library_python.sh \
     tests/abi.sh \
+    tests/add_filter.sh \
+    tests/layers.sh \
+    tests/pages.sh \
+    tests/completion.sh \
     tests/plot.sh \
     tests/docs.sh \
     tests/numpy.sh \
@@ -51,12 +55,17 @@ for script in tests/golden.sh \
     tests/fuzz.sh \
     tests/faults.sh \
     tests/batch.sh \
+    tests/batch_resume.sh \
+    tests/batch_bar.sh \
     tests/hostile_batch.sh \
     tests/shard.sh \
     tests/recipes.sh \
     tests/mpi.sh \
+    tests/mpi_killed.sh \
     tests/mpi_image.sh \
-    tests/gpu_faults.sh; do
+    tests/gpu_faults.sh \
+    tests/doc_commands.sh \
+    tests/tour.sh; do
     start=$SECONDS
     [ -z "${GF_COUNTS:-}" ] || export GCOV_PREFIX=$GF_COUNTS/${script##*/}
     timeout 900 "$script" "$build" >"$log/$(basename "$script")" 2>&1

@@ -4,6 +4,7 @@
 
 #include "io_util.h"
 
+#include "io/files.h"
 #include "io/sample_sink.h"
 
 static const gf_sample_layout grey8 = {.type = GF_U8, .width = 3, .channels = 1, .names = {"grey"}};
@@ -37,7 +38,8 @@ static inline void put(gf_sample_sink *sink, uint32_t bin, const uint64_t *posit
 static inline void finish(gf_sample_sink *sink) {
     gf_error error = {0};
 
-    if (gf_sample_sink_finish(sink, &error) != GF_OK || gf_sample_sink_place(sink, &error) != GF_OK)
+    if (gf_sample_sink_finish(sink, &error) != GF_OK ||
+        gf_output_place(gf_sample_sink_output(sink), &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_sample_sink_close(sink);
 }

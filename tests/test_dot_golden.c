@@ -1,50 +1,9 @@
-/* dot against values computed by hand, on every backend; and cpu against golden, band by band. */
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* dot of integers against values computed by hand, on every backend; and of sums that no 64 bits
+ * hold. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "dot/dot.h"
-#include "plan.h"
-#include "result.h"
-#include "testing.h"
-
-enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
-
-static const char *const backends[] = {"golden", "cpu", "cuda"};
-
-/* How many of them are here. */
-static int backend_count(void) {
-    return test_has_cuda() ? 3 : 2;
-}
-
-/* Two images without gaps between rows; one band a row. */
-static gf_result *run(const char *backend, const char *text, gf_format format, const void *a,
-                      const void *b) {
-    const gf_filter *filter = gf_filter_find("dot");
-    const gf_engine_options options = {.backend = backend, .threads = 2, .band_rows = 1};
-    const size_t row = gf_row_bytes(&format);
-    gf_settings *settings = test_settings(filter, text);
-    gf_engine *engine = NULL;
-    gf_result *result = NULL;
-    gf_report report;
-    gf_error error = {0};
-    if (gf_engine_open(&options, &engine, &error) ||
-        gf_run_memory(engine, filter, settings, &format, (gf_pixels[]){{a, row}, {b, row}}, NULL, 0,
-                      &result, &report, &error))
-        fail_msg("%s: %s", backend, error.message);
-    assert_string_equal(report.backend, backend);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
-    return result;
-}
+#include "dot_util.h"
 
 static void assert_text(const gf_result *result, uint64_t row, size_t column, const char *want) {
     char got[48];
@@ -57,25 +16,6 @@ static void assert_text(const gf_result *result, uint64_t row, size_t column, co
 static void assert_row(const gf_result *result, uint64_t row, const char *const want[7]) {
     for (size_t column = CHANNEL; column <= PSNR; column++)
         assert_text(result, row, column, want[column]);
-}
-
-static uint64_t bits_of(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* A binary64 of the first row, to the bit. */
-static void assert_bits(const gf_result *result, size_t column, double want) {
-    const gf_value value = gf_result_cell(result, 0, 0, column);
-    assert_int_equal(value.type, GF_VALUE_DOUBLE);
-    assert_int_equal(bits_of(value.real), bits_of(want));
-}
-
-#define CANONICAL 0x7ff8000000000000
-
-static void assert_nan(const gf_result *result, size_t column) {
-    assert_int_equal(bits_of(gf_result_cell(result, 0, 0, column).real), CANONICAL);
 }
 
 /* ---- by hand --------------------------------------------------------------------------------- */
@@ -298,105 +238,6 @@ static void too_wide_for_64_bits(void **state) {
     gf_settings_free(settings);
 }
 
-/* ---- binary64 -------------------------------------------------------------------------------- */
-
-static gf_result *run_f32(const char *backend, uint64_t width, uint64_t height, const float *a,
-                          const float *b) {
-    return run(backend, "", (gf_format){width, height, 1, GF_F32}, a, b);
-}
-
-static void special_numbers(void **state) {
-    (void)state;
-    const float zero = -0.0f, one = 1, nan = -NAN, inf = INFINITY, huge = FLT_MAX, tiny = 0x1p-149f;
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run_f32(backends[i], 1, 1, &nan, &one);
-        assert_nan(result, AB);
-        assert_nan(result, AA);
-        assert_bits(result, BB, 1);
-        assert_nan(result, COSINE);
-        assert_nan(result, MSE);
-        assert_nan(result, PSNR);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 1, &inf, &inf);
-        assert_bits(result, AB, (double)INFINITY);
-        assert_nan(result, COSINE);
-        assert_nan(result, MSE);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 2, (const float[]){inf, inf}, (const float[]){1, -1});
-        assert_nan(result, AB);
-        assert_bits(result, BB, 2);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 1, &inf, &one);
-        assert_bits(result, MSE, (double)INFINITY);
-        assert_bits(result, PSNR, (double)-INFINITY);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 1, &zero, &one); /* +0 + -0 */
-        assert_bits(result, AB, 0);
-        assert_bits(result, AA, 0);
-        assert_nan(result, COSINE);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 1, &huge, &tiny); /* exact; no subnormal is lost */
-        assert_bits(result, AB, 0x1.fffffep127 * 0x1p-149);
-        assert_bits(result, BB, 0x1p-298);
-        gf_result_free(result);
-    }
-}
-
-/* Differences and their squares are rounded to binary64, each on its own. */
-static void squared_differences_round(void **state) {
-    (void)state;
-    const float one = 1, tiny = 0x1p-60f, small = 0x1p-30f;
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run_f32(backends[i], 1, 1, &one, &tiny);
-        assert_bits(result, MSE, 1);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 1, &small, &one); /* 1 - 2^-29 + 2^-60 */
-        assert_bits(result, MSE, 1 - 0x1p-29);
-        gf_result_free(result);
-    }
-}
-
-/* 2^53 + 1 is not a binary64 number, so each product of 1 counts only if it met another before. */
-static void sums_along_a_row_in_lanes(void **state) {
-    (void)state;
-    const struct {
-        size_t large, ones[2];
-        double want;
-    } wants[] = {
-        {0, {1, 2}, 0x1p53},         /* lane 2 comes to 2^53 before lane 1 does */
-        {0, {1, 3}, 0x1p53 + 2},     /* lanes 1 and 3 meet first */
-        {0, {1, 257}, 0x1p53 + 2},   /* in one lane */
-        {128, {0, 256}, 0x1p53 + 2}, /* 1 + 1 in lane 0 before 128 comes to it */
-        {0, {256, 512}, 0x1p53},     /* one after the other to what is there */
-        {512, {0, 256}, 0x1p53 + 2}, /* ascending */
-        {256, {0, 512}, 0x1p53},
-    };
-    for (int i = 0; i < backend_count(); i++)
-        for (size_t w = 0; w < sizeof wants / sizeof wants[0]; w++) {
-            float a[513] = {0}, b[513] = {0};
-            a[wants[w].large] = 0x1p27f;
-            b[wants[w].large] = 0x1p26f;
-            for (int k = 0; k < 2; k++)
-                a[wants[w].ones[k]] = b[wants[w].ones[k]] = 1;
-            gf_result *result = run_f32(backends[i], 513, 1, a, b);
-            assert_bits(result, AB, wants[w].want);
-            gf_result_free(result);
-        }
-}
-
-static void rows_add_downwards(void **state) {
-    (void)state;
-    const float down[] = {1, 1, 0x1p53f}, up[] = {0x1p53f, 1, 1}, ones[] = {1, 1, 1};
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run_f32(backends[i], 1, 3, down, ones);
-        assert_bits(result, AB, 0x1p53 + 2);
-        gf_result_free(result);
-        result = run_f32(backends[i], 1, 3, up, ones);
-        assert_bits(result, AB, 0x1p53);
-        gf_result_free(result);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_check),
@@ -407,10 +248,6 @@ int main(void) {
         cmocka_unit_test(totals_past_64_bits),
         cmocka_unit_test(small_differences_of_large_sums),
         cmocka_unit_test(too_wide_for_64_bits),
-        cmocka_unit_test(special_numbers),
-        cmocka_unit_test(squared_differences_round),
-        cmocka_unit_test(sums_along_a_row_in_lanes),
-        cmocka_unit_test(rows_add_downwards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static void run_rank(const gf_ranks *ranks, void *context) {
     if (!status && sink)
         status = gf_sample_sink_finish(sink, error);
     if (!status && sink)
-        status = gf_sample_sink_place(sink, error);
+        status = gf_output_place(gf_sample_sink_output(sink), error);
     gf_sample_sink_close(sink);
     shared->failed[rank] = status != GF_OK;
     if (rank == 0 && !status)

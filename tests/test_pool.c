@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/pool.h"
+#include "pool.h"
 
 enum { THREADS = 5, TASKS = 1000 };
 

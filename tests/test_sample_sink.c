@@ -49,7 +49,7 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
     if (status == GF_OK)
         status = gf_sample_sink_finish(sink, error);
     if (status == GF_OK)
-        status = gf_sample_sink_place(sink, error);
+        status = gf_output_place(gf_sample_sink_output(sink), error);
     gf_sample_sink_close(sink);
     return status;
 }

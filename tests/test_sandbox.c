@@ -1,60 +1,27 @@
+/* What runs in the sandbox does its work and no harm; where there is no sandbox, nothing runs. */
 #define _GNU_SOURCE /* syscall */
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "io/sandbox.h"
 #include "io/sandbox_enter.h"
-#include "io_util.h"
 
-/* What a child and its parent both see. */
-static struct shared {
-    volatile int reached;      /* the work began */
-    volatile int survived;     /* what it should not have lived through */
-    volatile uint64_t counter; /* while it runs */
-} * shared;
-static gf_sandbox_memory memory; /* which is there */
+#include "sandbox_util.h"
 
 static char victim[2048]; /* a file that nobody may make */
 
-/* The page behind it is nobody's: otherwise chance would put something there. */
-static int map_shared(void **state) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    memory.bytes = 2 * page;
-    memory.base = gf_sandbox_map(memory.bytes + page);
-    shared = (struct shared *)(void *)memory.base;
-    return make_folder(state) != 0 || shared == NULL ||
-           mprotect(memory.base + memory.bytes, page, PROT_NONE) != 0;
-}
-
-static int unmap_shared(void **state) {
-    gf_sandbox_unmap(memory.base, memory.bytes + (size_t)sysconf(_SC_PAGESIZE));
-    return remove_folder(state);
-}
-
 /* ---- works ----------------------------------------------------------------------------------- */
-
-static void does_its_work(void *context) {
-    *(int *)context += 1; /* a copy */
-    shared->reached = 1;
-    shared->counter = 42;
-}
 
 static void leaves_early(void *context) {
     does_its_work(context);
@@ -138,12 +105,6 @@ static void waits(void *context) {
     shared->survived = 1;
 }
 
-static void aborts(void *context) {
-    (void)context;
-    shared->reached = 1;
-    abort();
-}
-
 /* As the sanitizers have it, too. */
 __attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(void *context) {
     volatile uintptr_t nowhere = 8;
@@ -194,39 +155,7 @@ static void says_that_there_is_no_sandbox(void *context) {
     shared->survived = 1;
 }
 
-static void never_ends(void *context) {
-    (void)context;
-    shared->reached = 1;
-    for (;;)
-        shared->counter++;
-}
-
-static void computes_for_a_while(void *context) {
-    (void)context;
-    shared->reached = 1;
-    for (volatile uint64_t i = 0; i < UINT64_C(300000000); i++)
-        shared->counter = i;
-}
-
 /* ---- what becomes of them -------------------------------------------------------------------- */
-
-/* Is any child of ours left, running or dead? */
-static bool children_left(void) {
-    return waitpid(-1, NULL, WNOHANG | __WALL) >= 0 || errno != ECHILD;
-}
-
-static gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t seconds) {
-    gf_error error = {0};
-    gf_sandbox_end end;
-
-    memset((void *)shared, 0, sizeof *shared);
-    if (gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error) != GF_OK)
-        fail_msg("%s", error.message);
-    assert_int_equal(shared->reached, 1);
-    assert_int_equal(shared->survived, 0);
-    assert_false(children_left());
-    return end;
-}
 
 static void lets_work_be_done(void **state) {
     int mine = 5;
@@ -305,161 +234,6 @@ static void stops_what_never_ends(void **state) {
     assert_in_range(end.tv_sec - begin.tv_sec, 0, 60);
 }
 
-/* ---- who else is there ----------------------------------------------------------------------- */
-
-static volatile sig_atomic_t handled;
-
-static void on_signal(int number) {
-    (void)number;
-    handled++;
-}
-
-static void reap_all(int number) {
-    (void)number;
-    handled++;
-    while (waitpid(-1, NULL, WNOHANG) > 0) {
-    }
-}
-
-/* What a program does with SIGCHLD is its own business. */
-static void heeds_nobodys_sigchld(void **state) {
-    void (*const ways[])(int) = {SIG_IGN, SIG_DFL, on_signal, reap_all};
-    int context = 0;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const struct sigaction action = {.sa_handler = ways[i]};
-        struct sigaction before;
-        handled = 0;
-        assert_int_equal(sigaction(SIGCHLD, &action, &before), 0);
-        assert_int_equal(run(does_its_work, &context, 60), GF_SANDBOX_DONE);
-        assert_int_equal(run(aborts, &context, 60), GF_SANDBOX_STOPPED);
-        assert_int_equal(handled, 0);
-        assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
-    }
-}
-
-/* A handler that interrupts system calls: it runs here, not in the child, where it would end it. */
-static void waits_on_through_signals(void **state) {
-    const struct sigaction action = {.sa_handler = on_signal};
-    const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
-    struct sigaction before;
-
-    (void)state;
-    handled = 0;
-    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    assert_int_equal(run(computes_for_a_while, NULL, 60), GF_SANDBOX_DONE);
-    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
-    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    assert_in_range(handled, 5, 100000);
-}
-
-static void signal_everybody(int number) {
-    (void)number;
-    (void)kill(0, SIGUSR1);
-}
-
-/* As a terminal does, to the process and its children. */
-static void hides_from_signals_to_all(void **state) {
-    int status;
-
-    (void)state;
-    const pid_t group = fork();
-    if (group == 0) {
-        const struct sigaction often = {.sa_handler = signal_everybody};
-        const struct sigaction heard = {.sa_handler = on_signal};
-        const struct itimerval time = {{0, 5000}, {0, 5000}};
-        gf_sandbox_end end;
-        handled = 0;
-        if (setpgid(0, 0) != 0 || sigaction(SIGALRM, &often, NULL) != 0 ||
-            sigaction(SIGUSR1, &heard, NULL) != 0 || setitimer(ITIMER_REAL, &time, NULL) != 0 ||
-            gf_sandbox_run(computes_for_a_while, NULL, &memory, 60, "x", &end, NULL) != GF_OK)
-            _exit(10);
-        _exit(end != GF_SANDBOX_DONE ? 11 : handled < 5 ? 12 : 0);
-    }
-    assert_int_equal(waitpid(group, &status, 0), group);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-/* Who is killed leaves nobody behind. */
-static void dies_with_its_parent(void **state) {
-    gf_sandbox_end end;
-    int status;
-
-    (void)state;
-    memset((void *)shared, 0, sizeof *shared);
-    /* Orphans become our children. */
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-    const pid_t parent = fork();
-    if (parent == 0) {
-        (void)gf_sandbox_run(never_ends, NULL, &memory, 30, "x", &end, NULL);
-        _exit(0);
-    }
-    while (shared->counter < 1000)
-        usleep(1000);
-    assert_int_equal(kill(parent, SIGKILL), 0);
-    assert_int_equal(waitpid(parent, NULL, 0), parent);
-    pid_t orphan = 0;
-    for (int i = 0; i < 1000 && orphan == 0; i++) {
-        orphan = waitpid(-1, &status, WNOHANG | __WALL);
-        usleep(10000);
-    }
-    assert_in_range(orphan, 1, INT_MAX);
-    assert_true(WIFSIGNALED(status));
-    assert_int_equal(WTERMSIG(status), SIGKILL);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
-}
-
-enum { THREADS = 4, ROUNDS = 20 };
-static atomic_bool over;
-
-static void *keep_allocating(void *context) {
-    (void)context;
-    while (!over) {
-        for (size_t size = 16; size < 1 << 13; size *= 2)
-            free(memset(malloc(size), 1, size));
-        usleep(100);
-    }
-    return NULL;
-}
-
-static void *run_many(void *context) {
-    gf_sandbox_end end = GF_SANDBOX_TIME;
-    volatile int *done = context;
-
-    for (int i = 0; i < ROUNDS; i++) {
-        const bool bad = i % 4 == 3;
-        pid_t self = getpid();
-        gf_sandbox_work *work = bad ? aborts : does_its_work;
-        if (gf_sandbox_run(work, &self, &memory, 60, "x", &end, NULL) == GF_OK &&
-            end == (bad ? GF_SANDBOX_STOPPED : GF_SANDBOX_DONE))
-            ++*done;
-    }
-    return NULL;
-}
-
-static void runs_in_many_threads(void **state) {
-    pthread_t threads[2 * THREADS];
-    int done[THREADS] = {0};
-
-    (void)state;
-    over = false;
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, run_many, &done[i]), 0);
-        assert_int_equal(pthread_create(&threads[THREADS + i], NULL, keep_allocating, NULL), 0);
-    }
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    over = true;
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[THREADS + i], NULL), 0);
-        assert_int_equal(done[i], ROUNDS);
-    }
-    assert_false(children_left());
-}
-
 /* ---- where there is no sandbox --------------------------------------------------------------- */
 
 /* From now on a system call, with this first argument, fails. */
@@ -532,11 +306,6 @@ int main(void) {
         cmocka_unit_test(stops_what_writes_past_its_memory),
         cmocka_unit_test_teardown(has_no_other_shared_memory, empty_folder),
         cmocka_unit_test(stops_what_never_ends),
-        cmocka_unit_test(heeds_nobodys_sigchld),
-        cmocka_unit_test(waits_on_through_signals),
-        cmocka_unit_test(hides_from_signals_to_all),
-        cmocka_unit_test(dies_with_its_parent),
-        cmocka_unit_test(runs_in_many_threads),
         cmocka_unit_test_teardown(refuses_where_there_is_none, empty_folder),
     };
 

@@ -3,8 +3,8 @@
  * number of pixels and of vectors apart. */
 #include "axis_sum/axis_sum_simd.h"
 
-#include "engine/vec.h"
 #include "lanes.h"
+#include "vec.h"
 
 typedef uint16_t vec_words __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef uint32_t vec_longs __attribute__((vector_size(4 * VEC_FLOATS)));

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "engine/vec.h"
 #include "luma.h"
+#include "vec.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "dot/dot.h"
-#include "engine/vec.h"
 #include "lanes.h"
+#include "vec.h"
 
 #define PERIOD 48 /* samples: a multiple of every channel count and of every vector of sums */
 

@@ -135,19 +135,6 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
     return GF_OK;
 }
 
-const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
-    return plan->luma ? "luma" : gf_channel_name(plan->head.in.channels, plan->first + s);
-}
-
-uint32_t gf_hist_rank(const gf_hist_plan *plan, uint32_t bin) {
-    if (plan->extract_all)
-        return bin < plan->bins ? bin : plan->extracts;
-    uint32_t i = 0;
-    while (i < plan->extracts && plan->listed[i] != bin)
-        i++;
-    return i;
-}
-
 static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_hist_plan *plan = (gf_hist_plan *)head;
     plan->bins = (uint32_t)gf_settings_int(settings, "bins");

@@ -49,12 +49,6 @@ static inline size_t gf_hist_sample_bytes(const gf_hist_plan *plan, uint64_t cou
     return (size_t)count * (sizeof(uint64_t) + gf_type_bytes(plan->head.in.type));
 }
 
-/* "luma", "grey", "r", ...: the name of measured channel s. */
-const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s);
-
-/* Which extracted bin has this number: its index, or plan->extracts if none has. */
-uint32_t gf_hist_rank(const gf_hist_plan *plan, uint32_t bin);
-
 gf_status gf_hist_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
 size_t gf_hist_cpu_scratch(const gf_plan *plan);

@@ -62,11 +62,21 @@ static void count_row(const gf_hist_plan *plan, const unsigned char *row, uint64
             counts[(uint64_t)s * (plan->bins + 1) + bin_at(plan, row, x, s)]++;
 }
 
+/* Which extracted bin has this number: its index, or plan->extracts if none has. */
+static uint32_t rank_of(const gf_hist_plan *plan, uint32_t bin) {
+    if (plan->extract_all)
+        return bin < plan->bins ? bin : plan->extracts;
+    uint32_t i = 0;
+    while (i < plan->extracts && plan->listed[i] != bin)
+        i++;
+    return i;
+}
+
 /* ---- mask ------------------------------------------------------------------------------------ */
 
 static bool selected(const gf_hist_plan *plan, const unsigned char *row, uint64_t x) {
     for (uint32_t s = 0; s < plan->measured; s++)
-        if (gf_hist_rank(plan, bin_at(plan, row, x, s)) < plan->extracts)
+        if (rank_of(plan, bin_at(plan, row, x, s)) < plan->extracts)
             return true;
     return false;
 }
@@ -97,7 +107,7 @@ static void extract(const gf_hist_plan *plan, const gf_band *band) {
     for (uint64_t y = begin; y < end; y++)
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
-                uint32_t rank = gf_hist_rank(plan, bin_at(plan, gf_row(&band->in, y), x, s));
+                uint32_t rank = rank_of(plan, bin_at(plan, gf_row(&band->in, y), x, s));
                 if (rank < plan->extracts)
                     offsets[rank + 1]++;
             }
@@ -110,7 +120,7 @@ static void extract(const gf_hist_plan *plan, const gf_band *band) {
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
                 gf_golden_sample sample = sample_at(plan, gf_row(&band->in, y), x, s);
-                uint32_t rank = gf_hist_rank(plan, bin_of(plan, sample));
+                uint32_t rank = rank_of(plan, bin_of(plan, sample));
                 if (rank == plan->extracts)
                     continue;
                 uint64_t place = offsets[rank]++;

@@ -10,6 +10,9 @@ typedef struct gf_hist_data {
     uint64_t *rows;           /* as in a record, of each row; NULL without --per-row */
 } gf_hist_data;
 
+/* "luma", "grey", "r", ...: the name of measured channel s. */
+const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s);
+
 void gf_hist_describe(const gf_plan *plan, const void *data, struct gf_result *result);
 gf_value gf_hist_cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
                       size_t column);

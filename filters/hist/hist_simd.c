@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "engine/vec.h"
 #include "hist/hist_bin.h"
 #include "hist/hist_simd_count.h"
 #include "hist/hist_simd_luma.h"
 #include "hist/hist_simd_select.h"
+#include "vec.h"
 
 /* ---- measured samples ------------------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
 #ifndef GF_HIST_SIMD_COUNT_H
 #define GF_HIST_SIMD_COUNT_H
 
-#include "engine/vec.h"
+#include "vec.h"
 
 typedef uint8_t vec_bytes __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef uint16_t vec_words __attribute__((vector_size(4 * VEC_FLOATS)));

@@ -2,8 +2,8 @@
 #ifndef GF_HIST_SIMD_LUMA_H
 #define GF_HIST_SIMD_LUMA_H
 
-#include "engine/vec.h"
 #include "luma.h"
+#include "vec.h"
 
 #define LUMA_PLAIN(NAME, TYPE, LUMA)                                                               \
     static inline void NAME##_n(const TYPE *pixels, size_t n, size_t channels, TYPE *values) {     \

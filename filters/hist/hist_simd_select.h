@@ -3,7 +3,7 @@
 #ifndef GF_HIST_SIMD_SELECT_H
 #define GF_HIST_SIMD_SELECT_H
 
-#include "engine/vec.h"
+#include "vec.h"
 
 /* Always writes, and moves on where the sample is wanted: no branch to guess. The last ones write
  * to a place that is still among the n. */

@@ -10,6 +10,13 @@ enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_FIRST, COLUMN_LAST };
 /* The tables in their order; ROWS only with --per-row. */
 enum { ROWS, BINS, TOTALS, EXTRACTED, SAMPLES };
 
+/* ---- names
+ * --------------------------------------------------------------------------------------- */
+
+const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
+    return plan->luma ? "luma" : gf_channel_name(plan->head.in.channels, plan->first + s);
+}
+
 /* ---- what a bin is --------------------------------------------------------------------------- */
 
 static double edge(const gf_hist_plan *plan, uint32_t bin) {

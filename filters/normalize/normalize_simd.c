@@ -1,6 +1,6 @@
 #include "normalize/normalize_simd.h"
 
-#include "engine/vec.h"
+#include "vec.h"
 
 /* Vectors over whole periods; then the rest through a buffer of one period. */
 #define NORMALIZE(NAME, TYPE, LOAD, STORE)                                                         \

@@ -1,7 +1,7 @@
 /* The integer loops of smooth for one SIMD level. */
 #include "smooth/smooth_u8_simd.h"
 
-#include "engine/vec.h"
+#include "vec.h"
 
 /* Outputs i + j are in doubt, for each bit j. */
 static void note(gf_smooth_doubts *doubts, size_t i, uint64_t which) {

@@ -217,12 +217,11 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
             progress->failed, run->skipped);
     if (rest)
         fprintf(stderr, ", %" PRIu64 " not begun", rest);
-    fprintf(stderr, " in %.1f s", seconds);
+    fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
     if (run->done)
         fprintf(stderr, " by %s", run->who);
     if (run->ranks > 1)
         fprintf(stderr, " on %" PRIu32 " ranks", run->ranks);
-    fprintf(stderr, ", %.*f MP/s", rate < 9.95 ? 1 : 0, rate);
     if (run->done)
         gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);

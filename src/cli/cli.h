@@ -51,8 +51,10 @@ void gf_cli_complain(const gf_error *error);
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);
 
 void gf_cli_version(void);
-/* Help on standard output: of one filter, of a command and the options that it shares with filters.
+/* Help on standard output: of the program, of one filter, of a command and the options that it
+ * shares with filters.
  */
+void gf_cli_help(void);
 void gf_cli_help_filter(const gf_filter_info *info);
 void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, size_t count);
 

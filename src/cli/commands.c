@@ -1,3 +1,4 @@
+/* Asking for a command's help, and running it. */
 #include "commands.h"
 
 #include <stdint.h>
@@ -5,24 +6,6 @@
 #include <string.h>
 
 #define MAX_SHARED 12
-
-static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
-                                             &gf_info_command, &gf_devices_command};
-
-const char *const gf_command_limits[] = {"raw",         "max-memory", "max-pixels", "max-chunk",
-                                         "max-seconds", "no-sandbox", "color",      "help",
-                                         "version",     NULL};
-
-const gf_command *gf_command_at(size_t index) {
-    return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
-}
-
-const gf_command *gf_command_find(const char *name) {
-    size_t i = 0;
-    while (gf_command_at(i) && strcmp(commands[i]->info.name, name) != 0)
-        i++;
-    return gf_command_at(i);
-}
 
 /* The options that a command shares, in the order that it names them. */
 static size_t collect(const gf_command *command, gf_param params[MAX_SHARED]) {
@@ -65,13 +48,4 @@ gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_er
         status = command->run(&line, error);
     gf_cli_line_free(&line);
     return status;
-}
-
-gf_file_options gf_command_file_options(const gf_cli_line *line) {
-    return (gf_file_options){.max_pixels = gf_settings_size(line->common, "max-pixels"),
-                             .max_memory = gf_settings_size(line->common, "max-memory"),
-                             .max_chunk = gf_settings_size(line->common, "max-chunk"),
-                             .max_seconds = (uint32_t)gf_settings_int(line->common, "max-seconds"),
-                             .no_sandbox = gf_settings_flag(line->common, "no-sandbox"),
-                             .raw = gf_cli_raw(line)};
 }

@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "about.h"
 #include "colour.h"
+#include "commands.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
@@ -84,6 +85,32 @@ static void print_examples(const gf_filter_info *info) {
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
+/* Fits on a screen of 24 lines, with the prompt that follows. */
+void gf_cli_help(void) {
+    char reads[128], writes[128];
+    gf_about_list_formats(false, reads, sizeof reads);
+    gf_about_list_formats(true, writes, sizeof writes);
+    printf(
+        "gpufilter %s: %s\n"
+        "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
+        "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
+        "       gpufilter COMMAND [OPTION]... [FILE]...\n"
+        "       gpufilter help FILTER\n\n",
+        gf_version(), gf_about_summary);
+    print_heading("Filters");
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
+        printf("  %-12s %s\n", info->name, info->summary);
+    }
+    putchar('\n');
+    print_heading("Commands");
+    for (size_t i = 0; gf_command_at(i); i++) {
+        const gf_filter_info *info = &gf_command_at(i)->info;
+        printf("  %-12s %s\n", info->name, info->summary);
+    }
+    printf("\nReads  %s\nWrites %s\n", reads, writes);
+}
+
 void gf_cli_help_filter(const gf_filter_info *info) {
     const bool many = info->inputs == 1 && !info->is_test;
     printf("Usage: gpufilter %s [OPTION]... %s\n", info->name, info->operands);
@@ -103,6 +130,7 @@ void gf_cli_help_filter(const gf_filter_info *info) {
                info->makes_image
                    ? "What is finished is noted in DIR/.gpufilter-done*, for --resume.\n"
                    : "Each is measured by itself; a CSV table has the file in a first column.\n");
+    gf_about_print_exits(LINE_WIDTH);
     print_examples(info);
 }
 

@@ -58,35 +58,6 @@ static void guard_descriptors(void) {
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* Of the program: what there is. */
-static void print_help(void) {
-    printf(
-        "gpufilter %s: image filters with the same bits on CPU and GPU\n\n"
-        "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
-        "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
-        "       gpufilter COMMAND [OPTION]... [FILE]...\n\nFilters:\n",
-        gf_version());
-    for (size_t i = 0; i < gf_filter_count(); i++) {
-        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
-        printf("  %-12s %s\n", info->name, info->summary);
-    }
-    printf("\nCommands:\n");
-    for (size_t i = 0; gf_command_at(i); i++) {
-        const gf_filter_info *info = &gf_command_at(i)->info;
-        printf("  %-12s %s\n", info->name, info->summary);
-    }
-    printf(
-        "\nReads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR,\n"
-        "       and rows of samples without a header (--raw).\n"
-        "Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows,\n"
-        "       by the output's name.\n"
-        "\nTry:\n"
-        "  gpufilter FILTER --help        what a filter or a command does, its options\n"
-        "  gpufilter smooth in.png out.png\n"
-        "\nExit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare\n"
-        "could not compare), 3 no such backend or device, 128 + n on signal n.\n");
-}
-
 static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const char *command = argc > 1 ? argv[1] : "help";
     /* What is no filter is done once. */
@@ -99,7 +70,7 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     }
     bool help = strcmp(command, "help") == 0;
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || (help && argc <= 2)) {
-        print_help();
+        gf_cli_help();
         return GF_OK;
     }
     if (command[0] == '-')

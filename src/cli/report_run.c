@@ -46,27 +46,26 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_format *in = &report->in;
     double megapixels = (double)in->width * (double)in->height * 1e-6;
     char format[64];
-    gf_cli_format_text(in, format, sizeof format);
     if (run->output)
         gf_cli_print_name(stderr, run->output, "standard output");
     else
         gf_cli_print_name(stderr, run->inputs[0], "standard input");
-    fprintf(stderr, ": %s by %s (%s)", format, report->backend, report->device);
+    fprintf(stderr, ": %.3f s, %.0f MP/s by %s (%s)", report->total_seconds,
+            megapixels / report->total_seconds, report->backend, report->device);
     if (report->ranks)
         fprintf(stderr, " on %u ranks", report->ranks);
     if (run->ranks > 1)
         fprintf(stderr, " of rank %" PRIu32, run->rank);
-    fprintf(stderr, " in %.3f s, %.0f MP/s", report->total_seconds,
-            megapixels / report->total_seconds);
     gf_cli_report_bytes(report->in_bytes, report->out_bytes);
     putc('\n', stderr);
     if (!verbose)
         return;
+    gf_cli_format_text(in, format, sizeof format);
+    fprintf(stderr, "  %s in %" PRIu64 " band%s of %" PRIu64 " rows\n", format, report->bands,
+            report->bands == 1 ? "" : "s", report->band_rows);
     if (report->reason[0])
         fprintf(stderr, "  auto: %s\n", report->reason);
     if (report->verified)
         fprintf(stderr, "  verified: golden computed the same\n");
-    fprintf(stderr, "  %" PRIu64 " band%s of %" PRIu64 " rows\n", report->bands,
-            report->bands == 1 ? "" : "s", report->band_rows);
     gf_cli_report_busy(stderr, report);
 }

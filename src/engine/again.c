@@ -1,23 +1,6 @@
 /* Reading an image a second time. */
-#include <string.h>
-
 #include "engine/task.h"
 #include "error.h"
-
-gf_seen gf_see(const char *path) {
-    gf_seen seen = {.regular = false};
-    seen.regular =
-        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
-    return seen;
-}
-
-static bool same_file(const gf_seen *before, const char *path) {
-    const gf_seen now = gf_see(path);
-    const struct stat *a = &before->info, *b = &now.info;
-    return now.regular && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-           a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
 
 void gf_task_exchange_source(gf_task *task, gf_source *source) {
     task->source->ops->close(task->source);
@@ -29,7 +12,7 @@ void gf_task_exchange_source(gf_task *task, gf_source *source) {
 static bool is_same(const gf_task *task, const gf_format *before) {
     bool same = gf_format_equal(&task->source->format, before);
     for (uint32_t i = 0; i < task->filter->info.inputs; i++)
-        same = same && same_file(&task->seen[i], task->paths[i]);
+        same = same && gf_is_still(&task->seen[i], task->paths[i]);
     return same;
 }
 

@@ -1,4 +1,4 @@
-/* The cost model behind --backend auto, written out in docs/design.md. */
+/* The cost model behind --backend auto, written out in docs/design-backends.md. */
 #include <stdio.h>
 
 #include "engine/engine.h"

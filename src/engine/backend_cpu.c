@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "engine/backend.h"
-#include "engine/pool.h"
 #include "engine/trial.h"
 #include "error.h"
+#include "pool.h"
 
 typedef struct gf_cpu {
     gf_pool *pool;

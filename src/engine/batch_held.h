@@ -52,6 +52,8 @@ void gf_held_put_back(gf_queue *queue, gf_held *list);
 gf_held *gf_held_take_out(gf_queue *queue, gf_held **at);
 /* Takes the lock, puts an image last, and wakes who waits for it. */
 void gf_held_hand_on(gf_device_files *all, gf_queue *queue, gf_held *held);
+/* Under the lock: from now on it takes so many bytes. */
+void gf_held_take_room(gf_device_files *all, gf_held *held, uint64_t bytes);
 /* Frees an image, of which nothing is told. */
 void gf_held_release(gf_device_files *all, gf_held *held);
 /* Frees what was read of it: it takes no more room, and is run from file to file. */
@@ -63,8 +65,5 @@ bool gf_held_lacks_engines(const gf_device_files *all);
 /* Waits until all devices have started: before that nothing is told, since one that cannot ends the
  * batch as if it had not begun. False if one could not. */
 bool gf_held_may_tell(gf_device_files *all);
-
-/* Decodes and encodes until all is over. */
-void gf_held_code_images(gf_device_files *all);
 
 #endif

@@ -6,12 +6,12 @@
 #include <sys/resource.h>
 
 #include "engine/engine.h"
-#include "engine/pool.h"
 #include "engine/task.h"
 #include "error.h"
 #include "io/costs.h"
-#include "io/files.h"
+#include "io/path.h"
 #include "plan.h"
+#include "pool.h"
 
 #define MAX_THREADS 1024u
 #define OTHER_FILES 32u /* that a process has open beside those of a batch */

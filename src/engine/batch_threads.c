@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "engine/thread.h"
 #include "error.h"
 #include "filter.h"
+#include "thread.h"
 
 typedef struct gf_files_worker {
     gf_files *files;

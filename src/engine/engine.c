@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "clock.h"
-#include "engine/pool.h"
 #include "error.h"
+#include "pool.h"
 
 enum { GOLDEN, CPU, CUDA };
 

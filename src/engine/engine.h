@@ -3,8 +3,8 @@
 #define GF_ENGINE_H
 
 #include "engine/backend.h"
-#include "engine/pool.h"
 #include "io/costs.h"
+#include "pool.h"
 
 #define GF_BACKEND_COUNT 3
 

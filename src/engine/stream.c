@@ -18,8 +18,8 @@
 #include "digest.h"
 #include "engine/geometry.h"
 #include "engine/rest.h"
-#include "engine/thread.h"
 #include "error.h"
+#include "thread.h"
 
 typedef struct gf_stream {
     const gf_stream_job *job;

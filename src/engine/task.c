@@ -51,16 +51,6 @@ gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
     return status;
 }
 
-gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads) {
-    return (gf_limits){.max_pixels = options->max_pixels,
-                       .max_memory = options->max_memory,
-                       .max_chunk = options->max_chunk,
-                       .max_seconds = options->max_seconds,
-                       .no_sandbox = options->no_sandbox,
-                       .threads = threads,
-                       .raw = options->raw};
-}
-
 gf_status gf_task_open_sources(gf_task *task, gf_error *error) {
     const char *const *paths = task->paths;
     gf_status status = gf_source_open(paths[0], &task->limits, &task->source, error);
@@ -75,7 +65,7 @@ gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const 
                               const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
     task->paths = paths;
-    task->limits = gf_file_limits(options, task->threads);
+    task->limits = gf_limits_of(options, task->threads);
     task->listener = (gf_listener){.tell = options->progress,
                                    .context = options->progress_context,
                                    .passes = filter->before ? 2 : 1};

@@ -2,20 +2,11 @@
 #ifndef GF_TASK_H
 #define GF_TASK_H
 
-#include <sys/stat.h>
-
 #include "engine/engine.h"
+#include "engine/seen.h"
 #include "engine/stream.h"
 #include "io/io.h"
 #include "io/sample_sink.h"
-
-/* A file as it was before anything was read of it. */
-typedef struct gf_seen {
-    bool regular; /* it can be read again */
-    struct stat info;
-} gf_seen;
-
-gf_seen gf_see(const char *path);
 
 typedef struct gf_task {
     gf_engine *engine;
@@ -58,8 +49,6 @@ const char *gf_task_file(const gf_task *task, const gf_settings *settings, gf_pa
 /* Puts the second image of a filter that reads two beside the first. The names are for messages. */
 gf_status gf_task_add_second(gf_task *task, gf_source *second, const char *name,
                              const char *second_name, gf_error *error);
-/* threads: that may read a file. */
-gf_limits gf_file_limits(const gf_file_options *options, uint32_t threads);
 /* The task's source and plan: files, as many as the filter reads. */
 gf_status gf_task_open_inputs(gf_task *task, const gf_settings *settings, const char *const *paths,
                               const gf_file_options *options, gf_error *error);

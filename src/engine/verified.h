@@ -3,7 +3,7 @@
 #define GF_VERIFIED_H
 
 #include "engine/backend.h"
-#include "engine/pool.h"
+#include "pool.h"
 
 /* The state of gf_backend_verified, for one image. */
 typedef struct gf_verifier {

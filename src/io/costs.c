@@ -2,16 +2,10 @@
 
 #include <string.h>
 
-#include "io/png_rows.h"
+#include "io/png_effort.h"
 
 static uint32_t at_most(uint32_t threads, uint32_t most) {
     return threads < most ? threads : most;
-}
-
-double gf_png_encode_cost(const char *compression) {
-    gf_png_effort effort;
-    gf_png_effort_of(compression, &effort);
-    return effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST : GF_PNG_ENCODE_COST_SLOW;
 }
 
 bool gf_format_costs(const char *format, const char *compression, uint32_t threads,

@@ -18,9 +18,6 @@
 #define GF_PLAIN_DECODE_THREADS 16u /* as many as saturate a bus to a GPU */
 #define GF_PLAIN_ENCODE_THREADS 1u  /* but in memory */
 
-/* What a PNG takes with a compression of gf_file_options. */
-double gf_png_encode_cost(const char *compression);
-
 typedef struct gf_codec_costs {
     double decode, encode; /* of all threads together */
     uint32_t decode_threads, encode_threads;

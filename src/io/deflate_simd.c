@@ -1,5 +1,5 @@
-#include "engine/vec.h"
 #include "io/deflate.h"
+#include "vec.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 

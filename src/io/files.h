@@ -6,9 +6,6 @@
 
 #include "gpufilter.h"
 
-/* What follows the last dot of the path's last part; "" if there is none. */
-const char *gf_path_ending(const char *path);
-
 /* ---- input ----------------------------------------------------------------------------------- */
 
 #define GF_PEEK 16

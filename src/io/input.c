@@ -46,13 +46,6 @@ static size_t read_stream(FILE *file, unsigned char *data, size_t size, int *cau
     return got;
 }
 
-const char *gf_path_ending(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash != NULL ? slash : path, '.');
-
-    return dot != NULL ? dot + 1 : "";
-}
-
 gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
     struct stat info;
     int cause;

@@ -4,6 +4,18 @@
 
 #include "error.h"
 
+gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
+    if (options == NULL)
+        return (gf_limits){.threads = threads};
+    return (gf_limits){.max_pixels = options->max_pixels,
+                       .max_memory = options->max_memory,
+                       .max_chunk = options->max_chunk,
+                       .max_seconds = options->max_seconds,
+                       .no_sandbox = options->no_sandbox,
+                       .threads = threads,
+                       .raw = options->raw};
+}
+
 gf_limits gf_limits_resolve(const gf_limits *limits) {
     gf_limits resolved = {0};
 

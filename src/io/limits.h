@@ -5,6 +5,9 @@
 
 #include "io/io.h"
 
+/* What the options say, NULL for nothing; so many threads may read a file. */
+gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads);
+
 /* The limits with every 0 replaced by its default. limits may be NULL. */
 gf_limits gf_limits_resolve(const gf_limits *limits);
 

@@ -10,6 +10,7 @@
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/metadata.h"
+#include "io/path.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

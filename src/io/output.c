@@ -1,25 +1,55 @@
-/* Writing an output, to its last byte. */
-
-#define _XOPEN_SOURCE 700 /* fdatasync, writev */
+/* An output from when it is made until it is closed, and what is said of it where something fails.
+ */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "io/output.h"
+#include "io/temporaries.h"
 
-enum {
-    VECTORS = 256,      /* rows in one call to the system */
-    VECTOR_BYTES = 1024 /* a shorter row is copied sooner than the system is told of it */
-};
+gf_output *gf_output_new(const char *name, bool force, gf_error *error) {
+    gf_output *new = malloc(sizeof *new);
 
-/* ---- writing --------------------------------------------------------------------------------- */
+    if (new == NULL) {
+        gf_fail_memory(error, name, sizeof *new, "output");
+        return NULL;
+    }
+    memset(new, 0, offsetof(gf_output, buffer));
+    new->fd = -1;
+    new->folder = -1;
+    new->slot = -1;
+    new->force = force;
+    new->name = strdup(name);
+    if (new->name == NULL) {
+        gf_fail_memory(error, name, strlen(name) + 1, "its name");
+        gf_output_close(new);
+        return NULL;
+    }
+    return new;
+}
+
+void gf_output_close(gf_output *output) {
+    if (output == NULL)
+        return;
+    if (output->owned)
+        (void)close(output->fd);
+    if (output->folder >= 0)
+        (void)close(output->folder);
+    if (output->temporary != NULL && !output->joined) {
+        (void)unlink(output->temporary);
+        gf_temporary_give_way();
+    }
+    gf_temporary_drop(output->slot);
+    gf_claim_drop(&output->claim);
+    free(output->temporary);
+    free(output->target);
+    free(output->name);
+    free(output);
+}
 
 const char *gf_output_name(const gf_output *output) {
     return output->name;
@@ -39,180 +69,20 @@ bool gf_output_seekable(const gf_output *output) {
     return gf_output_reach(output) != NULL;
 }
 
+/* ---- failures -------------------------------------------------------------------------------- */
+
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot write: %s", output->name, strerror(cause));
 }
 
-/* Is the failure one that goes away by waiting? Waits, if so. */
-static bool can_retry(int fd, int cause) {
-    if (cause == EAGAIN) {
-        struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        return poll(&wait, 1, -1) >= 0 || errno == EINTR;
+gf_status gf_output_fail_create(const char *path, int cause, gf_error *error) {
+    if (cause == ENOENT) {
+        return gf_fail(error, GF_FAILED, "%s: its folder does not exist; create it first", path);
     }
-    return cause == EINTR;
+    return gf_fail(error, GF_FAILED, "%s: cannot create a file in its folder: %s", path,
+                   strerror(cause));
 }
 
-/* Writes all of it at the file position (at < 0) or at an offset. */
-static gf_status write_all(gf_output *output, const unsigned char *data, size_t size, off_t at,
-                           gf_error *error) {
-    while (size != 0) {
-        ssize_t put = at < 0 ? write(output->fd, data, size) : pwrite(output->fd, data, size, at);
-        if (put < 0) {
-            if (can_retry(output->fd, errno))
-                continue;
-            return gf_output_fail_write(output, errno, error);
-        }
-        data += put;
-        size -= (size_t)put;
-        if (at < 0)
-            output->streamed += (uint64_t)put;
-        else
-            at += put;
-    }
-    return GF_OK;
-}
-
-static gf_status flush(gf_output *output, gf_error *error) {
-    size_t used = output->used;
-
-    output->used = 0;
-    return write_all(output, output->buffer, used, -1, error);
-}
-
-gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error) {
-    if (size > GF_OUTPUT_BUFFER - output->used) {
-        gf_status status = flush(output, error);
-        if (status != GF_OK)
-            return status;
-    }
-    if (size >= GF_OUTPUT_BUFFER)
-        return write_all(output, data, size, -1, error);
-    if (size != 0) {
-        memcpy(output->buffer + output->used, data, size);
-        output->used += size;
-    }
-    return GF_OK;
-}
-
-/* Writes all of the vectors at the file position. */
-static gf_status write_vectors(gf_output *output, struct iovec *vectors, int count,
-                               gf_error *error) {
-    while (count > 0) {
-        ssize_t put = writev(output->fd, vectors, count);
-        if (put < 0) {
-            if (can_retry(output->fd, errno))
-                continue;
-            return gf_output_fail_write(output, errno, error);
-        }
-        output->streamed += (uint64_t)put;
-        for (; count > 0 && (size_t)put >= vectors->iov_len; vectors++, count--)
-            put -= (ssize_t)vectors->iov_len;
-        if (count > 0) {
-            vectors->iov_base = (unsigned char *)vectors->iov_base + put;
-            vectors->iov_len -= (size_t)put;
-        }
-    }
-    return GF_OK;
-}
-
-gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t stride, size_t row_bytes,
-                               uint64_t count, gf_error *error) {
-    /* writev would not write to it. */
-    unsigned char *row = (unsigned char *)rows;
-    struct iovec vectors[VECTORS];
-    gf_status status = GF_OK;
-
-    if (stride == row_bytes)
-        return gf_output_write(output, rows, count * row_bytes, error);
-    if (row_bytes < VECTOR_BYTES) {
-        for (uint64_t i = 0; i < count && status == GF_OK; i++)
-            status = gf_output_write(output, row + i * stride, row_bytes, error);
-        return status;
-    }
-    status = flush(output, error);
-    for (uint64_t i = 0, n; i < count && status == GF_OK; i += n) {
-        n = count - i < VECTORS ? count - i : VECTORS;
-        for (uint64_t k = 0; k < n; k++)
-            vectors[k] = (struct iovec){row + (i + k) * stride, row_bytes};
-        status = write_vectors(output, vectors, (int)n, error);
-    }
-    return status;
-}
-
-gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error) {
-    gf_status status = flush(output, error);
-
-    if (status == GF_OK && (offset > INT64_MAX || lseek(output->fd, (off_t)offset, SEEK_SET) < 0))
-        status = gf_output_fail_write(output, offset > INT64_MAX ? EFBIG : errno, error);
-    return status;
-}
-
-gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
-                             gf_error *error) {
-    if (offset > INT64_MAX)
-        return gf_output_fail_write(output, EFBIG, error);
-    return write_all(output, data, size, (off_t)offset, error);
-}
-
-/* ---- completing ------------------------------------------------------------------------------ */
-
-int gf_output_sync_file(gf_output *output) {
-    int failed;
-
-    do
-        failed = output->sync == GF_SYNC_ALWAYS ? fsync(output->fd) : fdatasync(output->fd);
-    while (failed != 0 && errno == EINTR);
-    /* EINVAL: the file system has no need of it. */
-    output->synced = failed == 0 || errno == EINVAL;
-    return output->synced ? 0 : errno;
-}
-
-/* Is it to be on the disk before it has its name? */
-static bool must_sync(const gf_output *output) {
-    struct stat info;
-
-    if (output->sync != GF_SYNC_REPLACING)
-        return output->sync == GF_SYNC_ALWAYS;
-    return output->replaces ||
-           (output->force && output->target != NULL && lstat(output->target, &info) == 0);
-}
-
-static gf_status sync_if_due(gf_output *output, gf_error *error) {
-    const int cause = must_sync(output) ? gf_output_sync_file(output) : 0;
-
-    /* Pipes, terminals and the like have no disk. */
-    if (cause == 0 || ((cause == EINVAL || cause == ENOTSUP) && !gf_output_seekable(output)))
-        return GF_OK;
-    return gf_output_fail_write(output, cause, error);
-}
-
-/* Some file systems report only here that the disk is full. A file without a name must stay open:
- * then they are asked by closing another descriptor of it. Returns 0 or an errno. */
-static int close_file(gf_output *output) {
-    const bool stays = output->nameless[0] != '\0';
-    const int fd = stays ? fcntl(output->fd, F_DUPFD_CLOEXEC, 0) : output->fd;
-
-    if (!stays) {
-        output->fd = -1;
-        output->owned = false;
-    }
-    /* After EINTR Linux has closed. */
-    return fd >= 0 && close(fd) != 0 && errno != EINTR ? errno : 0;
-}
-
-gf_status gf_output_prepare(gf_output *output, gf_error *error) {
-    gf_status status = flush(output, error);
-    struct stat info;
-
-    if (status == GF_OK)
-        status = sync_if_due(output, error);
-    if (status != GF_OK)
-        return status;
-    const int cause = output->owned ? close_file(output) : 0;
-    if (cause != 0)
-        return gf_output_fail_write(output, cause, error);
-    if (gf_output_seekable(output) && !output->joined && !output->force &&
-        lstat(output->target, &info) == 0)
-        return gf_output_fail_exists(output->name, error);
-    return GF_OK;
+gf_status gf_output_fail_exists(const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: exists already; use --force to replace it", name);
 }

@@ -1,5 +1,16 @@
-/* What the files of an output share: output_open.c, output_create.c, output_access.c, output.c,
- * output_place.c, output_copy.c and output_shared.c, in the order of its life. */
+/* What the files of an output share. They stand on one another, the lowest first:
+ *
+ *     output.c             the output itself, and what is said where something fails
+ *     output_sync.c        when it is on the disk
+ *     output_access.c      who may do what with it
+ *     output_temporary.c   its temporary name, where it needs one
+ *     output_create.c      its file, without a name or with that one
+ *     output_copy.c        its bytes in another file
+ *     output_link.c        a name for a file without one
+ *     output_write.c       its bytes, to the last one
+ *     output_place.c       its name, and those of others, together
+ *     output_open.c        where it goes, and whether it may
+ *     output_shared.c      the same for several ranks */
 #ifndef GF_OUTPUT_H
 #define GF_OUTPUT_H
 
@@ -43,36 +54,8 @@ struct gf_output {
 
 /* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
 gf_output *gf_output_new(const char *name, bool force, gf_error *error);
-/* gf_output_open of a file that others can open, by its temporary name. */
-gf_status gf_output_open_named(const char *path, bool force, gf_output **output, gf_error *error);
 
-/* Creates a file for output->target, in its folder: without a name if the system can do that. */
-gf_status gf_output_create(gf_output *output, mode_t mode, gf_error *error);
-/* The same under a temporary name. */
-gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error);
-/* A file without a name, open to read and write, in the folder of a path; -1 where there is no such
- * thing. flags: more of open's. */
-int gf_output_open_nameless(const char *beside, int flags, mode_t mode);
-/* Gives a file without a name a temporary one. Returns 0 or an errno, ENAMETOOLONG also for a full
- * table of temporaries. */
-int gf_output_give_temporary(gf_output *output);
-/* Does the system refuse what it was asked for, rather than fail at it? It may do so with a name
- * for a file that has none, though it made that file: AppArmor, some file systems. */
-bool gf_output_is_refused(int cause);
-/* Then its bytes go to another one, that has a temporary name. Returns 0 or an errno, `cause` if
- * there is none. */
-int gf_output_copy_to_temporary(gf_output *output, int cause);
-/* Owner, group, mode and access control list of another file, as far as that is allowed. Returns 0,
- * or -1 with errno. */
-int gf_output_keep_access(gf_output *output, const char *from, const struct stat *info);
-/* The part of a path behind the last slash. */
-const char *gf_output_last_part(const char *path);
-/* The folder that a path is in, for the caller to free; NULL if out of memory. */
-char *gf_output_folder(const char *path);
-
-/* Waits until what was written is on the disk. Returns 0 or an errno. */
-int gf_output_sync_file(gf_output *output);
-
+/* What is said where no file can be made, and where one is already. */
 gf_status gf_output_fail_create(const char *path, int cause, gf_error *error);
 gf_status gf_output_fail_exists(const char *name, gf_error *error);
 

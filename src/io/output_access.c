@@ -1,14 +1,14 @@
 /* Who may do what with an output that replaces a file: never more people than before. */
 #define _GNU_SOURCE
 
+#include "io/output_access.h"
+
 #include <errno.h>
 #include <sys/stat.h>
 #ifdef __linux__
 #include <sys/xattr.h>
 #endif
 #include <unistd.h>
-
-#include "io/output.h"
 
 /* Its access control list; without one, none that the folder gives to new files. */
 static bool keep_list(gf_output *output, const char *from) {

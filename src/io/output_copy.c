@@ -1,17 +1,16 @@
 /* A file without a name that gets none: its bytes go to one that has a temporary name. */
 #define _GNU_SOURCE /* futimens */
 
+#include "io/output_copy.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/output.h"
-
-bool gf_output_is_refused(int cause) {
-    return cause == EPERM || cause == EACCES || cause == EXDEV || cause == EOPNOTSUPP ||
-           cause == ENOENT;
-}
+#include "io/output_access.h"
+#include "io/output_sync.h"
+#include "io/output_temporary.h"
 
 /* From here on these return 0 or an errno. */
 

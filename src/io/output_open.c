@@ -2,22 +2,20 @@
 
 #define _XOPEN_SOURCE 700 /* realpath */
 
+#include "io/output_open.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
-#include "io/output.h"
-
-/* ---- opening --------------------------------------------------------------------------------- */
-
-gf_status gf_output_fail_exists(const char *name, gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: exists already; use --force to replace it", name);
-}
+#include "io/output_access.h"
+#include "io/output_create.h"
+#include "io/output_temporary.h"
+#include "io/path.h"
 
 static gf_status take_claim(gf_output *output, dev_t device, ino_t inode, const char *name,
                             gf_error *error) {
@@ -87,7 +85,7 @@ static gf_status resolve_target(gf_output *output, const char *path, bool exists
         return gf_fail(error, GF_FAILED,
                        "%s: is a symbolic link to nothing; remove it or create its target", path);
     }
-    if (*gf_output_last_part(path) == '\0')
+    if (*gf_path_last_part(path) == '\0')
         return gf_fail(error, GF_FAILED, "%s: is not a file name", path);
     output->target = strdup(path);
     if (output->target == NULL)
@@ -97,9 +95,9 @@ static gf_status resolve_target(gf_output *output, const char *path, bool exists
 
 /* Nobody else may write to the target until it is in place. */
 static gf_status claim_target(gf_output *output, gf_error *error) {
-    const char *last = gf_output_last_part(output->target);
+    const char *last = gf_path_last_part(output->target);
     struct stat info;
-    char *folder = gf_output_folder(output->target);
+    char *folder = gf_path_folder(output->target);
 
     if (folder == NULL)
         return gf_fail_memory(error, output->name, strlen(output->target), "a name");
@@ -152,27 +150,6 @@ static gf_status open_path(gf_output *output, const char *path, bool named, gf_e
     return status;
 }
 
-gf_output *gf_output_new(const char *name, bool force, gf_error *error) {
-    gf_output *new = malloc(sizeof *new);
-
-    if (new == NULL) {
-        gf_fail_memory(error, name, sizeof *new, "output");
-        return NULL;
-    }
-    memset(new, 0, offsetof(gf_output, buffer));
-    new->fd = -1;
-    new->folder = -1;
-    new->slot = -1;
-    new->force = force;
-    new->name = strdup(name);
-    if (new->name == NULL) {
-        gf_fail_memory(error, name, strlen(name) + 1, "its name");
-        gf_output_close(new);
-        return NULL;
-    }
-    return new;
-}
-
 static gf_status open_output(const char *path, bool force, bool named, gf_output **output,
                              gf_error *error) {
     bool standard = strcmp(path, "-") == 0;
@@ -196,22 +173,4 @@ gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_er
 
 gf_status gf_output_open_named(const char *path, bool force, gf_output **output, gf_error *error) {
     return open_output(path, force, true, output, error);
-}
-
-gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error) {
-    output->sync = sync;
-    if (sync != GF_SYNC_ALWAYS || output->target == NULL || output->joined)
-        return GF_OK;
-    /* Whether its folder can be synced is found out before any work. */
-    char *folder = gf_output_folder(output->target);
-    if (folder == NULL)
-        return gf_fail_memory(error, output->name, strlen(output->target), "a name");
-    output->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int cause = errno;
-    free(folder);
-    return output->folder >= 0 ? GF_OK
-                               : gf_fail(error, GF_FAILED,
-                                         "%s: cannot open its folder, to sync it: %s; leave --sync "
-                                         "out, or allow it to be read",
-                                         output->name, strerror(cause));
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,12 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "io/output.h"
-#include "io/temporaries.h"
+#include "io/output_link.h"
+#include "io/output_sync.h"
+#include "io/output_temporary.h"
+#include "thread.h"
 
-/* ---- names: these return 0 or an errno ---------------------------------------------------------
- */
+/* ---- names: these return 0 or an errno ------------------------------------------------------- */
 
 static int rename_with(const char *from, const char *to, unsigned flags) {
 #ifdef RENAME_NOREPLACE
@@ -30,14 +30,6 @@ static int rename_with(const char *from, const char *to, unsigned flags) {
 #define RENAME_NOREPLACE 1
 #define RENAME_EXCHANGE 2
 #endif
-
-/* The temporary name became the output's, or is no more. */
-static void end_temporary(gf_output *output) {
-    gf_temporary_drop(output->slot);
-    output->slot = -1;
-    free(output->temporary);
-    output->temporary = NULL;
-}
 
 static int rename_new(gf_output *output) {
     struct stat info;
@@ -60,17 +52,13 @@ static int rename_new(gf_output *output) {
 static int place_new(gf_output *output) {
     int cause = 0;
 
-    if (output->temporary == NULL &&
-        linkat(AT_FDCWD, output->nameless, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) != 0) {
-        cause = errno;
-        if (gf_output_is_refused(cause))
-            cause = gf_output_copy_to_temporary(output, cause);
-    }
+    if (output->temporary == NULL)
+        cause = gf_output_give_name(output);
     if (cause == 0 && output->temporary != NULL)
         cause = rename_new(output);
     if (cause == 0) {
         output->placed = GF_NEW;
-        end_temporary(output);
+        gf_output_end_temporary(output);
     }
     return cause;
 }
@@ -110,7 +98,7 @@ static int place_over(gf_output *output, bool revocable) {
     if (rename(output->temporary, output->target) != 0)
         return errno;
     output->placed = GF_OVER;
-    end_temporary(output);
+    gf_output_end_temporary(output);
     return 0;
 }
 
@@ -172,45 +160,19 @@ static void settle(gf_output *output) {
     if (output->placed == GF_EXCHANGED)
         (void)unlink(output->temporary);
     if (!output->joined)
-        end_temporary(output);
+        gf_output_end_temporary(output);
     gf_claim_drop(&output->claim);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
-
-/* A signal that ends the program waits until all have their names. */
-static void hold_signals(sigset_t *before) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    sigset_t outside;
-
-    sigfillset(&outside);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        sigdelset(&outside, faults[i]);
-    (void)pthread_sigmask(SIG_SETMASK, &outside, before);
-}
-
-static gf_status sync_folder(const gf_output *output, gf_error *error) {
-    int failed = 0;
-
-    if (output->folder >= 0)
-        do
-            failed = fsync(output->folder);
-        while (failed != 0 && errno == EINTR);
-    /* EINVAL: the file system has no need of it. */
-    if (failed == 0 || errno == EINVAL)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: is complete, but may not be there after a power failure: cannot sync its "
-                   "folder: %s",
-                   output->name, strerror(errno));
-}
 
 gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *error) {
     gf_status status = GF_OK;
     size_t placed = 0;
     sigset_t before;
 
-    hold_signals(&before);
+    /* A signal that ends the program waits until all have their names. */
+    gf_hold_signals(&before);
     for (; placed < count && status == GF_OK; placed += status == GF_OK)
         status = place(outputs[placed], placed + 1 < count, error);
     if (status != GF_OK)
@@ -219,29 +181,10 @@ gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *er
         settle(outputs[i]);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     for (size_t i = 0; i < count && status == GF_OK; i++)
-        status = sync_folder(outputs[i], error);
+        status = gf_output_sync_folder(outputs[i], error);
     return status;
 }
 
 gf_status gf_output_place(gf_output *output, gf_error *error) {
     return gf_outputs_place(&output, 1, error);
-}
-
-void gf_output_close(gf_output *output) {
-    if (output == NULL)
-        return;
-    if (output->owned)
-        (void)close(output->fd);
-    if (output->folder >= 0)
-        (void)close(output->folder);
-    if (output->temporary != NULL && !output->joined) {
-        (void)unlink(output->temporary);
-        gf_temporary_give_way();
-    }
-    gf_temporary_drop(output->slot);
-    gf_claim_drop(&output->claim);
-    free(output->temporary);
-    free(output->target);
-    free(output->name);
-    free(output);
 }

@@ -14,7 +14,7 @@
 
 #include "agree.h"
 #include "error.h"
-#include "io/output.h"
+#include "io/output_open.h"
 #include "io/temporaries.h"
 
 bool gf_output_sharable(const char *path) {

@@ -9,10 +9,10 @@
 #include <zlib.h>
 
 #include "clock.h"
-#include "engine/thread.h"
 #include "error.h"
 #include "io/limits.h"
 #include "io/png_idat_write.h"
+#include "thread.h"
 
 enum {
     FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first band zlib's header stands there */

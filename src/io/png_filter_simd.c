@@ -1,7 +1,7 @@
 /* Written for the compiler to vectorise: everything in bytes, selects instead of branches. */
 #include "io/png_filter.h"
 
-#include "engine/vec.h"
+#include "vec.h"
 
 static void none(unsigned char *restrict dst, const unsigned char *row, size_t n) {
     memcpy(dst, row, n);

@@ -7,24 +7,6 @@
  * is worth more time, a band is an eighth of the image, within limits. */
 enum { BAND_BYTES = 1 << 18, MOST_BAND_BYTES = 1 << 21, PARTS = 8 };
 
-const char *const *gf_compressions(void) {
-    static const char *const names[] = {"fast", "balanced", "small", "0", "1", "2", "3",
-                                        "4",    "5",        "6",     "7", "8", "9", NULL};
-    return names;
-}
-
-bool gf_png_effort_of(const char *name, gf_png_effort *effort) {
-    *effort = GF_PNG_FAST;
-    if (!name)
-        return true;
-    for (int i = 0; gf_compressions()[i]; i++)
-        if (strcmp(name, gf_compressions()[i]) == 0) {
-            *effort = (gf_png_effort)(i < 3 ? GF_PNG_FAST + i : i - 3);
-            return true;
-        }
-    return false;
-}
-
 void gf_png_bands_init(const gf_format *format, gf_png_effort effort, gf_isa isa,
                        gf_png_bands *bands) {
     const size_t row = gf_row_bytes(format), filtered = row + 1;

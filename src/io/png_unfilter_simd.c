@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "engine/vec.h"
 #include "io/bytes.h"
+#include "vec.h"
 
 static inline void up(unsigned char *restrict out, const unsigned char *restrict in,
                       const unsigned char *restrict above, size_t bytes) {

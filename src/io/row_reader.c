@@ -10,9 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engine/pool.h"
 #include "error.h"
 #include "io/costs.h"
+#include "pool.h"
 
 enum {
     VECTORS = 256,         /* rows in one call to the system */

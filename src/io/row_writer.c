@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/pool.h"
 #include "error.h"
 #include "io/limits.h"
 #include "io/output_map.h"
+#include "pool.h"
 
 enum {
     BUFFER_BYTES = 1 << 18, /* rows in the file's order, on their way from one cache to another */

@@ -11,6 +11,7 @@
 #include "agree.h"
 #include "error.h"
 #include "io/files.h"
+#include "io/path.h"
 #include "io/sample_kind.h"
 #include "io/sample_share.h"
 
@@ -253,10 +254,6 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
     if (status == GF_OK)
         status = gf_output_write(sink->output, sink->chunk, (size_t)(end - sink->chunk), error);
     return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
-}
-
-gf_status gf_sample_sink_place(gf_sample_sink *sink, gf_error *error) {
-    return gf_output_place(sink->output, error);
 }
 
 gf_output *gf_sample_sink_output(const gf_sample_sink *sink) {

@@ -41,8 +41,6 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
                                const void *values, uint64_t count, gf_error *error);
 /* Completes the file. */
 gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error);
-/* After finish: puts the file in place. Of ranks, what rank 0 does; the others do nothing. */
-gf_status gf_sample_sink_place(gf_sample_sink *sink, gf_error *error);
 /* Where it is written. */
 struct gf_output *gf_sample_sink_output(const gf_sample_sink *sink);
 /* Frees; removes what was written unless it is in place. */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "io/output.h"
-#include "io/temporaries.h"
+#include "io/output_create.h"
+#include "io/output_temporary.h"
 
 struct gf_spool {
     const gf_output *output;

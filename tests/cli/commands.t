@@ -61,7 +61,7 @@ $ for command in --version version "smooth -V" "hist --version" "verify -V" "inf
 $ printf 'P5\n2 1\n255\n\1\2' >$'a\e[31m\nb.pgm'; for command in info "hist -n 1" "axis-sum --csv -v"; do gpufilter $command $'a\e[31m\nb.pgm' 2>&1 | grep -o '^.*b.pgm: [A-Z0-9]*'; done
 > a?[31m?b.pgm: PGM
 > a?[31m?b.pgm: 2
-> a?[31m?b.pgm: 2
+> a?[31m?b.pgm: 0
 $ gpufilter dot $'a\e[31m\nb.pgm' $'a\e[31m\nb.pgm' | head -n 1; gpufilter info --json $'a\e[31m\nb.pgm' | grep -o '"file": "[^"]*"'
 > a?[31m?b.pgm, a?[31m?b.pgm: 2x1 grey u8, by cpu
 > "file": "a\u001b[31m\u000ab.pgm"

@@ -1,10 +1,10 @@
 # Help says what the descriptors say.
 $ gpufilter
 > gpufilter 0.1.0: image filters with the same bits on CPU and GPU
-> 
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
 >        gpufilter FILTER [OPTION]... --out-dir DIR IN...
 >        gpufilter COMMAND [OPTION]... [FILE]...
+>        gpufilter help FILTER
 > 
 > Filters:
 >   smooth       enhance, blur and smooth an image along its rows or columns
@@ -20,17 +20,8 @@ $ gpufilter
 >   info         tell what image files hold
 >   devices      list the processor and the CUDA devices
 > 
-> Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR,
->        and rows of samples without a header (--raw).
-> Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows,
->        by the output's name.
-> 
-> Try:
->   gpufilter FILTER --help        what a filter or a command does, its options
->   gpufilter smooth in.png out.png
-> 
-> Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare
-> could not compare), 3 no such backend or device, 128 + n on signal n.
+> Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR
+> Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
 >        gpufilter smooth [OPTION]... --out-dir DIR IN...
@@ -147,6 +138,8 @@ $ gpufilter help smooth
 > A file named - is standard input or output.
 > Of many inputs one that fails does not stop the others; the exit code is 1.
 > What is finished is noted in DIR/.gpufilter-done*, for --resume.
+> Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare could
+> not compare), 3 no such backend or device, 128 + n on signal n.
 > 
 > Examples:
 >   gpufilter smooth in.png out.png
@@ -169,3 +162,6 @@ $ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/securi
 >  --max-memorydefault 4G)
 >  --max-chunkdefault 16M)
 >  --max-secondsdefault 60)
+
+# What there is fits on a screen of 80 columns and 24 lines.
+$ gpufilter | awk 'END {exit NR > 23}'; gpufilter | awk 'length > 80 {exit 1}'

@@ -101,8 +101,8 @@ $ gpufilter hist -q --bins 8 --extract 7 --out - --sample-format text samples/pa
 ! gpufilter: --sample-format 'text': must be csv, npy or json
 [2]
 # What is told beside the data names the input.
-$ gpufilter hist -q --bins 8 --extract 3 --out - - <samples/scene.png 2>&1 | cmp - v.csv; gpufilter hist -v --bins 8 - <samples/scene.png 2>&1 >/dev/null | head -n 1 | cut -d ' ' -f 1-6
-> standard input: 768x512 RGB u8 by
+$ gpufilter hist -q --bins 8 --extract 3 --out - - <samples/scene.png 2>&1 | cmp - v.csv; gpufilter hist -v --bins 8 - <samples/scene.png 2>&1 >/dev/null | head -n 1 | cut -d ' ' -f 1-2
+> standard input:
 # The mask holds the bin's pixels; the rest is transparent.
 $ gpufilter hist -q --bins 8 --extract 3 --mask mask.pam samples/scene.png; head -n 7 mask.pam | strings; gpufilter hist --csv --channel a --bins 2 mask.pam
 > WIDTH 768

@@ -68,13 +68,13 @@ $ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL,
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
 $ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
-> v.png: 768x512 RGB u8 by cpu (2 threads, portable) in # s, # MP/s, 909 kB in, 560 kB out
+> v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
+>   768x512 RGB u8 in 16 bands of 32 rows
 >   auto: expected # s on cpu, # s on cuda with # s start-up
->   16 bands of 32 rows
 >   busy: decoding # %, computing # %, encoding # % of # s
 $ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
-> w.png: 768x512 RGB u8 by golden (1 thread, scalar) in # s, # MP/s, 909 kB in, 560 kB out
->   1 band of 512 rows
+> w.png: # s, # MP/s by golden (1 thread, scalar), 909 kB in, 560 kB out
+>   768x512 RGB u8 in 1 band of 512 rows
 >   busy: decoding # %, computing # %, encoding # % of # s
 # Something takes most of the time of a job whose parts come one after the other: here the filter, by far.
 $ gpufilter smooth -v --backend golden --radius 100 --axis xy samples/page.png busy.pgm 2>&1 | grep -o 'computing is.*'

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 
-#include "engine/pool.h"
+#include "pool.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "engine/thread.h"
 #include "error.h"
+#include "thread.h"
 
 struct gf_pool {
     pthread_mutex_t lock;

@@ -8,14 +8,7 @@
 
 static gf_status open_source(const char *path, const gf_file_options *options, gf_source **source,
                              gf_error *error) {
-    gf_limits limits = {0};
-    if (options)
-        limits = (gf_limits){.max_pixels = options->max_pixels,
-                             .max_memory = options->max_memory,
-                             .max_chunk = options->max_chunk,
-                             .max_seconds = options->max_seconds,
-                             .no_sandbox = options->no_sandbox,
-                             .raw = options->raw};
+    const gf_limits limits = gf_limits_of(options, 0);
     return gf_source_open(path, &limits, source, error);
 }
 

@@ -1,0 +1,105 @@
+/* An output's temporary name: known to signal handlers before a file has it, and as long as one
+ * does. */
+#define _GNU_SOURCE /* getrandom */
+
+#include "io/output_temporary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "io/path.h"
+#include "io/temporaries.h"
+
+/* Names of temporary files are short enough for every file system (143 bytes where names are
+ * encrypted) whatever the target is called. */
+enum { STEM_BYTES = 64, AROUND_STEM = 64 };
+
+static uint64_t random_number(void) {
+    static _Thread_local uint64_t counter;
+    uint64_t number;
+
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) == (ssize_t)sizeof number)
+        return number;
+    /* Only uniqueness matters: O_EXCL turns a clash into another attempt. */
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    number = (uint64_t)now.tv_sec * UINT64_C(1000000007) + (uint64_t)now.tv_nsec;
+    return number ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
+}
+
+/* What is taken of a name: whole characters of UTF-8, since some file systems know no others. */
+static int stem_bytes(const char *stem) {
+    size_t length = strnlen(stem, STEM_BYTES);
+
+    if (stem[length] != '\0')
+        while (length > 0 && ((unsigned char)stem[length] & 0xc0) == 0x80)
+            length--;
+    return (int)length;
+}
+
+/* ".NAME.gpufilter-RANDOM.tmp" in the target's folder, so that renaming it is atomic. */
+static char *temporary_name(const char *target) {
+    const char *stem = gf_path_last_part(target);
+    size_t folder = (size_t)(stem - target);
+    size_t size = folder + STEM_BYTES + AROUND_STEM;
+    char *name = malloc(size);
+
+    if (name != NULL) {
+        memcpy(name, target, folder);
+        (void)snprintf(name + folder, size - folder, ".%.*s.gpufilter-%016" PRIx64 ".tmp",
+                       stem_bytes(stem), stem, random_number());
+    }
+    return name;
+}
+
+bool gf_output_temporary_fits(const gf_output *output) {
+    return strlen(output->target) + STEM_BYTES + AROUND_STEM <= PATH_MAX;
+}
+
+int gf_output_begin_temporary(gf_output *output) {
+    output->temporary = temporary_name(output->target);
+    if (output->temporary == NULL)
+        return ENOMEM;
+    output->slot = gf_temporary_add(output->temporary);
+    return output->slot < 0 ? ENAMETOOLONG : 0;
+}
+
+void gf_output_end_temporary(gf_output *output) {
+    gf_temporary_drop(output->slot);
+    output->slot = -1;
+    free(output->temporary);
+    output->temporary = NULL;
+}
+
+gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error) {
+    for (int attempt = 0; attempt < GF_TEMPORARY_ATTEMPTS; attempt++) {
+        const int failed = gf_output_begin_temporary(output);
+        if (failed == ENOMEM)
+            return gf_fail_memory(error, output->name, strlen(output->target) + STEM_BYTES,
+                                  "a name");
+        if (failed != 0)
+            return gf_fail(error, GF_FAILED,
+                           "%s: too many outputs are open at once, or its path is too long",
+                           output->name);
+        /* For reading, too: what is only written cannot be mapped. */
+        output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        int cause = errno;
+        gf_temporary_made(output->slot);
+        if (output->fd >= 0) {
+            output->owned = true;
+            return GF_OK;
+        }
+        gf_output_end_temporary(output);
+        if (cause != EEXIST)
+            return gf_output_fail_create(output->name, cause, error);
+    }
+    return gf_output_fail_create(output->name, EEXIST, error);
+}

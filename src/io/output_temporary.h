@@ -1,0 +1,20 @@
+/* The name that an output has until it is complete, where it needs one. */
+#ifndef GF_OUTPUT_TEMPORARY_H
+#define GF_OUTPUT_TEMPORARY_H
+
+#include "io/output.h"
+
+/* How often another name is tried where a file has the first one already. */
+enum { GF_TEMPORARY_ATTEMPTS = 16 };
+
+/* Can its path have so many bytes? */
+bool gf_output_temporary_fits(const gf_output *output);
+/* Notes a name before a file has it, so that no signal falls between the two; gf_temporary_made
+ * comes after. Returns 0 or an errno, ENAMETOOLONG also for a full table of temporaries. */
+int gf_output_begin_temporary(gf_output *output);
+/* No file has the name, or not any more. */
+void gf_output_end_temporary(gf_output *output);
+/* Creates a file of such a name for output->target. */
+gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error);
+
+#endif

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# The bar of a batch on a terminal: tests/batch_bar.sh BUILD. It fits, and it is nowhere else.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+build=$(cd "${1:-build}" && pwd)
+. tests/batch_run.sh
+
+# On a terminal there is a bar, and nowhere else.
+if python3 -c 'import pty; pty.openpty()' >/dev/null 2>&1; then
+    cp in/1/001.pgm in/1/008.pgm .
+    cat >terminal.py <<'P'
+import fcntl, os, pty, re, struct, sys, termios, threading, time
+
+def run(arguments, columns=80, term='xterm', kill=None):
+    """What comes out of a run on a terminal, whose third input takes half a second, and its exit code."""
+    for path in ('slow.pgm', 'out'):
+        os.system('rm -rf ' + path)
+    os.mkfifo('slow.pgm')
+    pid, terminal = pty.fork()
+    if pid == 0:
+        time.sleep(0.1)
+        if term is None:
+            os.environ.pop('TERM', None)
+        else:
+            os.environ['TERM'] = term
+        os.environ['NO_COLOR'] = '1'
+        os.execvp('gpufilter', ['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out',
+                                '--threads', '1'] + arguments)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    def feed():
+        with open('slow.pgm', 'wb') as pipe:
+            time.sleep(0.5)
+            if kill:
+                os.kill(pid, kill)
+            else:
+                pipe.write(open('001.pgm', 'rb').read())
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    out = b''
+    while True:
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        out += data
+    feeder.join()
+    return out.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+open('bad.pgm', 'w').write('text')
+ERASE = '\r\x1b[K'
+BAR = re.compile(r'\r\x1b\[K(\[#+-*\] )?( *\d+/4  [0-9.]+ MP/s  (-:--|\d+:\d\d) left  1 failed)')
+what = sys.argv[1]
+if what == 'bar':
+    for columns in (80, 200, 45, 44, 30):
+        out, code = run([], columns)
+        assert code == 1, (columns, out)
+        bars = BAR.findall(out)
+        assert bars or columns == 30 and '0:01 left  1 f' + ERASE in out, (columns, out)
+        assert all(bool(bar) == (columns > 43) for bar, _, _ in bars), (columns, out)
+        assert all(len(part.split('\r')[0]) < columns for part in out.split(ERASE) if 'left' in part), (columns, out)
+        # What is left on the screen: the error and the sum.
+        screen = ''
+        for line in out.split('\r\n'):
+            screen += line.split(ERASE)[-1] + '\n'
+        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s by cpu .*, .* in, .* out\n\n', screen), screen
+elif what == 'none':
+    for arguments, term in (([], 'dumb'), ([], ''), ([], None), (['--no-progress'], 'xterm'), (['--quiet'], 'xterm')):
+        out, code = run(arguments, 80, term)
+        assert code == 1 and '\x1b' not in out and 'left' not in out, (arguments, term, out)
+elif what == 'often':
+    out, code = run([])
+    assert out.count(ERASE) <= 12, out
+P
+    check "a bar that fits" python3 terminal.py bar
+    check "no bar where it is not wanted" python3 terminal.py none
+    check "a bar not drawn too often" python3 terminal.py often
+    pipe() { rm -rf out; TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | grep -q '^2 done' && rm -rf out &&
+        [ "$(TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | tr -d '[:print:]\n' | wc -c)" -eq 0 ]; }
+    check "no bar in a pipe" pipe
+else
+    skip 4 "the bar: there is no python3, or no pseudo-terminal"
+fi
+
+check_sum

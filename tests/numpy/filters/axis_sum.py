@@ -1,0 +1,40 @@
+"""axis-sum: the sum of every row or of every column of each channel."""
+
+import numpy as np
+
+from arithmetic import F32, F64, NAMES, ascending, colours, row_sums
+from case import Case
+from images import random_summands
+
+CASES = 200
+
+
+def axis_sum(image, axis, alpha):
+    shown = NAMES[image.shape[2]][: None if alpha else colours(image)]
+    sums = {"y" if axis == "x" else "x": list(range(image.shape[0 if axis == "x" else 1]))}
+    totals = {"channel": shown, "sum": [], "mean": []}
+    for c, name in enumerate(shown):
+        v = image[:, :, c]
+        if axis == "x":
+            sums[name] = row_sums(v)
+        elif v.dtype == F32:
+            sums[name] = list(ascending(v.astype(F64)))
+        else:
+            sums[name] = [int(s) for s in v.sum(0, dtype=np.uint64)]
+        total = ascending(sums[name])
+        totals["sum"].append(total)
+        totals["mean"].append(F64(total) / v.size)
+    return {"sums": sums, "totals": totals}
+
+
+def published(rng):
+    image = np.arange(24).reshape(4, 6, 1).astype(rng.choice(["u1", "u2", "f4"]))
+    result = axis_sum(image, "x", False)
+    assert result["sums"]["grey"] == [15, 51, 87, 123]
+    return Case("axis-sum", [], [image], result=result)
+
+
+def random_case(rng):
+    image, axis, alpha = random_summands(rng), str(rng.choice(["x", "y"])), bool(rng.random() < 0.5)
+    options = ["--axis", axis] + (["--alpha"] if alpha else [])
+    return Case("axis-sum", options, [image], result=axis_sum(image, axis, alpha))

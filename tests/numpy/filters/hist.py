@@ -1,0 +1,133 @@
+"""hist: counts of samples in bins, the samples of some bins, and where they are."""
+
+import numpy as np
+
+from arithmetic import F32, F64, NAMES, colours, luma, top
+from case import Case
+from images import decimal, random_image
+
+CASES = 120
+
+
+def measured(image, channel):
+    """The channels that hist measures: names, and an H x W x C array."""
+    names = NAMES[image.shape[2]]
+    if channel == "all":
+        return names, image
+    if channel is None or channel == "luma":
+        return (["luma"], luma(image)[:, :, None]) if len(names) > 2 else (["grey"], image[:, :, :1])
+    return [channel], image[:, :, [names.index(channel)]]
+
+
+def bin_of(values, count, span):
+    """The bin of every sample; -1 for NaN."""
+    if values.dtype != F32 and span is None:
+        return np.minimum(count - 1, values.astype(np.int64) * count // top(values))
+    v = values.astype(F64)
+    if span is not None:
+        v = (v - span[0]) / (span[1] - span[0])
+    v = np.floor(v * count)
+    v = np.where(v < 0, 0, np.where(v > count - 1, count - 1, v))
+    return np.where(np.isnan(v), -1, v).astype(np.int64)
+
+
+def hist(image, count, span, channel, extract, per_row):
+    """The tables, the extracted samples in order, and the mask."""
+    names, values = measured(image, channel)
+    bins = bin_of(values, count, span)
+    low, high = span or (0, 1)
+    edges = [low + (high - low) * (k / count) for k in range(count + 1)]
+    edges[count] = high
+    table = {"bin": list(range(count)), "from": edges[:-1], "to": edges[1:]}
+    if image.dtype != F32 and span is None and count <= top(image) + 1:  # none is empty
+        every = np.arange(top(image) + 1, dtype=image.dtype)
+        first = [int(v) for v in np.searchsorted(bin_of(every, count, None), np.arange(count + 1))]
+        table.update(first=first[:-1], last=[v - 1 for v in first[1:]])
+    for c, name in enumerate(names):
+        table[name] = [int(n) for n in np.bincount(bins[:, :, c][bins[:, :, c] >= 0], minlength=count)]
+    nan = [int((bins[:, :, c] < 0).sum()) for c in range(len(names))]
+    result = {
+        "bins": table,
+        "totals": {"channel": names, "samples": [values[:, :, 0].size] * len(names), "nan": nan},
+    }
+    if per_row:
+        rows = [(y, c, k) for y in range(bins.shape[0]) for c in range(len(names)) for k in range(count)]
+        counted = [np.bincount(bins[y, :, c][bins[y, :, c] >= 0], minlength=count)
+                   for y in range(bins.shape[0]) for c in range(len(names))]
+        result["rows"] = {
+            "y": [y for y, c, k in rows],
+            "channel": [names[c] for y, c, k in rows],
+            "bin": [k for y, c, k in rows],
+            "count": [int(n) for n in np.concatenate(counted)],
+        }
+    if extract is None:
+        return result, None, None
+    wanted = list(range(count)) if extract == "all" else sorted(extract)
+    chosen = np.isin(bins, wanted)
+    y, x, c = np.nonzero(chosen)  # in the order y, x, channel
+    order = np.argsort(bins[chosen], kind="stable")
+    columns = {"bin": bins[chosen], "x": x, "y": y, "channel": c, "value": values[chosen]}
+    kinds = [("bin", "u4"), ("x", "u8"), ("y", "u8"), ("channel", "u1"), ("value", values.dtype)]
+    kinds = kinds[len(wanted) == 1 :]  # the file has the bin where there are several
+    samples = np.empty(len(order), kinds)
+    for name, _ in kinds:
+        samples[name] = columns[name][order]
+    # The file has a channel's place in the pixel.
+    places = [255 if name == "luma" else NAMES[image.shape[2]].index(name) for name in names]
+    samples["channel"] = np.array(places)[samples["channel"]]
+    result["extracted"] = {
+        "bin": wanted,
+        "from": [edges[k] for k in wanted],
+        "to": [edges[k + 1] for k in wanted],
+        "count": [sum(table[name][k] for name in names) for k in wanted],
+    }
+    # The first ten of each bin are among the tables, unless there are too many bins to list.
+    heads = [np.flatnonzero(bins[chosen] == k)[:10] for k in (wanted if len(wanted) <= 64 else [])]
+    heads = [i for head in heads for i in head]
+    result["samples"] = {name: [int(v) for v in columns[name][heads]] for name in ("bin", "x", "y")}
+    result["samples"]["channel"] = [names[k] for k in columns["channel"][heads]]
+    result["samples"]["value"] = [v if image.dtype == F32 else int(v) for v in columns["value"][heads]]
+    mask = image
+    if image.dtype != F32 and colours(image) == image.shape[2]:
+        mask = np.concatenate([image, np.full_like(image[:, :, :1], top(image))], 2)
+    mask = np.where(chosen.any(2)[:, :, None], mask, 0).astype(image.dtype)
+    return result, samples, mask
+
+
+def published(rng):
+    values = ((np.arange(128) % 80).astype(F32) / F32(100)).reshape(1, -1, 1)
+    result, samples, mask = hist(values, 8, None, None, [0], False)
+    assert result["bins"]["grey"] == [26, 24, 26, 22, 13, 12, 5, 0]
+    assert list(samples["value"][:3]) == [F32(0), F32(0.01), F32(0.02)]
+    options = ["--bins", "8", "--extract", "0"]
+    return Case("hist", options, [values], result=result, samples=samples, made=mask, draws="--mask")
+
+
+def random_case(rng):
+    counts = [1, 2, 3, 8, 10, 100, 255, 256, 257, 1000, *rng.integers(1, 400, 20), 65535, 65536]
+    count = int(rng.choice(counts))
+    kind = str(rng.choice(["u1", "u2", "f4"]))
+    most = {"u1": 255, "u2": 65535, "f4": 1}[kind]
+    texts = [decimal(rng, -0.5 * most, 0.4 * most), decimal(rng, 0.5 * most, 1.5 * most)]
+    if rng.random() < 0.5:  # edges that are samples, so that every rounding on the way to a bin counts
+        low = int(rng.integers(-20, 20))
+        texts = [str(low), str(low + count * int(rng.integers(1, 4)))]
+    texts = texts if rng.random() < 0.5 else None
+    span = [float(t) for t in texts] if texts else None
+    image = random_image(rng, kind, count, span)
+    options = ["--bins", str(count)] + (["--range=" + ",".join(texts)] if texts else [])
+    channel, extract = None, None
+    if rng.random() < 0.6:
+        names = [n for n in NAMES[image.shape[2]] if n != "grey"]
+        channel = str(rng.choice(names + ["all"] + (["luma"] if colours(image) == 3 else [])))
+        options += ["--channel", channel]
+    if rng.random() < 0.7:
+        extract = sorted({int(k) for k in rng.integers(0, count, rng.integers(1, 4))})
+        text = ",".join(map(str, extract))
+        if rng.random() < 0.2:
+            extract = text = "all"
+        options += ["--extract", text]
+    per_row = bool(count * image.shape[0] < 5000 and rng.random() < 0.3)
+    options += ["--per-row"] if per_row else []
+    result, samples, mask = hist(image, count, span, channel, extract, per_row)
+    return Case("hist", options, [image], result=result, samples=samples, made=mask, draws="--mask")

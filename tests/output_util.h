@@ -1,0 +1,101 @@
+/* What the tests of outputs share: the system's calls as each test wants them, and outputs. */
+#ifndef OUTPUT_UTIL_H
+#define OUTPUT_UTIL_H
+
+#include "output_calls.h"
+
+#include "io_util.h"
+
+#include "io/files.h"
+
+/* ---- several, by their names ------------------------------------------------------------------
+ */
+
+static bool named; /* no file is without a name */
+
+static inline int begin(void **state) {
+    (void)state;
+    calls_reset();
+    calls_do.named = named;
+    return 0;
+}
+
+static inline int end(void **state) {
+    calls_reset();
+    return empty_folder(state);
+}
+
+static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
+    gf_output *output;
+    gf_error error = {0};
+
+    if (gf_output_open(in_folder(name), force, &output, &error) != GF_OK ||
+        gf_output_set_sync(output, sync, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    return output;
+}
+
+/* A complete output with its name as text. */
+static inline gf_output *complete(const char *name, bool force) {
+    gf_output *output = open_as(name, force, GF_SYNC_NEVER);
+    gf_error error = {0};
+
+    assert_int_equal(gf_output_write(output, name, strlen(name), &error), GF_OK);
+    if (gf_output_prepare(output, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    return output;
+}
+
+static inline void close_all(gf_output **outputs, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        gf_output_close(outputs[i]);
+}
+
+static inline void put_old(const char *name) {
+    put_bytes(in_folder(name), "old", 3);
+}
+
+static inline ino_t inode_of(const char *name) {
+    struct stat info;
+
+    assert_int_equal(lstat(in_folder(name), &info), 0);
+    return info.st_ino;
+}
+
+/* ---- one, by its path -------------------------------------------------------------------------
+ */
+
+static inline gf_output *open_output(const char *path, bool force) {
+    gf_output *output;
+    gf_error error = {0};
+
+    if (gf_output_open(path, force, &output, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    return output;
+}
+
+static inline void put_output(gf_output *output, const char *text) {
+    gf_error error = {0};
+
+    assert_int_equal(gf_output_write(output, text, strlen(text), &error), GF_OK);
+}
+
+static inline void commit(gf_output *output) {
+    gf_error error = {0};
+
+    if (gf_output_prepare(output, &error) != GF_OK || gf_output_place(output, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    gf_output_close(output);
+}
+
+static inline void assert_no_output(const char *path, bool force, gf_status status,
+                                    const char *part) {
+    gf_output *output;
+    gf_error error = {0};
+
+    assert_int_equal(gf_output_open(path, force, &output, &error), status);
+    assert_null(output);
+    assert_message(&error, part);
+}
+
+#endif

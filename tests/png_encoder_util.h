@@ -1,0 +1,41 @@
+/* What the tests of the PNG encoder share: images. */
+#ifndef PNG_ENCODER_UTIL_H
+#define PNG_ENCODER_UTIL_H
+
+#include "testing.h"
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+enum { CONTENTS = 6, TWO_PARTS = 6 };
+
+/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes; rows
+ * that begin as noise of four values and go on as a slope. */
+static inline unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
+    const size_t samples = (size_t)(gf_row_samples(format) * format->height);
+    const size_t row = (size_t)gf_row_samples(format);
+    unsigned char *pixels = malloc(samples * gf_type_bytes(format->type));
+    test_random random = {seed * 2 + 1};
+    assert_non_null(pixels);
+    for (size_t i = 0; i < samples; i++) {
+        const size_t x = i % row, y = i / row;
+        const size_t kind = content == 5 ? (y / 9 + x / 500) % 5 : (size_t)content;
+        const uint64_t noise = test_next(&random);
+        const uint64_t v =
+            kind == 0   ? noise
+            : kind == 1 ? x * 40 + y * 70 + (noise & 1023)
+            : kind == 2 ? 40000
+            : kind == TWO_PARTS
+                ? (x < row / 3 ? (const unsigned[]){0, 256, 1280, 19712}[noise & 3] : x * 10)
+            : kind == 3 ? (x / 50 ^ y / 20) * 7919
+                        : (x * x % 97 * 600) & (y % 6 < 4 ? 0xffff : 0);
+        if (format->type == GF_U8) {
+            pixels[i] = (unsigned char)(v >> 8);
+        } else {
+            const uint16_t v16 = (uint16_t)v;
+            memcpy(pixels + 2 * i, &v16, 2);
+        }
+    }
+    return pixels;
+}
+
+#endif

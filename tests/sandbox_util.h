@@ -1,0 +1,77 @@
+/* What the tests of the sandbox share: memory that a child and its parent both see, and works. */
+#ifndef SANDBOX_UTIL_H
+#define SANDBOX_UTIL_H
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "io/sandbox.h"
+#include "io_util.h"
+
+/* What a child and its parent both see. */
+static struct shared {
+    volatile int reached;      /* the work began */
+    volatile int survived;     /* what it should not have lived through */
+    volatile uint64_t counter; /* while it runs */
+} * shared;
+static gf_sandbox_memory memory; /* which is there */
+
+/* The page behind it is nobody's: otherwise chance would put something there. */
+static inline int map_shared(void **state) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    memory.bytes = 2 * page;
+    memory.base = gf_sandbox_map(memory.bytes + page);
+    shared = (struct shared *)(void *)memory.base;
+    return make_folder(state) != 0 || shared == NULL ||
+           mprotect(memory.base + memory.bytes, page, PROT_NONE) != 0;
+}
+
+static inline int unmap_shared(void **state) {
+    gf_sandbox_unmap(memory.base, memory.bytes + (size_t)sysconf(_SC_PAGESIZE));
+    return remove_folder(state);
+}
+
+/* ---- works ----------------------------------------------------------------------------------- */
+
+static inline void does_its_work(void *context) {
+    *(int *)context += 1; /* a copy */
+    shared->reached = 1;
+    shared->counter = 42;
+}
+
+static inline void aborts(void *context) {
+    (void)context;
+    shared->reached = 1;
+    abort();
+}
+
+static inline void never_ends(void *context) {
+    (void)context;
+    shared->reached = 1;
+    for (;;)
+        shared->counter++;
+}
+
+/* ---- what becomes of them -------------------------------------------------------------------- */
+
+/* Is any child of ours left, running or dead? */
+static inline bool children_left(void) {
+    return waitpid(-1, NULL, WNOHANG | __WALL) >= 0 || errno != ECHILD;
+}
+
+static inline gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t seconds) {
+    gf_error error = {0};
+    gf_sandbox_end end;
+
+    memset((void *)shared, 0, sizeof *shared);
+    if (gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(shared->reached, 1);
+    assert_int_equal(shared->survived, 0);
+    assert_false(children_left());
+    return end;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* Outputs without a name until they are complete, and what becomes of them where the system gives
+ * them none. Each test is run with such files, and with temporary names. */
+#include "output_util.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static void are_reached_until_they_appear(void **state) {
+    struct stat before;
+
+    (void)state;
+    gf_output *output = complete("a", false);
+    assert_int_equal(stat(gf_output_reach(output), &before), 0);
+    assert_int_equal(before.st_size, 1);
+    assert_int_equal(count_files(false), named);
+    assert_int_equal(gf_output_place(output, NULL), GF_OK);
+    gf_output_close(output);
+    struct stat after;
+    assert_int_equal(stat(in_folder("a"), &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_memory_equal(&after.st_mtim, &before.st_mtim, sizeof after.st_mtim);
+    assert_null(gf_output_reach(NULL));
+}
+
+/* Killed at any time, what has no name leaves none. */
+static void leave_nothing_when_killed(void **state) {
+    int status = 0;
+
+    (void)state;
+    if (named)
+        skip();
+    put_old("a");
+    const pid_t child = fork();
+    if (child == 0) {
+        gf_output *outputs[] = {complete("a", true), complete("b", false),
+                                open_as("c", false, GF_SYNC_ALWAYS)};
+        (void)kill(getpid(), SIGKILL);
+        close_all(outputs, 3);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_bytes(in_folder("a"), "old", 3);
+    assert_int_equal(count_files(false), 1);
+}
+
+static void have_a_name_without_proc(void **state) {
+    (void)state;
+    calls_do.no_proc = true;
+    gf_output *output = complete("a", false);
+    assert_int_equal(count_files(false), 1);
+    assert_int_equal(gf_output_place(output, NULL), GF_OK);
+    gf_output_close(output);
+    assert_bytes(in_folder("a"), "a", 1);
+}
+
+/* The system made the file, and then gives it no name: AppArmor, some file systems. */
+static void get_a_name_where_they_may_not(void **state) {
+    static const char *const names[] = {"a", "b", "c"};
+    struct stat made, info;
+
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        gf_output *outputs[3];
+        gf_error error = {0};
+        put_old("a");
+        assert_int_equal(chmod(in_folder("a"), 0604), 0);
+        const ino_t before = inode_of("a");
+        for (int i = 0; i < 3; i++)
+            outputs[i] = complete(names[i], i < 2);
+        assert_int_equal(stat(gf_output_reach(outputs[0]), &made), 0);
+        if (fails)
+            put_old("c");
+        calls_do.stay_nameless = true;
+        const gf_status status = gf_outputs_place(outputs, 3, &error);
+        assert_int_equal(status, fails ? GF_FAILED : GF_OK);
+        if (fails)
+            assert_message(&error, "/c: exists already");
+        assert_null(strstr(error.message, "before that"));
+        close_all(outputs, 3);
+        assert_int_equal(count_files(false), fails ? 2 : 3);
+        assert_int_equal(stat(in_folder("a"), &info), 0);
+        assert_int_equal(info.st_mode & 07777, 0604);
+        assert_int_equal(info.st_ino == before, fails);
+        if (!fails)
+            assert_memory_equal(&info.st_mtim, &made.st_mtim, sizeof info.st_mtim);
+        for (int i = 0; i < 3; i++)
+            if (!fails || i != 1)
+                assert_bytes(in_folder(names[i]), fails ? "old" : names[i], fails ? 3 : 1);
+        (void)count_files(true);
+        (void)begin(state);
+    }
+}
+
+/* More than the copy's buffer holds, synced again, and nothing is left where that fails. */
+static void are_copied_whole(void **state) {
+    static const unsigned char bytes[200000] = {[70000] = 7, [199999] = 9};
+
+    (void)state;
+    if (named)
+        skip();
+    for (int fails = 0; fails < 2; fails++) {
+        gf_error error = {0};
+        put_old("a");
+        gf_output *output = open_as("a", true, GF_SYNC_REPLACING);
+        assert_int_equal(gf_output_write(output, bytes, sizeof bytes, &error), GF_OK);
+        assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        calls[0] = '\0';
+        calls_do.stay_nameless = true;
+        calls_do.fails = fails ? 'D' : 0;
+        calls_do.cause = ENOSPC;
+        assert_int_equal(gf_output_place(output, &error), fails ? GF_FAILED : GF_OK);
+        gf_output_close(output);
+        assert_string_equal(calls, fails ? "ld" : "lDR");
+        if (fails) {
+            assert_message(&error, "/a: cannot put the output in place: No space left on device");
+            assert_bytes(in_folder("a"), "old", 3);
+        } else {
+            assert_bytes(in_folder("a"), bytes, sizeof bytes);
+        }
+        assert_int_equal(count_files(true), 1);
+        (void)begin(state);
+    }
+}
+
+int main(void) {
+#define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        BOTH(are_reached_until_they_appear),
+        BOTH(leave_nothing_when_killed),
+        BOTH(have_a_name_without_proc),
+        BOTH(get_a_name_where_they_may_not),
+        BOTH(are_copied_whole),
+    };
+    const int failed =
+        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+
+    named = true;
+    return failed +
+           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+}

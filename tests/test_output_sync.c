@@ -1,0 +1,111 @@
+/* What is to be on the disk is, before it has its name. Each test is run with files that have no
+ * name until then, and with temporary names. */
+#include "output_util.h"
+
+/* What is called for an output of this name, opened like this. */
+static void assert_calls(const char *name, bool force, gf_sync sync, const char *nameless,
+                         const char *temporary) {
+    gf_error error = {0};
+    gf_output *output = open_as(name, force, sync);
+
+    calls[0] = '\0';
+    if (gf_output_prepare(output, &error) != GF_OK || gf_output_place(output, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    gf_output_close(output);
+    assert_string_equal(calls, named ? temporary : nameless);
+}
+
+static void sync_before_they_appear(void **state) {
+    (void)state;
+    assert_calls("a", false, GF_SYNC_REPLACING, "L", "N");
+    assert_calls("a", true, GF_SYNC_REPLACING, "DLR", "DR");
+    assert_calls("a", true, GF_SYNC_NEVER, "LR", "R");
+    assert_calls("a", true, GF_SYNC_ALWAYS, "FLRF", "FRF");
+    assert_calls("b", true, GF_SYNC_REPLACING, "L", "N");
+    assert_calls("c", false, GF_SYNC_ALWAYS, "FLF", "FNF");
+    assert_calls("d", false, GF_SYNC_NEVER, "L", "N");
+}
+
+/* It came while the output was written, and just before it was to have its name. */
+static void sync_before_they_replace_what_appeared(void **state) {
+    gf_error error = {0};
+
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        gf_output *output = open_as("a", true, GF_SYNC_REPLACING);
+        if (late)
+            assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        put_old("a");
+        calls[0] = '\0';
+        if (!late)
+            assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+        assert_int_equal(gf_output_place(output, &error), GF_OK);
+        gf_output_close(output);
+        assert_bytes(in_folder("a"), "", 0);
+        if (late && !named)
+            assert_string_equal(calls, "lDLR");
+        else if (!late)
+            assert_string_equal(calls, named ? "DnR" : "DlLR");
+        assert_int_equal(unlink(in_folder("a")), 0);
+    }
+}
+
+static void tell_that_the_disk_fails(void **state) {
+    static const char fails[] = {'D', 'F', 'F'};
+    static const char *const messages[] = {"/a: cannot write: Input/output error",
+                                           "/a: cannot write: Input/output error",
+                                           "/a: is complete, but may not be there after a power "
+                                           "failure: cannot sync its folder: Input/output error"};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        gf_error error = {0};
+        put_old("a");
+        gf_output *output = open_as("a", true, i == 0 ? GF_SYNC_REPLACING : GF_SYNC_ALWAYS);
+        calls[0] = '\0';
+        calls_do.fails = fails[i];
+        calls_do.after = i / 2;
+        calls_do.cause = EIO;
+        gf_status status = gf_output_prepare(output, &error);
+        assert_int_equal(status, i < 2 ? GF_FAILED : GF_OK);
+        if (status == GF_OK)
+            status = gf_output_place(output, &error);
+        assert_int_equal(status, GF_FAILED);
+        assert_message(&error, messages[i]);
+        gf_output_close(output);
+        assert_bytes(in_folder("a"), "old", i < 2 ? 3 : 0);
+        assert_int_equal(count_files(false), 1);
+    }
+}
+
+/* A pipe has no disk. */
+static void sync_no_pipe(void **state) {
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    const int reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    gf_output *output = open_as("pipe", false, GF_SYNC_ALWAYS);
+    assert_int_equal(gf_output_prepare(output, &error), GF_OK);
+    assert_int_equal(gf_output_place(output, &error), GF_OK);
+    gf_output_close(output);
+    assert_string_equal(calls, "f");
+    close(reader);
+}
+
+int main(void) {
+#define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
+    const struct CMUnitTest tests[] = {
+        BOTH(sync_before_they_appear),
+        BOTH(sync_before_they_replace_what_appeared),
+        BOTH(tell_that_the_disk_fails),
+        BOTH(sync_no_pipe),
+    };
+    const int failed =
+        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+
+    named = true;
+    return failed +
+           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+}

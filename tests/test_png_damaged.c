@@ -1,0 +1,216 @@
+/* PNGs that are cut, flipped, damaged in their metadata or beyond a limit: refused, and why. */
+#include "png_file.h"
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static gf_status load_bytes(const void *data, size_t size, const gf_limits *limits,
+                            gf_error *error) {
+    gf_format format;
+    unsigned char *pixels;
+
+    put_bytes(path(), data, size);
+    gf_status status = load_image(path(), limits, 4, &format, &pixels, NULL, error);
+    free(pixels);
+    return status;
+}
+
+static void reports_truncation_everywhere(void **state) {
+    png_bytes file;
+
+    (void)state;
+    for (int interlaced = 0; interlaced < 2; interlaced++) {
+        const png_spec spec = {.width = 19,
+                               .height = 23,
+                               .color = 3,
+                               .depth = 4,
+                               .transparent = true,
+                               .interlaced = interlaced,
+                               .idat_bytes = 50,
+                               .extras = carried,
+                               .extra_count = CARRIED};
+        png_make(&spec, &file, NULL, NULL);
+        for (size_t size = 0; size < file.size; size++) {
+            gf_error error = {0};
+            assert_int_equal(load_bytes(file.data, size, NULL, &error), GF_FAILED);
+            assert_message(&error, size == 0  ? "x.png: the file is empty"
+                                   : size < 8 ? "x.png: not an image"
+                                              : "x.png: the PNG ends too early");
+        }
+        free(file.data);
+    }
+}
+
+static void reports_or_survives_every_flipped_byte(void **state) {
+    const png_spec spec = {
+        .width = 9, .height = 9, .color = 0, .depth = 2, .transparent = true, .idat_bytes = 30};
+    png_bytes file;
+    int failures = 0;
+
+    (void)state;
+    png_make(&spec, &file, NULL, NULL);
+    for (size_t i = 8; i < file.size; i++) {
+        gf_error error = {0};
+        file.data[i] ^= 0x15;
+        if (load_bytes(file.data, file.size, NULL, &error) != GF_OK) {
+            assert_message(&error, "x.png: ");
+            failures++;
+        }
+        file.data[i] ^= 0x15;
+    }
+    /* Every byte is under a checksum, and no chunk here may be dropped, except that another name
+     * for tRNS makes it a damaged unknown chunk. */
+    assert_true(failures >= (int)file.size - 8 - 4);
+    free(file.data);
+}
+
+static size_t find(const png_bytes *file, const char *name) {
+    for (size_t i = 0; i + 4 <= file->size; i++) {
+        if (memcmp(file->data + i, name, 4) == 0)
+            return i;
+    }
+    fail_msg("no %s", name);
+    return 0;
+}
+
+static void names_what_is_damaged(void **state) {
+    const png_spec spec = {.width = 9, .height = 9, .color = 0, .depth = 8, .transparent = true};
+    png_bytes file;
+    gf_error error = {0};
+
+    (void)state;
+    png_make(&spec, &file, NULL, NULL);
+    size_t idat = find(&file, "IDAT");
+    size_t trns = find(&file, "tRNS");
+    file.data[idat + 20] ^= 1;
+    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
+    assert_message(&error, "x.png: the PNG is damaged (IDAT: ");
+    file.data[idat + 20] ^= 1;
+    file.data[trns + 4] ^= 1;
+    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
+    assert_message(&error, "x.png: the PNG is damaged (tRNS: CRC error)");
+    free(file.data);
+    assert_int_equal(load_bytes("Hello, world\n", 13, NULL, &error), GF_FAILED);
+    assert_message(&error, "x.png: not an image that gpufilter reads");
+}
+
+/* Metadata that is damaged must not be lost in silence: the whole command fails, wherever the chunk
+ * stands, unless metadata is not wanted. */
+static void damaged_metadata_is_told(void **state) {
+    static const struct {
+        png_extra extra;
+        bool carried;
+    } cases[] = {
+        {{"iCCP", 0, "x\0\0profile", 10, true}, true},
+        {{"tEXt", 2, "late\0text", 9, true}, true},
+        {{"gAMA", 0, "\0\0\xb1\x8f", 4, false}, true}, /* not damaged: no failure */
+        {{"bKGD", 1, "\0\0", 2, true}, false}, /* about the old pixels: not carried anyway */
+    };
+    const gf_filter *filter = gf_filter_find("smooth");
+    const gf_filter_info *info = gf_filter_describe(filter);
+    gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    gf_engine *engine = NULL;
+
+    (void)state;
+    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const png_spec spec = {
+            .width = 5, .height = 5, .depth = 8, .extras = &cases[i].extra, .extra_count = 1};
+        bool fails = cases[i].carried && cases[i].extra.bad_checksum;
+        gf_file_options options = {.force = true};
+        png_bytes file;
+        gf_error error = {0};
+
+        png_make(&spec, &file, NULL, NULL);
+        put_bytes(in_folder("x.png"), file.data, file.size);
+        free(file.data);
+        const char *const in = in_folder("x.png");
+        gf_status status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options,
+                                       NULL, NULL, &error);
+        assert_int_equal(status, fails ? GF_FAILED : GF_OK);
+        if (fails) {
+            assert_message(&error, cases[i].extra.name);
+            assert_message(&error, "--strip");
+            assert_int_equal(count_files(false), 1); /* no output, no litter */
+        }
+        options.strip = true;
+        status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options, NULL,
+                             NULL, &error);
+        assert_int_equal(status, GF_OK);
+        unlink(in_folder("y.png"));
+    }
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+}
+
+static void refuses_unknown_critical_chunks(void **state) {
+    const png_extra extra = {"ABCD", 1, "x", 1, false};
+    const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
+    png_bytes file;
+    gf_error error = {0};
+
+    (void)state;
+    png_make(&spec, &file, NULL, NULL);
+    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
+    assert_message(&error, "ABCD");
+    free(file.data);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static void limits_name_their_option(void **state) {
+    char text[2000];
+    const png_extra extra = {"tEXt", 1, text, sizeof text, false};
+    png_spec spec = {.width = 30,
+                     .height = 20,
+                     .depth = 8,
+                     .interlaced = true,
+                     .extras = &extra,
+                     .extra_count = 1};
+    png_bytes file;
+    gf_error error = {0};
+
+    (void)state;
+    memset(text, 'a', sizeof text);
+    png_make(&spec, &file, NULL, NULL);
+    assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_OK);
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 600}, &error),
+                     GF_OK);
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_pixels = 599}, &error),
+                     GF_FAILED);
+    assert_message(&error,
+                   "x.png: 30x20 pixels are over the limit of 599; raise it with --max-pixels");
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 2000}, &error),
+                     GF_OK);
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_chunk = 1999}, &error),
+                     GF_FAILED);
+    assert_message(&error, "tEXt chunk is over the limit of 1999 bytes; raise it with --max-chunk");
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 1000}, &error),
+                     GF_FAILED);
+    assert_message(&error, "metadata are over the limit of 1000; raise it with --max-memory");
+    free(file.data);
+
+    spec.extra_count = 0;
+    png_make(&spec, &file, NULL, NULL);
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 600}, &error),
+                     GF_OK);
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 599}, &error),
+                     GF_FAILED);
+    assert_message(&error, "an interlaced image are over the limit of 599");
+    assert_int_equal(load_bytes(file.data, file.size, &(gf_limits){.max_memory = 59}, &error),
+                     GF_FAILED);
+    assert_message(&error, "two rows");
+    free(file.data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(reports_truncation_everywhere, empty_folder),
+        cmocka_unit_test_teardown(reports_or_survives_every_flipped_byte, empty_folder),
+        cmocka_unit_test_teardown(names_what_is_damaged, empty_folder),
+        cmocka_unit_test_teardown(damaged_metadata_is_told, empty_folder),
+        cmocka_unit_test_teardown(refuses_unknown_critical_chunks, empty_folder),
+        cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

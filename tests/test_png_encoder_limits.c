@@ -1,0 +1,148 @@
+/* The PNG encoder where it cannot go on, or must do with little: full disks, memory, callers that
+ * leave. */
+#include "io_util.h"
+
+#include "io/png_encoder.h"
+
+#include "png_encoder_util.h"
+
+/* Sanitizers, too, are to answer NULL where there is no memory. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    return "allocator_may_return_null=1";
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+static void failures_of_the_disk_are_told(void **state) {
+    const gf_format format = {3000, 700, 3, GF_U8};
+    const gf_file_options options = {.force = true, .format = "png"};
+    unsigned char *pixels = draw(&format, 0, 3);
+    (void)state;
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        gf_sink *sink;
+        gf_error error = {0};
+        gf_status status =
+            gf_sink_open("/dev/full", &format, NULL, &options, threads, &sink, &error);
+        if (!status) {
+            status = sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &error);
+            if (!status)
+                status = sink->ops->finish(sink, NULL, &error);
+            sink->ops->close(sink);
+        }
+        assert_int_equal(status, GF_FAILED);
+        assert_non_null(strstr(error.message, "/dev/full: cannot write"));
+    }
+    free(pixels);
+}
+
+static void may_be_left_at_any_row(void **state) {
+    const gf_format format = {2000, 900, 3, GF_U8};
+    unsigned char *pixels = draw(&format, 1, 4);
+    (void)state;
+    for (uint64_t rows = 0; rows < format.height; rows += 83) {
+        gf_sink *sink;
+        gf_error error = {0};
+        assert_int_equal(gf_sink_open(in_folder("left.png"), &format, NULL, NULL, 4, &sink, &error),
+                         GF_OK);
+        if (rows)
+            assert_int_equal(sink->ops->write(sink, pixels, gf_row_bytes(&format), rows, &error),
+                             GF_OK);
+        sink->ops->close(sink);
+        assert_int_equal(access(in_folder("left.png"), F_OK), -1);
+    }
+    free(pixels);
+}
+
+/* As many threads as the memory is enough for, and no fewer than one. */
+static void keeps_to_the_memory(void **state) {
+    const gf_format format = {3000, 9000, 3, GF_U8};
+    uint32_t before = 0;
+    gf_error error = {0};
+    (void)state;
+    for (uint64_t most = 0; most < 80000000; most += 2000000) {
+        gf_output *output;
+        gf_png_encoder *encoder;
+        uint32_t threads;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, 8, most, output,
+                                             &encoder, &error),
+                         GF_OK);
+        assert_in_range(gf_png_encoder_memory(encoder), 0, most / 2);
+        threads = gf_png_encoder_threads(encoder);
+        assert_in_range(threads, before, 8);
+        assert_true(most || threads == 0);
+        before = threads;
+        gf_png_encoder_close(encoder);
+        gf_output_close(output);
+    }
+    assert_int_equal(before, 8);
+}
+
+/* What one thread needs for rows of 30 MB is more than is free, and `small` needs more of them. */
+static void wide_rows_are_counted(void **state) {
+    const gf_format format = {10000000, 4, 3, GF_U8};
+    uint64_t held[2];
+    gf_error error = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const gf_png_effort effort = i ? GF_PNG_SMALL : GF_PNG_FAST;
+        gf_output *output;
+        gf_png_encoder *encoder;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
+                                             output, &encoder, &error),
+                         GF_OK);
+        held[i] = gf_png_encoder_memory(encoder);
+        gf_png_encoder_close(encoder);
+        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 4, held[i], output,
+                                             &encoder, &error),
+                         GF_OK);
+        assert_int_equal(gf_png_encoder_threads(encoder), 0);
+        gf_png_encoder_close(encoder);
+        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 4, held[i] - 1,
+                                             output, &encoder, &error),
+                         GF_FAILED);
+        assert_null(encoder);
+        assert_non_null(strstr(error.message, "for the encoder"));
+        assert_non_null(strstr(error.message, "--max-memory"));
+        gf_output_close(output);
+    }
+    /* A row as it came, the one above, filtered and coded. */
+    assert_in_range(held[0], 80000000, 150000000);
+    assert_in_range(held[1], held[0] + 150000000, held[0] + 300000000);
+}
+
+/* Rows so long that nothing can hold one. */
+static void memory_that_is_not_there_is_told(void **state) {
+    const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8};
+    (void)state;
+    for (uint32_t threads = 1; threads < 3; threads++) {
+        gf_output *output;
+        gf_png_encoder *encoder;
+        gf_error error = {0};
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, threads,
+                                             UINT64_MAX, output, &encoder, &error),
+                         GF_FAILED);
+        assert_null(encoder);
+        assert_message(&error, "never: ");
+        assert_message(&error, "memory");
+        gf_output_close(output);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failures_of_the_disk_are_told),
+        cmocka_unit_test(may_be_left_at_any_row),
+        cmocka_unit_test(memory_that_is_not_there_is_told),
+        cmocka_unit_test(keeps_to_the_memory),
+        cmocka_unit_test(wide_rows_are_counted),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

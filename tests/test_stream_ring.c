@@ -1,0 +1,175 @@
+/* The ring between a source and a sink: no row of a band is overwritten, or missing, until it is
+ * done with; and what is told where reading and computing fail together. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/stream.h"
+#include "error.h"
+#include "testing.h"
+
+#include "counting.h"
+
+/* A backend that computes nothing, but looks at a band's rows when it was submitted and again when
+ * it is waited for, while the reader may be far ahead. */
+typedef struct looker {
+    gf_band_wish wish;
+    gf_job job;
+    unsigned char *buffer;
+    long pause; /* nanoseconds a band takes */
+} looker;
+
+/* Fails by its status: cmocka's failures end only the thread that all began in. */
+static gf_status look_at(const gf_slot *slot, const gf_job *job, const char *when,
+                         gf_error *error) {
+    const gf_rows *in = &slot->in;
+    const uint64_t first = slot->out.y0 < job->plan->halo ? 0 : slot->out.y0 - job->plan->halo;
+    const uint64_t below = slot->out.y0 + slot->out.rows + job->plan->halo;
+    const uint64_t end = below < job->plan->in.height ? below : job->plan->in.height;
+    if (in->y0 != first || in->y0 + in->rows != end)
+        return gf_fail(error, GF_FAILED, "%s: rows %" PRIu64 "+%" PRIu64 " for %" PRIu64, when,
+                       in->y0, in->rows, slot->out.y0);
+    for (uint64_t y = first; y < end; y++)
+        for (size_t x = 0; x < gf_row_bytes(&job->plan->in); x++)
+            if (gf_row(in, y)[x] != (y & 0xff))
+                return gf_fail(error, GF_FAILED,
+                               "%s: row %" PRIu64 " of the band from %" PRIu64 " holds %u", when, y,
+                               slot->out.y0, gf_row(in, y)[x]);
+    return GF_OK;
+}
+
+static gf_band_wish look_wish(const void *state, const gf_plan *plan) {
+    (void)plan;
+    return ((const looker *)state)->wish;
+}
+
+static gf_status look_begin(void *state, const gf_job *job, gf_slot *slots, void **run,
+                            gf_error *error) {
+    looker *all = state;
+    all->job = *job;
+    *run = all;
+    return gf_slots_alloc(job, 0, slots, error);
+}
+
+static gf_status look_submit(void *run, gf_slot *slot, gf_error *error) {
+    return look_at(slot, &((const looker *)run)->job, "submitted", error);
+}
+
+static gf_status look_wait(void *run, gf_slot *slot, gf_error *error) {
+    const looker *all = run;
+    nanosleep(&(struct timespec){.tv_nsec = all->pause}, NULL);
+    const gf_status status = look_at(slot, &all->job, "done", error);
+    for (uint64_t i = 0; i < slot->out.rows; i++)
+        memcpy(slot->out.data + i * slot->out.stride, gf_row(&slot->in, slot->out.y0 + i),
+               gf_row_bytes(&all->job.plan->in));
+    return status;
+}
+
+static void look_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {
+    (void)run;
+    (void)busy;
+}
+
+static void look_end(void *run, gf_slot *slots) {
+    gf_slots_free(slots, ((const looker *)run)->job.slots);
+}
+
+/* No row of a band is overwritten, or missing, until it is done with: of any height, with rings of
+ * any length, also such that are shorter than two bands with their halos. */
+static void bands_stay_whole(void **state) {
+    (void)state;
+    static const gf_backend backend = {.name = "looker",
+                                       .wish = look_wish,
+                                       .begin = look_begin,
+                                       .submit = look_submit,
+                                       .wait = look_wait,
+                                       .busy = look_busy,
+                                       .end = look_end};
+    const gf_filter *filter = gf_filter_find("smooth");
+    test_random random = {7};
+    for (int i = 0; i < 400; i++) {
+        gf_plan plan = {.in = {5, 1 + test_below(&random, 300), 1, GF_U8},
+                        .inputs = 1,
+                        .halo = test_below(&random, 3) ? test_below(&random, 40) : 0};
+        plan.out = plan.in;
+        looker all = {.wish = {.bytes = 64,
+                               .halos = (uint32_t)test_below(&random, 9),
+                               .most = test_below(&random, 1u << 16),
+                               .slots = 1 + (uint32_t)test_below(&random, 9)},
+                      .pause = test_below(&random, 2) ? 20000 : 0};
+        counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
+                                  .fail_at = NEVER};
+        counting_sink sink = {
+            .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .knows_rows = true};
+        gf_stream_job job = {.name = "test",
+                             .filter = filter,
+                             .plan = &plan,
+                             .backend = &backend,
+                             .state = &all,
+                             .band_rows = test_below(&random, 2) ? 1 + test_below(&random, 90) : 0,
+                             .max_memory = 1u << 20,
+                             .unthreaded = test_below(&random, 8) == 0};
+        gf_report report = {0};
+        gf_error error = {0};
+        if (gf_stream_run(&job, &source.base, &sink.base, &report, NULL, &error))
+            fail_msg("%s", error.message);
+        assert_int_equal(source.next, plan.in.height);
+        assert_int_equal(sink.next, plan.in.height);
+    }
+}
+
+static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
+    (void)run;
+    (void)slot;
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return gf_fail(error, GF_NO_BACKEND, "device: gone");
+}
+
+/* While the reader is slow to find out that its file is damaged, the device fails: that there is
+ * nothing to go on with is what is told, and nobody goes on. */
+static void a_damaged_file_is_told_before_a_device(void **state) {
+    (void)state;
+    static const gf_backend backend = {.name = "looker",
+                                       .wish = look_wish,
+                                       .begin = look_begin,
+                                       .submit = look_submit,
+                                       .wait = fail_wait,
+                                       .busy = look_busy,
+                                       .end = look_end};
+    for (uint64_t fail_at = 3; fail_at < 9; fail_at += 3) {
+        gf_plan plan = {.in = {5, 9, 1, GF_U8}, .inputs = 1};
+        plan.out = plan.in;
+        looker all = {.wish = {.slots = 3}};
+        counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
+                                  .fail_at = fail_at,
+                                  .pause = 400000000};
+        counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
+        const gf_stream_job job = {.name = "test",
+                                   .filter = gf_filter_find("smooth"),
+                                   .plan = &plan,
+                                   .backend = &backend,
+                                   .state = &all,
+                                   .band_rows = 3,
+                                   .max_memory = 1u << 20};
+        gf_report report = {0};
+        gf_stream_rest rest;
+        gf_error error = {0};
+        const gf_status status =
+            gf_stream_run(&job, &source.base, &sink.base, &report, &rest, &error);
+        /* The second band is being read when the first is waited for, the third is not begun. */
+        assert_int_equal(status, fail_at == 3 ? GF_FAILED : GF_NO_BACKEND);
+        assert_true(rest.by_backend == (fail_at > 3));
+        assert_non_null(strstr(error.message, fail_at == 3 ? "source: row 3" : "device: gone"));
+        assert_true((rest.source != NULL) == (fail_at > 3));
+        if (rest.source)
+            rest.source->ops->close(rest.source);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bands_stay_whole),
+        cmocka_unit_test(a_damaged_file_is_told_before_a_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
