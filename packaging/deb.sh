@@ -30,7 +30,7 @@ sed -n 's/^## \([0-9.]*\) (\(.*\))$/\1 \2/p' CHANGELOG.md | while read -r number
     "not released"*) entry "$number" UNRELEASED "$SOURCE_DATE_EPOCH" ;;
     *) entry "$number" unstable "$(date -d "$released" +%s)" ;;
     esac
-done >debian/changelog
+done | sed '$d' >debian/changelog # but for the blank line behind the last
 [ "$(dpkg-parsechangelog -S Version)" = "$version-$DEB_REVISION" ] || {
     echo "CHANGELOG.md does not begin with version $version" >&2
     exit 1

@@ -59,7 +59,7 @@ dist: ## Make the tarball of a release
 	@packaging/dist.sh $(VERSION) $(DIST)
 	@echo "made $(DIST)"
 
-distcheck: dist ## Build that tarball elsewhere, without git, try it, install and uninstall it: 3 minutes on 2 cores
+distcheck: dist ## Build that tarball elsewhere, without git, try it, install and uninstall it: 4 minutes on 2 cores
 	@packaging/distcheck.sh $(VERSION) $(DIST)
 
 # What deb.sh is told; MPI, sanitizers and flags of one's own are for builds that stay here.
