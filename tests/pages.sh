@@ -144,12 +144,6 @@ else
     skip 1
 fi
 
-# The list of endings that src/cli/name.c has is the one of src/cli/about.c.
-endings() { sed -n '/endings\[\] = /,/;/p' src/cli/name.c | grep -oE '"[a-z]+"' | tr -d '"' | sort; }
-about() { sed -n '/gf_about_formats\[\] = /,/;$/p' src/cli/about.c | grep -oE '^ *\{"[^"]*", "[a-z ]*"' |
-    sed 's/.*"\(.*\)"/\1/' | tr ' ' '\n' | sort -u; }
-check "endings" diff <(endings) <(about)
-
 # ---- the program in gpufilter(3) ------------------------------------------------------------------
 
 sanitized=$(grep -o -- '-fsanitize=[a-z,]*' "$build/config" | head -n 1)
