@@ -155,10 +155,12 @@ $(BUILD)/include/gpufilter.h: src/gpufilter.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
+# What nvcc writes on its way bears the number of its process, unless it is kept: the object would never be the same twice.
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
-	@mkdir -p $(@D)
+	@mkdir -p $@.way
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ --keep --keep-dir $@.way -c $< -o $@
+	@rm -rf $@.way
 
 $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 	$(call say,AR,$@)

@@ -74,15 +74,12 @@ if ! ldconfig -p | grep -q libcairo.so.2; then # plots ask for it, and are drawn
 fi
 gpufilter hist out.png --plot plot.png >plot.txt
 gpufilter info plot.png
-dpkg -L $PACKAGES | grep -E '/man./|/completions/.|/vendor-completions/.|/vendor_completions.d/.' || :
-if [ -e /usr/share/man/man1/gpufilter.1.gz ]; then
-    man --warnings gpufilter >page 2>said
-    grep -A 4 '^SYNOPSIS' page
-    [ ! -s said ]
-    bash -n /usr/share/bash-completion/completions/gpufilter
-    [ -s /usr/share/zsh/vendor-completions/_gpufilter ]
-    [ -s /usr/share/fish/vendor_completions.d/gpufilter.fish ]
-fi
+man --warnings gpufilter >page 2>said
+grep -A 4 '^SYNOPSIS' page
+[ ! -s said ]
+bash -n /usr/share/bash-completion/completions/gpufilter
+[ -s /usr/share/zsh/vendor-completions/_gpufilter ]
+[ -s /usr/share/fish/vendor_completions.d/gpufilter.fish ]
 if [ -e /usr/share/doc/libgpufilter0 ]; then
     ldconfig -p | grep libgpufilter
 fi
