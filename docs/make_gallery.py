@@ -237,6 +237,7 @@ def main():
         write_gallery(made, known, args.numbers)
         write_table(args.readme, known)
         shutil.rmtree(os.path.join(args.folder, "pictures"), ignore_errors=True)
+        os.chmod(made, os.stat(args.folder).st_mode)  # copytree gives the folder the mode of what it copies
         shutil.copytree(made, args.folder, dirs_exist_ok=True)
 
 

@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 
 import doc_find
@@ -64,10 +65,19 @@ class Checker:
             action = doc_table.Action("run", "", "", ())
         return Step(command, text, action)
 
+    @functools.lru_cache(maxsize=None)
+    def plots(self):
+        """Can this build draw plots, on this machine?"""
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run([os.path.join(self.build, "gpufilter"), "hist", "-q", "--plot", os.path.join(folder, "p.svg"),
+                                   os.path.join(ROOT, "samples/page.png")], capture_output=True).returncode == 0
+
     def missing(self, action):
         for need in action.needs:
             if need == "a GPU":
                 here = self.gpu
+            elif need == "cairo":
+                here = self.plots()
             elif need.startswith("build/"):
                 here = os.path.exists(os.path.join(self.build, need.removeprefix("build/")))
             else:

@@ -3,7 +3,8 @@
     PATTERN => ACTION       of the first that matches; * stands for anything. "FILE: PATTERN" is for one document
     NAME = VALUE            a placeholder, such as FILE, and what is put into its place
 
-Actions, each of which "needs PROGRAM, PROGRAM; " may precede: without them the line is skipped, and that is said.
+Actions, each of which "needs PROGRAM, PROGRAM; " may precede ("a GPU" and "cairo" count as programs): without them the line is
+skipped, and that is said.
 
     run                     as it stands
     exit N                  as it stands, and ends with this exit code; "exit N: TEXT" says TEXT on standard error

@@ -99,7 +99,7 @@ still_there() { # each exception closes a circle, or it is none
 
 # Files that a page names, in a folder or by their names alone.
 named_files() { # PAGE
-    { grep -oE '`[A-Za-z0-9_./*]+\.(c|h|cu|cuh|sh|py|t|def|txt|mk)`' "$1" || :; } | tr -d '`' | sed '/NAME/d' | sort -u | {
+    { grep -oE '`[A-Za-z0-9_./*]+\.(c|h|cu|cuh|sh|py|t|def|txt|mk)`' "$1" || :; } | tr -d '`' | sed '/NAME\|mine/d' | sort -u | {
         gone=0
         while read -r name; do
             case $name in

@@ -53,7 +53,7 @@ else
     skip 1 "pages: no groff with mdoc"
 fi
 if man --warnings=w -l "$man/gpufilter.1" >/dev/null 2>&1; then # man-db, and it formats pages here
-    warnings() { MANWIDTH=80 man --warnings=w -l "$1" 2>&1 >/dev/null; }
+    warnings() { { MANWIDTH=80 man --warnings=w -l "$1" >/dev/null; } 2>&1; }
     for page in "$man"/*.[13]; do check "man has nothing against ${page##*/}" silent warnings "$page"; done
 else
     skip 1 "pages: no man-db"
@@ -73,9 +73,9 @@ paragraphs() { # FILE
 }
 # Looks for each line of help_options.awk in the paragraphs.
 tells_options() { # NAME
-    local head name letter text range words fallback found want missing=0 count=0
+    local head text range words fallback found want missing=0 count=0
     paragraphs "$man/gpufilter-$1.1" >"$work/paragraphs"
-    while IFS=$'\x1f' read -r head name letter text range words fallback; do
+    while IFS=$'\x1f' read -r head _ _ text range words fallback; do
         count=$((count + 1))
         found=$(grep -iF -- "$head $text" "$work/paragraphs")
         for want in "${range:+From $range}" "${words:+of ${words%, *}}" "${words:+${words##*, }}" \
@@ -143,12 +143,6 @@ if command -v mandoc >/dev/null 2>&1; then
 else
     skip 1
 fi
-
-# The list of endings that src/cli/name.c has is the one of src/cli/about.c.
-endings() { sed -n '/endings\[\] = /,/;/p' src/cli/name.c | grep -oE '"[a-z]+"' | tr -d '"' | sort; }
-about() { sed -n '/gf_about_formats\[\] = /,/;$/p' src/cli/about.c | grep -oE '^ *\{"[^"]*", "[a-z ]*"' |
-    sed 's/.*"\(.*\)"/\1/' | tr ' ' '\n' | sort -u; }
-check "endings" diff <(endings) <(about)
 
 # ---- the program in gpufilter(3) ------------------------------------------------------------------
 

@@ -6,16 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "about.h"
 #include "cli.h"
 
 #define MAX_DIGITS 20
-
-static const struct gf_ending {
-    const char *name;
-    bool written;
-} endings[] = {{"png", true}, {"pgm", true},  {"ppm", true},  {"pnm", true},  {"pbm", false},
-               {"pam", true}, {"pfm", true},  {"jpg", true},  {"jpeg", true}, {"bmp", true},
-               {"tga", true}, {"psd", false}, {"gif", false}, {"hdr", true},  {"raw", true}};
 
 /* From its last dot on; "" if it has none. The dot of a hidden file begins no ending. */
 static const char *ending_of(const char *base) {
@@ -23,22 +17,27 @@ static const char *ending_of(const char *base) {
     return dot && dot != base ? dot : "";
 }
 
-static const struct gf_ending *find_ending(const char *name) {
+/* The kind of files that its ending stands for; NULL: none that is known. */
+static const gf_about_format *find_format(const char *name) {
     const char *ending = ending_of(name);
-    for (size_t i = 0; *ending && i < sizeof endings / sizeof endings[0]; i++)
-        if (strcasecmp(ending + 1, endings[i].name) == 0)
-            return &endings[i];
+    for (const gf_about_format *format = gf_about_formats; *ending && format->name; format++)
+        for (const char *at = format->endings; *at; at += strspn(at, " ")) {
+            const size_t size = strcspn(at, " ");
+            if (strlen(ending + 1) == size && strncasecmp(ending + 1, at, size) == 0)
+                return format;
+            at += size;
+        }
     return NULL;
 }
 
 bool gf_cli_is_picture(const char *name, bool raw) {
-    const struct gf_ending *ending = find_ending(name);
-    return ending && raw == (strcmp(ending->name, "raw") == 0);
+    const gf_about_format *format = find_format(name);
+    return format && raw == (strcmp(format->endings, "raw") == 0);
 }
 
 bool gf_cli_is_written(const char *name) {
-    const struct gf_ending *ending = find_ending(name);
-    return ending && ending->written;
+    const gf_about_format *format = find_format(name);
+    return format && format->written;
 }
 
 /* ---- templates ------------------------------------------------------------------------------- */
