@@ -145,8 +145,7 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
 # stb counts on int arithmetic that wraps.
-# After a fork nobody could make what a thread has for itself, so that is there from its beginning.
-$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv -ftls-model=initial-exec
+$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
 
 $(CLI_O) $(ALONE_O) $(RANKS_O): INCLUDES = $(CLI_INCLUDES)
 $(RANKS_O): INCLUDES += $(MPI_INCLUDES)

@@ -223,6 +223,8 @@ def even(text, without):
         text = re.sub(rf"(?s)\n*<!-- if {re.escape(condition)} -->\n.*?<!-- end -->", "", text)
     for pattern, name in VARIES:
         text = re.sub(pattern, name, text)
+    # Where the sum of a batch goes on in the next line depends on how long its times and rates are.
+    text = re.sub(r"\d+ done, [^`]*?(?=\n```)", lambda found: re.sub(r"\s+", "", found[0]), text)
     return re.sub(r"\n{2,}", "\n\n", text).split("\n")
 
 

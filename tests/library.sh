@@ -140,4 +140,7 @@ else
     skip 1
 fi
 
+# Programs that load it later (Python) have little room for variables that each thread has from its beginning.
+no_static_tls() { ! readelf -d "$build/libgpufilter.so" | grep STATIC_TLS; }
+check "it can be loaded at any time" no_static_tls
 check_sum

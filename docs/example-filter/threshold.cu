@@ -5,8 +5,8 @@
 
 namespace {
 
-// Thread mapping: x along a row, a block row (grid y) walks down the rows. Reads and writes a sample
-// once; nothing is shared. Alpha, the last of an even number of channels, is carried.
+// Thread mapping: x along a row, a block row (grid y) walks down the rows. Reads and writes a
+// sample once; nothing is shared. Alpha, the last of an even number of channels, is carried.
 template <typename T>
 __global__ void threshold(const unsigned char *in, size_t in_stride, unsigned char *out,
                           size_t out_stride, uint64_t samples, uint64_t rows, uint32_t channels,
@@ -17,8 +17,10 @@ __global__ void threshold(const unsigned char *in, size_t in_stride, unsigned ch
     const bool alpha = channels % 2 == 0 && i % channels == channels - 1;
     for (uint64_t y = blockIdx.y; y < rows; y += gridDim.y) {
         const T x = reinterpret_cast<const T *>(in + y * in_stride)[i];
-        reinterpret_cast<T *>(out + y * out_stride)[i] =
-            alpha ? x : static_cast<float>(x) >= limit ? static_cast<T>(largest) : T(0);
+        reinterpret_cast<T *>(out + y * out_stride)[i] = alpha ? x
+                                                         : static_cast<float>(x) >= limit
+                                                             ? static_cast<T>(largest)
+                                                             : T(0);
     }
 }
 

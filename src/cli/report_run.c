@@ -17,16 +17,14 @@ void gf_cli_report_failure(const gf_cli_run *run) {
 /* "999 bytes", "1.2 kB", "123 MB" */
 static void print_bytes(uint64_t bytes) {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    double value = (double)bytes;
     if (bytes < 1000) {
         fprintf(stderr, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
         return;
     }
-    int unit = -1;
-    while (value >= 999.5) {
+    double value = (double)bytes / 1000;
+    int unit = 0;
+    for (; value >= 999.5; unit++)
         value /= 1000;
-        unit++;
-    }
     fprintf(stderr, "%.*f %s", value < 9.95 ? 1 : 0, value, units[unit]);
 }
 

