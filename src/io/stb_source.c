@@ -229,8 +229,8 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
         decode(&task);
     } else {
         task.leave = gf_sandbox_leave;
-        /* What this thread has of stb's variables: in a shared library that is made when it is asked
-         * for, and behind the fork nobody could make it. */
+        /* What this thread has of stb's variables: in a shared library that is made when it is
+         * asked for, and behind the fork nobody could make it. */
         (void)gf_stb_reason();
         status = gf_sandbox_run(decode, &task, &file->shared, file->limits->max_seconds, file->name,
                                 &end, error);
