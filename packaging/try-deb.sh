@@ -66,7 +66,7 @@ gpufilter verify --samples 4M
 code=0; gpufilter smooth --backend cuda /try/scene.png cuda.png || code=$?
 [ $code -eq 3 ]
 cairo=0
-if ! ldconfig -p | grep -q libcairo.so.2; then # plots ask for it, and are drawn when it is there
+if ! ldconfig -p | grep libcairo.so.2 >/dev/null; then # plots ask for it, and are drawn when it is there
     code=0; gpufilter hist out.png --plot plot.png || code=$?
     [ $code -eq 1 ]
     $apt install --no-install-recommends --no-download libcairo2 >/dev/null

@@ -43,11 +43,11 @@ check "it builds" make -j2 "${as_before[@]}" all build/tests/test_equality build
 few() { [ "$(find build/obj -name '*.o' -newer "$work/then" | wc -l)" -le 12 ]; }
 check "and little else has to be" few
 export PATH=$copy/build:$PATH
-known() {
-    gpufilter | grep -q '^  mine ' && gpufilter help mine | grep -q -- '-l, --level L' &&
-        { gpufilter mine --level 2 samples/page.png out.png 2>&1 || true; } | grep -q "level '2': must be a number from 0 to 1" &&
-        build/tests/list_cases | grep -q '^mine	.*level=0.25' && grep -q -- --level build/completions/gpufilter.bash &&
-        grep -q level build/man/gpufilter-mine.1
+known() { # each writes to a file: a pipe whose reader has found its line and gone would fail its writer
+    gpufilter >screen && grep -q '^  mine ' screen && gpufilter help mine >help && grep -q -- '-l, --level L' help &&
+        ! gpufilter mine --level 2 samples/page.png out.png 2>said && grep -q "level '2': must be a number from 0 to 1" said &&
+        build/tests/list_cases >cases && grep -q '^mine	.*level=0.25' cases &&
+        grep -q -- --level build/completions/gpufilter.bash && grep -q level build/man/gpufilter-mine.1
 }
 check "help, manual page, completion and option checks know it" known
 works() {

@@ -111,7 +111,7 @@ fi
 
 if [ ! -e "$root/share/man/man1/gpufilter.1" ]; then
     skip 1 "the installed manual page: none was made"
-elif man --version 2>/dev/null | grep -q "^man "; then
+elif man --version 2>/dev/null | grep "^man " >/dev/null; then
     page() { MANPATH=$root/share/man MANWIDTH=100 man --warnings gpufilter >"$work/page" 2>"$work/said" &&
         [ ! -s "$work/said" ] && grep -q '^NAME' "$work/page" && grep -q 'gpufilter.* smooth' "$work/page"; }
     check "the installed manual page" page

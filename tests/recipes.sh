@@ -112,8 +112,8 @@ mpi() { # CHECK RECIPE
     PATH=$program
     return $code
 }
-parallel --version 2>/dev/null | grep -q '^GNU parallel' || parallel=
-gpufilter devices | grep -q '^cuda [0-9]' || gpu=
+parallel --version 2>/dev/null | grep '^GNU parallel' >/dev/null || parallel=
+gpufilter devices | grep '^cuda [0-9]' >/dev/null || gpu=
 if why=$(slurm_missing); then
     slurm=
 elif grep -qw slurm recipes/*.hint; then
