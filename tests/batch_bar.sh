@@ -3,53 +3,30 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 build=$(cd "${1:-build}" && pwd)
+root=$PWD
 . tests/batch_run.sh
 
 # On a terminal there is a bar, and nowhere else.
 if python3 -c 'import pty; pty.openpty()' >/dev/null 2>&1; then
     cp in/1/001.pgm in/1/008.pgm .
+    export PYTHONPATH=$root/tests/tools PYTHONDONTWRITEBYTECODE=1
     cat >terminal.py <<'P'
-import fcntl, os, pty, re, struct, sys, termios, threading, time
+import os, re, sys, time
+from on_terminal import ERASE, run as run_there, screen, widest
 
-def run(arguments, columns=80, term='xterm', kill=None):
+def run(arguments, columns=80, term='xterm'):
     """What comes out of a run on a terminal, whose third input takes half a second, and its exit code."""
     for path in ('slow.pgm', 'out'):
         os.system('rm -rf ' + path)
     os.mkfifo('slow.pgm')
-    pid, terminal = pty.fork()
-    if pid == 0:
-        time.sleep(0.1)
-        if term is None:
-            os.environ.pop('TERM', None)
-        else:
-            os.environ['TERM'] = term
-        os.environ['NO_COLOR'] = '1'
-        os.execvp('gpufilter', ['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out',
-                                '--threads', '1'] + arguments)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    def feed():
+    def feed(pid):
         with open('slow.pgm', 'wb') as pipe:
             time.sleep(0.5)
-            if kill:
-                os.kill(pid, kill)
-            else:
-                pipe.write(open('001.pgm', 'rb').read())
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    out = b''
-    while True:
-        try:
-            data = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        out += data
-    feeder.join()
-    return out.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            pipe.write(open('001.pgm', 'rb').read())
+    return run_there(['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out', '--threads', '1'] + arguments,
+                     columns, {'TERM': term, 'NO_COLOR': '1'}, feed)
 
 open('bad.pgm', 'w').write('text')
-ERASE = '\r\x1b[K'
 BAR = re.compile(r'\r\x1b\[K(\[#+-*\] )?( *\d+/4  [0-9.]+ MP/s  (-:--|\d+:\d\d) left  1 failed)')
 what = sys.argv[1]
 if what == 'bar':
@@ -59,12 +36,9 @@ if what == 'bar':
         bars = BAR.findall(out)
         assert bars or columns == 30 and '0:01 left  1 f' + ERASE in out, (columns, out)
         assert all(bool(bar) == (columns > 43) for bar, _, _ in bars), (columns, out)
-        assert all(len(part.split('\r')[0]) < columns for part in out.split(ERASE) if 'left' in part), (columns, out)
+        assert widest(out, 'left') < columns, (columns, out)
         # What is left on the screen: the error and the sum.
-        screen = ''
-        for line in out.split('\r\n'):
-            screen += line.split(ERASE)[-1] + '\n'
-        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s by cpu .*, .* in, .* out\n\n', screen), screen
+        assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s, each by cpu .*, .* in, .* out\n\n', screen(out)), out
 elif what == 'none':
     for arguments, term in (([], 'dumb'), ([], ''), ([], None), (['--no-progress'], 'xterm'), (['--quiet'], 'xterm')):
         out, code = run(arguments, 80, term)

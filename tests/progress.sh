@@ -59,7 +59,7 @@ P
     many() {
         rm -rf out slow.pgm && mkfifo slow.pgm && { slowly 1.5 >slow.pgm & } &&
             gpufilter smooth in.pgm short.pgm slow.pgm scene.ppm -O out --threads 1 --progress json --band-rows 8 2>many
-        [ $? -eq 1 ] && grep -v '^{' many | grep -E '^3 done, 1 failed, 0 skipped in [0-9.]+ s, .* MP/s by cpu \(1 thread, .*\), .* in, .* out$' >/dev/null &&
+        [ $? -eq 1 ] && grep -v '^{' many | grep -E '^3 done, 1 failed, 0 skipped in [0-9.]+ s, .* MP/s, each by cpu \(1 thread, .*\), .* in, .* out$' >/dev/null &&
             python3 events.py begin failed end <many && grep -q '"files": 4, "ended": 2, "failed": 1' many
     }
     check "events of a batch" many
@@ -75,44 +75,27 @@ fi
 # ---- one image on a terminal ------------------------------------------------------------------
 
 if python3 -c 'import pty; pty.openpty()' >/dev/null 2>&1; then
+    export PYTHONPATH=$root/tests/tools PYTHONDONTWRITEBYTECODE=1
     cat >terminal.py <<'P'
-import fcntl, os, pty, re, struct, sys, termios, threading, time
+import os, re, sys, time
+from on_terminal import ERASE, run as run_there, screen, widest
 
 DATA = open('in.pgm', 'rb').read()
 
-def run(arguments, pause, columns=80, environment=()):
+def run(arguments, pause, columns=80, environment=None):
     """What comes out of a run on a terminal that reads a pipe which pauses, and its exit code."""
     for path in ('slow.pgm', 'out.pgm'):
         if os.path.lexists(path):
             os.remove(path)
     os.mkfifo('slow.pgm')
-    pid, terminal = pty.fork()
-    if pid == 0:
-        time.sleep(0.1)
-        os.environ.update({'TERM': 'xterm'}, **dict(environment))
-        os.execvp('gpufilter', ['gpufilter'] + arguments)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    def feed():
+    def feed(pid):
         with open('slow.pgm', 'wb') as pipe:
             for at in range(0, len(DATA), 100000):
                 pipe.write(DATA[at:at + 100000])
                 pipe.flush()
                 time.sleep(pause / 10)
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    out = b''
-    while True:
-        try:
-            data = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        out += data
-    feeder.join()
-    return out.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return run_there(['gpufilter'] + arguments, columns, environment, feed)
 
-ERASE = '\r\x1b[K'
 BAR = re.compile(r'\r\x1b\[K(\[#*-*\] )?( *\d+ %)  [0-9.]+ MP/s  (-:--|\d+:\d\d) left')
 SMOOTH = ['smooth', 'slow.pgm', 'out.pgm', '--band-rows', '8']
 what = sys.argv[1]
@@ -123,10 +106,9 @@ if what == 'bar':
         assert code == 0 and bars, (columns, out)
         parts = [int(bar[1].split()[0]) for bar in bars]
         assert parts == sorted(parts) and 30 < parts[0] and parts[-1] <= 100, parts
-        assert all(len(part.split('\r')[0]) < columns for part in out.split(ERASE) if 'left' in part), (columns, out)
-        screen = ''.join(line.split(ERASE)[-1] + '\n' for line in out.split('\r\n'))
+        assert widest(out, 'left') < columns, (columns, out)
         assert re.fullmatch(r'out.pgm: [0-9.]+ s, \d+ MP/s by cpu \(.*\), 935 kB in, 935 kB out\n\n',
-                            screen), screen
+                            screen(out)), out
 elif what == 'twice':
     out, code = run(['hist', 'slow.pgm', '--bins', '2', '--band-rows', '8'], 2)
     assert code == 0 and BAR.search(out) and 'share' in out.split(ERASE)[-1], out
@@ -141,19 +123,9 @@ elif what == 'colour':
             (['--color', 'never'], {}, False), (['--color=always'], {'NO_COLOR': '1'}, True)):
         for command in (['smooth', 'in.pgm', 'out.xyz'], ['hist', 'in.pgm', '--bins', '2'], ['compare', 'in.pgm', 'in.pgm'],
                         ['smooth', '--help']):
-            pid, terminal = pty.fork()
-            if pid == 0:
-                os.environ.update({'TERM': 'xterm'}, **environment)
-                os.execvp('gpufilter', ['gpufilter'] + command + arguments)
-            out = b''
-            try:
-                while data := os.read(terminal, 65536):
-                    out += data
-            except OSError:
-                pass
-            os.waitpid(pid, 0)
-            assert (b'\x1b[' in out) == coloured, (command, arguments, environment, out)
-            assert out.count(b'\x1b[0m') * 2 == out.count(b'\x1b['), (command, out)
+            out, _ = run_there(['gpufilter'] + command + arguments, 80, environment)
+            assert ('\x1b[' in out) == coloured, (command, arguments, environment, out)
+            assert out.count('\x1b[0m') * 2 == out.count('\x1b['), (command, out)
 P
     check "a bar of one image" python3 terminal.py bar
     check "a bar before what is measured" python3 terminal.py twice

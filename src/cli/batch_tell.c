@@ -139,14 +139,14 @@ static void name_file(const gf_cli_batch_run *run, const gf_cli_over *over, gf_e
         gf_cli_fail(error, error->status, "%s: %s", item->in, over->error->message);
 }
 
-/* For the sum: who did it, as long as it is always the same. */
+/* For the sum: who did each, as long as that is always the same. */
 static void count_work(gf_cli_batch_run *run, const gf_report *report) {
     char who[sizeof run->who];
     snprintf(who, sizeof who, "%s (%s)", report->backend, report->device);
     if (run->done == 0)
         memcpy(run->who, who, sizeof run->who);
     else if (strcmp(run->who, who) != 0)
-        snprintf(run->who, sizeof run->who, "several");
+        run->who[0] = 0;
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
 }
@@ -219,7 +219,9 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
         fprintf(stderr, ", %" PRIu64 " not begun", rest);
     fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
     if (run->done)
-        fprintf(stderr, " by %s", run->who);
+        /* The threads told of are one image's: of many, as many are under way at once. */
+        fprintf(stderr, "%s %s", run->done > 1 && run->who[0] ? ", each by" : " by",
+                run->who[0] ? run->who : "several backends or devices");
     if (run->ranks > 1)
         fprintf(stderr, " on %" PRIu32 " ranks", run->ranks);
     if (run->done)
