@@ -39,6 +39,7 @@ BEGIN = f"if [ -r {COMPLETION} ]; then . {COMPLETION}; else . build/completions/
 
 # What is not the same on another machine, or at another time.
 VARIES = [
+    (r"(?m)^(gpufilter [\d.]+) with CUDA$", r"\1"),
     (r"\[[#-]{40}\] +\d+/(\d+)  [\d.]+ [MG]P/s  [\d:-]+ left", r"[...] N/\1  N MP/s  T left"),
     (r"\b\d+ threads?, \w+", "N threads, ISA"),
     (r"\b\d+ bands of \d+ rows", "N bands of N rows"),

@@ -39,7 +39,7 @@ shared_out() {
         [ "$(grep -o '"files": \[[^]]*\]' record | sort -u | wc -l)" = 120 ] && summary 120 0 0 told ' on 3 ranks'
 }
 verbose() {
-    mpi 2 smooth same/*.pgm -O verbose --verbose 2>told && [ "$(grep -c '^verbose/.* of rank [01] in ' told)" = "$(ls same | wc -l)" ]
+    mpi 2 smooth same/*.pgm -O verbose --verbose 2>told && [ "$(grep -c '^verbose/.* of rank [01], .* out$' told)" = "$(ls same | wc -l)" ]
 }
 
 # Only rank 0 has the standard input.

@@ -21,7 +21,7 @@ mpi() { # RANKS ARGUMENT...
     timeout 120 mpirun -n "$ranks" ranked "$@"
 }
 summary() { # DONE FAILED SKIPPED FILE [RANKS]
-    grep -qE "^$1 done, $2 failed, $3 skipped.* in [0-9.]+ s, [0-9.]+ MP/s( by .*)?${5:-.*}(, .* in)?(, .* out)?\$" "$4"
+    grep -qE "^$1 done, $2 failed, $3 skipped.* in [0-9.]+ s, [0-9.]+ MP/s((, each)? by .*)?${5:-.*}(, .* in)?(, .* out)?\$" "$4"
 }
 failures() { grep '^gpufilter: ' "$1" | sort; }                            # FILE: each failure
 litter() { find "$1" -name '.*.tmp' | wc -l; }
