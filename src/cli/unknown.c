@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "commands.h"
 #include "suggest.h"
 
@@ -63,6 +64,8 @@ gf_status gf_cli_unknown_command(const char *name, gf_error *error) {
         gf_cli_guess_try(&guess, gf_filter_describe(gf_filter_at(i))->name);
     for (size_t i = 0; gf_command_at(i); i++)
         gf_cli_guess_try(&guess, gf_command_at(i)->info.name);
+    for (const gf_about_name *word = gf_about_words; word->name; word++)
+        gf_cli_guess_try(&guess, word->name);
     gf_cli_guess_text(&guess, "", text, sizeof text);
     if (text[0])
         return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command%s", name, text);

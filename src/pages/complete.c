@@ -80,24 +80,24 @@ complete_values complete_operands(const subject *s) {
     return values;
 }
 
-const char *complete_ending(size_t index) {
-    static char endings[COMPLETE_MAX_WORDS][8];
+void complete_put_endings(const char *between) {
+    char endings[COMPLETE_MAX_WORDS][8];
     size_t count = 0;
 
     for (const gf_about_format *format = gf_about_formats; format->name; format++)
-        for (const char *at = format->read || format->written ? format->endings : ""; *at;
-             at += strspn(at, " ")) {
+        for (const char *at = format->endings; *at; at += strspn(at, " ")) {
             char ending[sizeof endings[0]];
             const size_t size = strcspn(at, " ");
             size_t i = 0;
             snprintf(ending, sizeof ending, "%.*s", (int)size, at);
             while (i < count && strcmp(endings[i], ending) != 0)
                 i++;
-            if (i == count && count < COMPLETE_MAX_WORDS)
-                memcpy(endings[count++], ending, sizeof ending);
             at += size;
+            if (i < count || count == COMPLETE_MAX_WORDS || (!format->read && !format->written))
+                continue;
+            printf("%s%s", count ? between : "", ending);
+            memcpy(endings[count++], ending, sizeof ending);
         }
-    return index < count ? endings[index] : NULL;
 }
 
 void complete_put_quoted(const char *text, const char *quote) {

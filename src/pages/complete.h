@@ -27,8 +27,8 @@ typedef struct complete_values {
 complete_values complete_option(const gf_param *param);
 complete_values complete_operands(const subject *s);
 
-/* The endings of images' names, each once; NULL past the end. */
-const char *complete_ending(size_t index);
+/* Puts the endings of images' names, each once, with something in between. */
+void complete_put_endings(const char *between);
 
 /* Puts a text as the inside of a string in single quotes; quote is what stands for one of those. */
 void complete_put_quoted(const char *text, const char *quote);

@@ -53,9 +53,8 @@ static void put_options(const void *context) {
 
 static void put_endings(const void *context) {
     (void)context;
-    printf("        ");
-    for (size_t i = 0; complete_ending(i); i++)
-        printf("%s*.%s", i ? " | " : "", complete_ending(i));
+    printf("        *.");
+    complete_put_endings(" | *.");
     puts(") return 0 ;;");
 }
 

@@ -85,8 +85,7 @@ static void put_options(const void *context) {
 static void put_endings(const void *context) {
     (void)context;
     printf("    string match --regex --ignore-case --entire -- '(?:/|\\.(?:");
-    for (size_t i = 0; complete_ending(i); i++)
-        printf("%s%s", i ? "|" : "", complete_ending(i));
+    complete_put_endings("|");
     puts("))(?:\\t.*)?$' $files");
 }
 

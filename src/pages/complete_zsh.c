@@ -111,8 +111,7 @@ static void put_options(const void *context) {
 static void put_endings(const void *context) {
     (void)context;
     printf("    _files \"$@\" -g '(#i)*.(");
-    for (size_t i = 0; complete_ending(i); i++)
-        printf("%s%s", i ? "|" : "", complete_ending(i));
+    complete_put_endings("|");
     puts(")'");
 }
 

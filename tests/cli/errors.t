@@ -175,6 +175,9 @@ $ gpufilter axissum in.png
 $ gpufilter hits in.png
 ! gpufilter: hits: no such filter or command; did you mean hist?
 [2]
+$ gpufilter helo
+! gpufilter: helo: no such filter or command; did you mean help?
+[2]
 $ gpufilter help devises
 ! gpufilter: devises: no such filter or command; did you mean devices?
 [2]
