@@ -69,7 +69,8 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
         return GF_OK;
     }
     bool help = strcmp(command, "help") == 0;
-    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || (help && argc <= 2)) {
+    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
+        (help && (argc <= 2 || strcmp(argv[2], "help") == 0))) {
         gf_cli_help();
         return GF_OK;
     }
@@ -81,7 +82,7 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
     const gf_command *other = gf_command_find(name);
     if (!filter && !other)
-        return gf_cli_unknown_command(name, error);
+        return gf_cli_unknown_command(name, !help, error);
     if (!help)
         return filter ? gf_cli_filter(filter, argc - 2, argv + 2, error)
                       : gf_command_run(other, argc - 2, argv + 2, error);

@@ -57,14 +57,14 @@ gf_status gf_cli_unknown_option(const gf_filter_info *info, const gf_cli_line *l
                        (int)length, name, info->name, info->name);
 }
 
-gf_status gf_cli_unknown_command(const char *name, gf_error *error) {
+gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error) {
     char text[256];
     gf_cli_guess guess = gf_cli_guess_begin(name, strlen(name));
     for (size_t i = 0; i < gf_filter_count(); i++)
         gf_cli_guess_try(&guess, gf_filter_describe(gf_filter_at(i))->name);
     for (size_t i = 0; gf_command_at(i); i++)
         gf_cli_guess_try(&guess, gf_command_at(i)->info.name);
-    for (const gf_about_name *word = gf_about_words; word->name; word++)
+    for (const gf_about_name *word = gf_about_words; or_word && word->name; word++)
         gf_cli_guess_try(&guess, word->name);
     gf_cli_guess_text(&guess, "", text, sizeof text);
     if (text[0])

@@ -175,8 +175,13 @@ $ gpufilter axissum in.png
 $ gpufilter hits in.png
 ! gpufilter: hits: no such filter or command; did you mean hist?
 [2]
+$ gpufilter help help | head -n 1
+> gpufilter 0.1.0: image filters with the same bits on CPU and GPU
 $ gpufilter helo
 ! gpufilter: helo: no such filter or command; did you mean help?
+[2]
+$ gpufilter help helo
+! gpufilter: helo: no such filter or command; see 'gpufilter --help'
 [2]
 $ gpufilter help devises
 ! gpufilter: devises: no such filter or command; did you mean devices?
