@@ -212,7 +212,7 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
     } ways[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, draw_bar},
                 [GF_CLI_SHOW_LINES] = {LINE_SECONDS, print_line},
                 [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, print_event}};
-    if (progress->show == GF_CLI_SHOW_NOTHING)
+    if (!ways[progress->show].draw) /* nothing is to be shown */
         return;
     const double now = gf_cli_now();
     if (now - progress->drawn < ways[progress->show].seconds)
