@@ -124,14 +124,8 @@ def mutants_of(path):
 
 def listed():
     """The files of the tree, also where it came without its history."""
-    found = subprocess.run(["git", "ls-files"], cwd=HERE, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                           text=True).stdout.split("\n")
-    if len(found) < 2:
-        walked = ((folder, name) for folder, folders, names in os.walk(HERE) for name in names)
-        found = [os.path.relpath(os.path.join(folder, name), HERE) for folder, name in walked]
-        found = [path for path in found if not path.startswith(("build/", "."))] + [
-            os.path.join(".ci", name) for name in os.listdir(os.path.join(HERE, ".ci"))]
-    return sorted(path for path in found if path)
+    found = subprocess.run(["packaging/source.sh", "files"], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [path for path in found.split("\0") if path]
 
 
 def fast_files(cuda):
