@@ -8,7 +8,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 build=$(cd "${1:-build}" && pwd)
 shift
-export LIMIT=${LIMIT:-600} GF_TEST_ROUNDS=1 log=$build/tests/log/valgrind build
+export LIMIT=${LIMIT:-600} GF_TEST_ROUNDS=1 GF_TEST_NO_SANDBOX=1 log=$build/tests/log/valgrind build
 mkdir -p "$log"
 rm -f "$log"/*
 
