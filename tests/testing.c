@@ -245,6 +245,9 @@ static const char *const smooth_limits[] = {
     "radius=9",
     "radius=8 stages=enhance,blur",
     "radius=9 stages=enhance,blur",
+    /* The most rows that are at work at once down columns. */
+    "radius=127 axis=y",
+    "radius=127 axis=xy tile=200",
     NULL,
 };
 
