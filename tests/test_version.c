@@ -34,7 +34,7 @@ static void is_told_in_one_way(void **state) {
 
 static void serves_programs_of_its_series(void **state) {
     static const struct {
-        int library, header;
+        int running, header;
         bool serves;
     } examples[] = {
         {GF_VERSION_NUMBER(0, 1, 0), GF_VERSION_NUMBER(0, 1, 0), true},
@@ -52,7 +52,7 @@ static void serves_programs_of_its_series(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        assert_int_equal(gf_version_serves(examples[i].library, examples[i].header),
+        assert_int_equal(gf_version_serves(examples[i].running, examples[i].header),
                          examples[i].serves);
 }
 
