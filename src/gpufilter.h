@@ -23,6 +23,10 @@
  * than that can be open at once. Calls that take no engine may be made from any threads at once, on
  * objects of their own.
  *
+ * The caller's floating-point environment (rounding mode, flush-to-zero, traps) has no influence on
+ * results. Every call that computes sets the default environment and restores the caller's,
+ * exception flags included. Callbacks run in the default environment and must leave it as it is.
+ *
  * Nothing here is stable before version 1.0: see gf_version_fits.
  */
 #ifndef GPUFILTER_H

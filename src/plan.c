@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "settings.h"
+#include "thread.h"
 
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error) {
     if (!filter)
@@ -53,6 +54,7 @@ static gf_status outline(const gf_filter *filter, const gf_settings *settings, c
 
 gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
                            const gf_format *in, gf_format *out, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_plan head;
     gf_status status = outline(filter, settings, in, &head, error);
     if (!status)
@@ -62,6 +64,7 @@ gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
 
 gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
                                  const gf_format *in, uint64_t *bytes, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_plan head;
     gf_status status = outline(filter, settings, in, &head, error);
     if (!status)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "thread.h"
 
 gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_result **out,
                         gf_error *error) {
@@ -76,6 +77,7 @@ const gf_table *gf_result_table(const gf_result *result, size_t table) {
 }
 
 gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, size_t column) {
+    GF_FLOAT_ENV_SCOPE();
     if (table >= result->table_count || row >= result->tables[table].row_count ||
         column >= result->tables[table].column_count)
         return gf_value_text("");

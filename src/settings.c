@@ -9,6 +9,7 @@
 #include "c_locale.h"
 #include "error.h"
 #include "settings.h"
+#include "thread.h"
 
 typedef struct gf_setting {
     bool given;
@@ -224,6 +225,7 @@ static gf_status assign(gf_settings *settings, size_t i, const char *text, gf_er
 }
 
 gf_settings *gf_settings_new(const gf_param *params, size_t count) {
+    GF_FLOAT_ENV_SCOPE();
     gf_settings *settings = calloc(1, sizeof *settings + count * sizeof settings->values[0]);
     if (!settings)
         return NULL;
@@ -247,6 +249,7 @@ void gf_settings_free(gf_settings *settings) {
 
 gf_status gf_settings_set(gf_settings *settings, const char *name, const char *text,
                           gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     size_t i = find(settings, name);
     if (i == settings->count)
         return gf_fail(error, GF_USAGE, "--%s: no such option", name);

@@ -10,6 +10,7 @@
 
 #include "c_locale.h"
 #include "result.h"
+#include "thread.h"
 
 /* Holds any number that is printed here. */
 enum { NUMBER_BYTES = 64 };
@@ -119,6 +120,7 @@ static void format_real(double x, bool is_float, char *text) {
 }
 
 void gf_value_format(const gf_value *value, char *text, size_t size) {
+    GF_FLOAT_ENV_SCOPE();
     char number[NUMBER_BYTES];
     const char *whole = number;
     switch (value->type) {

@@ -9,6 +9,7 @@
 #include "io/limits.h"
 #include "plan.h"
 #include "result.h"
+#include "thread.h"
 
 /* What the caller gave. */
 typedef struct gf_batch {
@@ -214,6 +215,7 @@ gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
                               const gf_settings *settings, const gf_format *format, uint64_t count,
                               const gf_pixels *in, const gf_out_pixels *out, gf_result **results,
                               gf_report *report, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     const gf_batch batch = {settings, format, count, in, out, results};
     gf_report unread;
     if (!report)

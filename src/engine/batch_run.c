@@ -7,6 +7,7 @@
 #include "engine/batch_plan.h"
 #include "engine/batch_threads.h"
 #include "error.h"
+#include "thread.h"
 
 /* No device is left. Of items that others take from, too, this process knows not how many. */
 static void tell_what_is_left(const gf_files *files, gf_error *error) {
@@ -55,5 +56,6 @@ gf_status gf_run_batch_on(const gf_files_devices *devices, const gf_filter *filt
 gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
                        const gf_batch_item *items, uint64_t count, const gf_batch_options *options,
                        gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     return gf_run_batch_on(NULL, filter, settings, items, count, options, error);
 }

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
+#include "thread.h"
 
 enum { GOLDEN, CPU, CUDA };
 
@@ -59,6 +60,7 @@ static gf_status start(gf_engine *engine, int which, gf_error *error) {
 }
 
 gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_engine *engine = calloc(1, sizeof *engine);
     *out = NULL;
     if (!engine)

@@ -9,6 +9,7 @@
 #include "io/files.h"
 #include "plan.h"
 #include "result.h"
+#include "thread.h"
 
 /* A sink with threads of its own has not done much when it has taken the last row. */
 static gf_status finish_sink(gf_task *task, gf_error *error) {
@@ -130,6 +131,7 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
                       const char *const *in_paths, const char *out_path,
                       const gf_file_options *options, gf_result **result, gf_report *report,
                       gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     const gf_file_options defaults = {0};
     gf_report unread;
     if (!report)
@@ -172,6 +174,7 @@ static gf_status run_memory(gf_task *task, const gf_settings *settings, const gf
 gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                         const gf_format *format, const gf_pixels *in, void *out, size_t out_stride,
                         gf_result **result, gf_report *report, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_report unread;
     if (!report)
         report = &unread;

@@ -11,6 +11,7 @@
 #include "io/limits.h"
 #include "plan.h"
 #include "result.h"
+#include "thread.h"
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
@@ -119,6 +120,7 @@ static gf_status check_out(const gf_plan *plan, const gf_filter *filter, const v
 gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                          const gf_format *format, const gf_pixels *in, void *out, size_t out_stride,
                          double seconds, gf_result **result, gf_speed *speed, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_report unread;
     if (result)
         *result = NULL;
@@ -154,6 +156,7 @@ gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter, const gf_se
 
 gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds, gf_memory_speed *speed,
                          gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     const gf_backend *backend = engine->named;
     void *state;
     char reason[1];
@@ -175,6 +178,7 @@ gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds, gf_m
 gf_status gf_expect(const gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                     const gf_format *format, const char *file_format, gf_forecast *forecast,
                     gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     const gf_auto_machine machine = gf_engine_machine(engine);
     gf_codec_costs codec;
     gf_plan *plan;

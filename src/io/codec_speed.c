@@ -12,6 +12,7 @@
 #include "io/limits.h"
 #include "io/temporaries.h"
 #include "laps.h"
+#include "thread.h"
 
 #define PIECE_BYTES ((size_t)1 << 20) /* rows at a time, about: as in the stream's bands */
 
@@ -110,6 +111,7 @@ static gf_status time_file(gf_codec_run *run, double seconds, gf_codec_speed *sp
 gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
                         const gf_file_options *options, double seconds, gf_codec_speed *speed,
                         gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_status status = gf_format_check(format, "memory", error);
     if (!status && (!image || !image->data || image->stride < gf_row_bytes(format)))
         status = gf_fail(error, GF_USAGE, "memory: no image, or its stride is too short");

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "io/io.h"
 #include "io/limits.h"
+#include "thread.h"
 
 static gf_status open_source(const char *path, const gf_file_options *options, gf_source **source,
                              gf_error *error) {
@@ -25,6 +26,7 @@ static void add_name(char *names, size_t size, const char *name) {
 
 gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_file_info *info,
                           gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_source *source;
     gf_status status = open_source(path, options, &source, error);
     if (status)
@@ -45,6 +47,7 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
 
 gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                        void **pixels, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
     gf_source *source;
     *pixels = NULL;
     gf_status status = open_source(path, options, &source, error);

@@ -1,0 +1,473 @@
+/* Results do not depend on the floating-point environment of the caller, and its environment comes
+ * back as it was, exception flags included. Every environment is one that a host may set: a
+ * rounding mode, flush-to-zero (what -ffast-math sets at the start of a program), or traps. */
+#define _GNU_SOURCE /* feenableexcept */
+
+#include "io_util.h"
+#include "testing.h"
+
+#include <fenv.h>
+#include <inttypes.h>
+
+typedef struct host {
+    const char *name;
+    int rounding;
+    bool flush; /* subnormal results and operands are zero */
+    bool traps; /* any exception but inexact ends the program */
+} host;
+
+static const host hosts[] = {
+    {"default", FE_TONEAREST, false, false},      {"upward", FE_UPWARD, false, false},
+    {"downward", FE_DOWNWARD, false, false},      {"toward zero", FE_TOWARDZERO, false, false},
+    {"flush to zero", FE_TONEAREST, true, false}, {"upward, flush to zero", FE_UPWARD, true, false},
+    {"traps", FE_TONEAREST, false, true},         {"no flag raised", FE_TONEAREST, false, false},
+};
+enum { HOSTS = sizeof hosts / sizeof *hosts };
+
+/* Flush-to-zero and denormals-are-zero, where the processor has them under these names. */
+#ifdef __x86_64__
+#define FLUSH_BITS 0x8040u
+static unsigned control(void) {
+    return __builtin_ia32_stmxcsr();
+}
+static void set_control(unsigned bits) {
+    __builtin_ia32_ldmxcsr(bits);
+}
+#else
+#define FLUSH_BITS 0u
+static unsigned control(void) {
+    return 0;
+}
+static void set_control(unsigned bits) {
+    (void)bits;
+}
+#endif
+
+static unsigned entered;
+static int rounding, raised, trapped;
+
+static void enter(const host *h) {
+    fesetenv(FE_DFL_ENV);
+    fesetround(h->rounding);
+    set_control(control() | (h->flush ? FLUSH_BITS : 0));
+    feraiseexcept(
+        FE_INEXACT); /* a flag of the caller's own: neither cleared nor joined by others */
+    if (h->traps)
+        feenableexcept(FE_ALL_EXCEPT & ~FE_INEXACT);
+    entered = control();
+    rounding = fegetround();
+    raised = fetestexcept(FE_ALL_EXCEPT);
+    trapped = fegetexcept();
+}
+
+/* What a call left behind is what was there before it. */
+static void leave(const host *h, const char *what) {
+    const unsigned left = control();
+    const int rounds = fegetround(), flags = fetestexcept(FE_ALL_EXCEPT), traps = fegetexcept();
+    fesetenv(FE_DFL_ENV);
+    if (left != entered || rounds != rounding || flags != raised || traps != trapped)
+        fail_msg("%s, %s: leaves control 0x%x rounding %d flags %d traps %d, had 0x%x %d %d %d",
+                 h->name, what, left, rounds, flags, traps, entered, rounding, raised, trapped);
+}
+
+static gf_engine *open_engine(const char *backend, uint32_t threads) {
+    const gf_engine_options options = {.backend = backend, .threads = threads, .band_rows = 5};
+    gf_engine *engine = NULL;
+    gf_error error = {0};
+    if (gf_engine_open(&options, &engine, &error))
+        fail_msg("%s", error.message);
+    return engine;
+}
+
+/* ---- images in memory ------------------------------------------------------------------------ */
+
+typedef struct job {
+    const gf_filter *filter;
+    gf_settings *settings;
+    test_image in[2], want, got; /* want and got: no memory where the filter draws none */
+    gf_result *result;           /* of the default environment */
+    char what[256];
+} job;
+
+static const gf_pixels *pixels_of(const job *j, gf_pixels pixels[2]) {
+    for (int i = 0; i < 2; i++)
+        pixels[i] = (gf_pixels){j->in[i].rows.data, j->in[i].stride};
+    return pixels;
+}
+
+static bool make_job(const gf_filter *filter, const char *text, gf_type type, uint32_t channels,
+                     test_content content, job *j) {
+    const gf_format format = {61, 23, channels, type};
+    test_random random = {7};
+    gf_format drawn;
+    *j = (job){.filter = filter, .settings = test_settings(filter, text)};
+    if (gf_filter_output(filter, j->settings, &format, &drawn, NULL)) {
+        gf_settings_free(j->settings);
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        j->in[i] = test_image_new(format, 0);
+        test_fill(&j->in[i], content, &random);
+    }
+    if (drawn.width) {
+        j->want = test_image_new(drawn, 0);
+        j->got = test_image_new(drawn, 0);
+    }
+    snprintf(j->what, sizeof j->what, "%s '%s' on %s", filter->info.name, text, gf_type_name(type));
+    return true;
+}
+
+static void run_memory(job *j, gf_engine *engine, const host *h, test_image *out,
+                       gf_result **result) {
+    gf_pixels pixels[2];
+    gf_error error = {0};
+    pixels_of(j, pixels);
+    enter(h);
+    const gf_status status = gf_run_memory(engine, j->filter, j->settings, &j->in[0].format, pixels,
+                                           out->rows.data, out->stride, result, NULL, &error);
+    leave(h, j->what);
+    if (status)
+        fail_msg("%s: %s", j->what, error.message);
+}
+
+/* Cells are computed when they are asked for: some of them here under the host's environment. */
+static void compare_results(const host *h, job *j, gf_result *got) {
+    if (!test_same_result(j->result, got, j->what))
+        fail_msg("%s, %s: another result", h->name, j->what);
+    for (size_t t = 0; got && t < gf_result_table_count(got); t++) {
+        const gf_table *table = gf_result_table(got, t);
+        for (uint64_t cell = 0; cell < table->column_count * table->row_count && cell < 40;
+             cell++) {
+            const uint64_t row = cell / table->column_count, column = cell % table->column_count;
+            const gf_value want = gf_result_cell(j->result, t, row, column);
+            enter(h);
+            const gf_value value = gf_result_cell(got, t, row, column);
+            leave(h, "gf_result_cell");
+            if (memcmp(&value.real, &want.real, sizeof want.real) != 0)
+                fail_msg("%s, %s: another %s", h->name, j->what, table->columns[column].name);
+        }
+    }
+    gf_result_free(got);
+}
+
+static void free_job(job *j) {
+    test_image_free(&j->in[0]);
+    test_image_free(&j->in[1]);
+    test_image_free(&j->want);
+    test_image_free(&j->got);
+    gf_result_free(j->result);
+    gf_settings_free(j->settings);
+}
+
+/* By every engine under hosts first, first + step, ... */
+static void check_memory(job *j, gf_engine *const *engines, size_t count, size_t first,
+                         size_t step) {
+    run_memory(j, engines[0], &hosts[0], &j->want, &j->result);
+    for (size_t e = 0; e < count; e++)
+        for (size_t i = first; i < HOSTS; i += step) {
+            gf_result *got = NULL;
+            run_memory(j, engines[e], &hosts[i], &j->got, &got);
+            if (j->want.memory && !test_same(&j->want, &j->got, j->what))
+                fail_msg("%s, engine %zu: another image", hosts[i].name, e);
+            compare_results(&hosts[i], j, got);
+        }
+}
+
+/* The same image twice, as a batch. */
+static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
+    gf_pixels pixels[4];
+    gf_result *results[2] = {NULL, NULL};
+    test_image second = {0};
+    if (j->want.memory)
+        second = test_image_new(j->want.format, 0);
+    pixels_of(j, pixels);
+    if (j->filter->info.inputs == 1)
+        pixels[1] = pixels[0];
+    pixels_of(j, pixels + 2);
+    const gf_out_pixels out[2] = {{j->got.rows.data, j->got.stride},
+                                  {second.rows.data, second.stride}};
+    gf_error error = {0};
+    enter(h);
+    const gf_status status =
+        gf_run_memory_batch(engine, j->filter, j->settings, &j->in[0].format, 2, pixels,
+                            j->want.memory ? out : NULL, results, NULL, &error);
+    leave(h, j->what);
+    if (status)
+        fail_msg("%s: %s", j->what, error.message);
+    if (j->want.memory &&
+        (!test_same(&j->want, &j->got, j->what) || !test_same(&j->want, &second, j->what)))
+        fail_msg("%s, batch: another image", h->name);
+    for (int i = 0; i < 2; i++)
+        compare_results(h, j, results[i]);
+    test_image_free(&second);
+}
+
+/* Every case of every filter and type, the first ones under each host; of f32 values with
+ * subnormals, infinities and NaN. Threads start when the pool is first used, by whichever host. */
+static void images_in_memory(void **state) {
+    (void)state;
+    enter(&hosts[5]);
+    gf_engine *const engines[] = {open_engine("golden", 1), open_engine("cpu", 1),
+                                  open_engine("cpu", 3)};
+    leave(&hosts[5], "gf_engine_open");
+    for (size_t f = 0; gf_filter_at(f); f++)
+        for (size_t c = 0; gf_filter_at(f)->info.cases[c]; c++)
+            for (int type = GF_U8; type <= GF_F32; type++) {
+                const size_t one = 1 + c % (HOSTS - 1);
+                job j;
+                if (!make_job(gf_filter_at(f), gf_filter_at(f)->info.cases[c], (gf_type)type,
+                              type == GF_U16 ? 1 : 3, c % 2 ? TEST_UNIFORM : TEST_EXTREMES, &j))
+                    continue;
+                check_memory(&j, engines, 3, c < 3 ? 1 : one, c < 3 ? 1 : HOSTS);
+                check_memory_batch(&j, engines[2], &hosts[one]);
+                free_job(&j);
+            }
+    for (int i = 0; i < 3; i++)
+        gf_engine_close(engines[i]);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* From a file to others: rows, samples as text, a batch. Returns the bytes of all, in one piece. */
+static unsigned char *run_files(const host *h, const char *backend, size_t *size) {
+    static const char *const outs[] = {"out.pfm", "samples.csv", "batch0.pfm", "batch1.png"};
+    const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
+    const gf_file_options options = {.force = true};
+    char float_path[1200], byte_path[1200], out_paths[4][1200];
+    unsigned char *all = NULL;
+    gf_error error = {0};
+
+    snprintf(float_path, sizeof float_path, "%s", in_folder("in.pfm"));
+    snprintf(byte_path, sizeof byte_path, "%s", in_folder("in.png"));
+    for (int i = 0; i < 4; i++)
+        snprintf(out_paths[i], sizeof out_paths[i], "%s", in_folder(outs[i]));
+    const char *in = float_path;
+    const gf_batch_item items[2] = {{.in = float_path, .out = out_paths[2]},
+                                    {.in = byte_path, .out = out_paths[3]}};
+    const gf_batch_options batch = {.engine = {.backend = backend, .threads = 2}, .files = options};
+    gf_engine *engine = open_engine(backend, 2);
+    gf_settings *settings = test_settings(smooth, "radius=3 axis=xy"),
+                *counting = test_settings(hist, "bins=7 extract=2 range=-0.3,1.7");
+    assert_int_equal(gf_settings_set(counting, "out", out_paths[1], NULL), GF_OK);
+    enter(h);
+    gf_status status =
+        gf_run_file(engine, smooth, settings, &in, out_paths[0], &options, NULL, NULL, &error);
+    if (!status)
+        status = gf_run_file(engine, hist, counting, &in, NULL, &options, NULL, NULL, &error);
+    if (!status)
+        status = gf_run_batch(smooth, settings, items, 2, &batch, &error);
+    leave(h, "files");
+    if (status)
+        fail_msg("%s", error.message);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    gf_settings_free(counting);
+    *size = 0;
+    for (int i = 0; i < 4; i++) {
+        size_t more;
+        unsigned char *data = get_bytes(out_paths[i], &more);
+        all = realloc(all, *size + more);
+        assert_non_null(all);
+        memcpy(all + *size, data, more);
+        *size += more;
+        free(data);
+    }
+    return all;
+}
+
+static void images_in_files(void **state) {
+    static const char *const backends[] = {"golden", "cpu"};
+    test_random random = {11};
+    test_image floats = test_image_new((gf_format){200, 90, 1, GF_F32}, 0),
+               bytes = test_image_new((gf_format){300, 200, 3, GF_U8}, 0);
+    size_t size, other;
+
+    (void)state;
+    test_fill(&floats, TEST_EXTREMES, &random);
+    test_fill(&bytes, TEST_SMOOTH, &random);
+    test_put(in_folder("in.pfm"), &floats);
+    test_put(in_folder("in.png"), &bytes);
+    unsigned char *want = run_files(&hosts[0], "golden", &size);
+    for (size_t i = 1; i < HOSTS; i++)
+        for (int b = 0; b < 2; b++) {
+            unsigned char *got = run_files(&hosts[i], backends[b], &other);
+            if (size != other || memcmp(want, got, size) != 0)
+                fail_msg("%s, %s: another file", hosts[i].name, backends[b]);
+            free(got);
+        }
+    free(want);
+    test_image_free(&floats);
+    test_image_free(&bytes);
+}
+
+/* What is read as it is computed: a picture whose samples are mantissas and an exponent. */
+static void loaded_images(void **state) {
+    static const char head[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 7\n";
+    unsigned char file[sizeof head - 1 + 28];
+    void *want = NULL, *got;
+    gf_format format;
+
+    (void)state;
+    memcpy(file, head, sizeof head - 1);
+    for (size_t i = 0; i < 28; i++)
+        file[sizeof head - 1 + i] = (unsigned char)(i % 4 < 3 ? 37 * i + 1 : 1 + 40 * (i / 4));
+    put_bytes(in_folder("in.hdr"), file, sizeof file);
+    for (size_t i = 0; i < HOSTS; i++) {
+        const char *path = in_folder("in.hdr");
+        enter(&hosts[i]);
+        const gf_status status = gf_load_file(path, NULL, &format, &got, NULL);
+        leave(&hosts[i], "gf_load_file");
+        assert_int_equal(status, GF_OK);
+        if (i == 0)
+            want = got;
+        else {
+            assert_memory_equal(got, want, 7 * 3 * sizeof(float));
+            free(got);
+        }
+    }
+    free(want);
+}
+
+/* ---- numbers as text ------------------------------------------------------------------------- */
+
+static void numbers_as_text(void **state) {
+    static const struct {
+        gf_value value;
+        const char *text;
+    } numbers[] = {{{.type = GF_VALUE_DOUBLE, .real = 0.1}, "0.1"},
+                   {{.type = GF_VALUE_DOUBLE, .real = 5e-324}, "5e-324"},
+                   {{.type = GF_VALUE_DOUBLE, .real = 1.0 / 3}, "0.3333333333333333"},
+                   {{.type = GF_VALUE_FLOAT, .real = (double)0x1.111112p-4f}, "0.06666667"},
+                   {{.type = GF_VALUE_FLOAT, .real = 0x1p-149}, "1e-45"}};
+    const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
+
+    (void)state;
+    for (size_t i = 0; i < HOSTS; i++) {
+        char text[sizeof numbers / sizeof *numbers][40];
+        double lo, hi;
+        enter(&hosts[i]);
+        gf_settings *settings = gf_settings_new(smooth->info.params, smooth->info.param_count);
+        gf_settings *counting = gf_settings_new(hist->info.params, hist->info.param_count);
+        for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+            gf_value_format(&numbers[n].value, text[n], sizeof text[n]);
+        const gf_status status = gf_settings_set(settings, "gain", "1.1", NULL),
+                        ranged = gf_settings_set(counting, "range", "-1e-320,0.1", NULL);
+        leave(&hosts[i], "numbers");
+        assert_int_equal(status, GF_OK);
+        assert_int_equal(ranged, GF_OK);
+        for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+            assert_string_equal(text[n], numbers[n].text);
+        const float gain = gf_settings_float(settings, "gain"), should = 1.1f;
+        assert_memory_equal(&gain, &should, sizeof gain);
+        assert_true(gf_settings_range(counting, "range", &lo, &hi));
+        assert_true(lo == -1e-320 && hi == 0.1);
+        gf_settings_free(settings);
+        gf_settings_free(counting);
+    }
+}
+
+/* ---- callbacks ------------------------------------------------------------------------------- */
+
+static bool count_default(void *count, const gf_batch_done *done) {
+    *(int *)count += fegetround() == FE_TONEAREST && (control() & FLUSH_BITS) == 0 && !done->status;
+    return true;
+}
+
+/* What a batch calls, it calls in the default environment, whichever thread that is. */
+static void callbacks_of_a_batch(void **state) {
+    const gf_filter *smooth = gf_filter_find("smooth");
+    test_image image = test_image_new((gf_format){40, 30, 1, GF_U8}, 0);
+    test_random random = {5};
+    char in[1200], outs[6][1200];
+    gf_batch_item items[6];
+
+    (void)state;
+    test_fill(&image, TEST_UNIFORM, &random);
+    snprintf(in, sizeof in, "%s", in_folder("small.pgm"));
+    test_put(in, &image);
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "small%d.pgm", i);
+        snprintf(outs[i], sizeof outs[i], "%s", in_folder(name));
+        items[i] = (gf_batch_item){.in = in, .out = outs[i]};
+    }
+    for (size_t i = 0; i < HOSTS; i++) {
+        int count = 0;
+        const gf_batch_options options = {.engine = {.threads = 2},
+                                          .files = {.force = true},
+                                          .done = count_default,
+                                          .context = &count};
+        gf_settings *settings = test_settings(smooth, "");
+        enter(&hosts[i]);
+        const gf_status status = gf_run_batch(smooth, settings, items, 6, &options, NULL);
+        leave(&hosts[i], "gf_run_batch");
+        assert_int_equal(status, GF_OK);
+        assert_int_equal(count, 6);
+        gf_settings_free(settings);
+    }
+    test_image_free(&image);
+}
+
+/* ---- what else computes ---------------------------------------------------------------------- */
+
+/* Plans, forecasts, times and headers: their numbers are the same, and nothing of them is left. */
+static void other_calls(void **state) {
+    static const char head[] = "Pf\n1 1\n-0.3\n";
+    const gf_filter *smooth = gf_filter_find("smooth");
+    const gf_format format = {64, 40, 3, GF_U8};
+    unsigned char file[sizeof head + 3] = {0};
+    gf_forecast want = {0};
+
+    (void)state;
+    memcpy(file, head, sizeof head - 1);
+    put_bytes(in_folder("one.pfm"), file, sizeof file);
+    for (size_t i = 0; i < HOSTS; i++) {
+        const char *path = in_folder("one.pfm");
+        gf_settings *settings = test_settings(smooth, "weight=0.7 keep-brightness");
+        gf_engine *engine = open_engine("cpu", 1);
+        test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+        test_random random = {3};
+        test_fill(&in, TEST_UNIFORM, &random);
+        const gf_pixels pixels = {in.rows.data, in.stride};
+        gf_memory_speed memory;
+        gf_codec_speed codec;
+        gf_speed speed;
+        gf_forecast forecast = {0};
+        gf_file_info info;
+        gf_format drawn;
+        uint64_t bytes;
+
+#define QUIET(call)                                                                                \
+    do {                                                                                           \
+        enter(&hosts[i]);                                                                          \
+        const gf_status status = (call);                                                           \
+        leave(&hosts[i], #call);                                                                   \
+        assert_int_equal(status, GF_OK);                                                           \
+    } while (0)
+        QUIET(gf_filter_output(smooth, settings, &format, &drawn, NULL));
+        QUIET(gf_filter_result_bytes(smooth, settings, &format, &bytes, NULL));
+        QUIET(gf_expect(engine, smooth, settings, &format, "png", &forecast, NULL));
+        QUIET(gf_time_filter(engine, smooth, settings, &format, &pixels, out.rows.data, out.stride,
+                             0, NULL, &speed, NULL));
+        QUIET(gf_time_memory(engine, 1000, 0, &memory, NULL));
+        QUIET(gf_time_codec(&format, &pixels, NULL, 0, &codec, NULL));
+        QUIET(gf_inspect_file(path, NULL, &info, NULL));
+#undef QUIET
+        want = i ? want : forecast;
+        assert_memory_equal(&forecast, &want, sizeof want);
+        test_image_free(&in);
+        test_image_free(&out);
+        gf_engine_close(engine);
+        gf_settings_free(settings);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_in_memory),     cmocka_unit_test(images_in_files),
+        cmocka_unit_test(loaded_images),        cmocka_unit_test(numbers_as_text),
+        cmocka_unit_test(callbacks_of_a_batch), cmocka_unit_test(other_calls),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
