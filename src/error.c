@@ -6,20 +6,47 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is this byte one of a control character? Those from 0x80 to 0x9f, one of which begins escape
- * sequences, too, have two bytes in UTF-8; one alone is no UTF-8. */
-static bool is_control(const char *text, size_t i) {
-    const unsigned char *at = (const unsigned char *)text + i;
-    const unsigned before = i > 0 ? at[-1] : 0;
-
-    if (*at >= 0x80 && *at < 0xa0)
-        return before < 0x80 || before == 0xc2;
-    return *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
+/* Bytes of the UTF-8 character at *text, whose code goes to *code; 0 if none begins there. */
+static size_t decode(const unsigned char *text, uint32_t *code) {
+    static const struct {
+        size_t size;
+        unsigned char mask, lead;
+        uint32_t first; /* a smaller code has a shorter form */
+    } forms[] = {{1, 0x80, 0x00, 0},
+                 {2, 0xe0, 0xc0, 0x80},
+                 {3, 0xf0, 0xe0, 0x800},
+                 {4, 0xf8, 0xf0, 0x10000}};
+    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
+        if ((text[0] & forms[f].mask) != forms[f].lead)
+            continue;
+        *code = text[0] & (unsigned char)~forms[f].mask;
+        for (size_t i = 1; i < forms[f].size; i++) {
+            if ((text[i] & 0xc0) != 0x80) /* the final 0 included */
+                return 0;
+            *code = *code << 6 | (text[i] & 0x3f);
+        }
+        const bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
+        return *code < forms[f].first || surrogate || *code > 0x10ffff ? 0 : forms[f].size;
+    }
+    return 0;
 }
 
-void gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
+size_t gf_printable(const char *text) {
+    uint32_t code = 0;
+    const size_t size = decode((const unsigned char *)text, &code);
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : size;
+}
+
+/* A file name may hold newlines and escape sequences; a message is one harmless line. */
+static void clean(char *text) {
+    for (size_t size; *text; text += size ? size : 1)
+        if (!(size = gf_printable(text)))
+            *text = '?';
+}
+
+gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
     if (!error)
-        return;
+        return status;
     error->status = status;
     /* A path may be longer than a message. What is wrong stands at the end: the middle gives way.
      */
@@ -34,13 +61,11 @@ void gf_set_error(gf_error *error, gf_status status, const char *format, ...) {
     else
         snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(room - tail - 3), text,
                  text + length - tail);
-    /* A file name may hold newlines and escape sequences; a message is one harmless line. */
-    for (size_t i = 0; error->message[i]; i++)
-        if (is_control(error->message, i))
-            error->message[i] = '?';
+    clean(error->message);
+    return status;
 }
 
 void gf_set_memory_error(gf_error *error, const char *name, uint64_t bytes, const char *what) {
-    gf_set_error(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name, bytes,
-                 what);
+    (void)gf_set_error(error, GF_FAILED, "%s: out of memory for %" PRIu64 " bytes of %s", name,
+                       bytes, what);
 }

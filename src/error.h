@@ -4,20 +4,16 @@
 
 #include "gpufilter.h"
 
-/* Sets the message and the status. The first failure is the one that explains: callers never
- * overwrite an error with a later one. Control characters (from file names) are replaced, the
- * message stays one line. error may be NULL. */
-void gf_set_error(gf_error *error, gf_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* Its argument; a call, so that a gf_fail whose value is not wanted is no warning. */
 static inline gf_status gf_failed(gf_status status) {
     return status;
 }
 
-/* The same as an expression of value `status`, for `return gf_fail(...)`. A macro, so that
- * compilers and analysers see that what follows a failure is not GF_OK. */
-#define gf_fail(error, status, ...) (gf_set_error(error, status, __VA_ARGS__), gf_failed(status))
+/* gf_set_error as an expression of value `status`, for `return gf_fail(...)`: a macro, so that
+ * compilers and analysers see that what follows a failure is not GF_OK. The first failure is the
+ * one that explains: callers never overwrite an error with a later one. */
+#define gf_fail(error, status, ...)                                                                \
+    ((void)gf_set_error(error, status, __VA_ARGS__), gf_failed(status))
 
 /* "NAME: out of memory for N bytes of WHAT". */
 #define gf_fail_memory(error, name, bytes, what)                                                   \

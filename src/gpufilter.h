@@ -82,8 +82,18 @@ typedef struct gf_error {
     gf_status status;   /* what the call returned */
     char message[1024]; /* one line without a newline: the file or option, what is wrong, what to
                          * do. Options are called as in the program ("--radius"); of long paths the
-                         * middle is left out, control characters are '?' */
+                         * middle is left out, bytes that gf_printable refuses are '?' */
 } gf_error;
+
+/* Bytes of the character at the start of a NUL-terminated text, 1 to 4, if it is valid UTF-8 and no
+ * control character (below U+0020, U+007F to U+009F), which a terminal would obey. 0 for any other
+ * byte: print '?' for it and go on with the next one. */
+GF_API size_t gf_printable(const char *text);
+
+/* Fill in an error as the library does, for callbacks that fail: one printable line, the middle of
+ * what is too long left out. Return status. error may be NULL. */
+GF_API gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- images ---------------------------------------------------------------------------------- */
 

@@ -49,6 +49,14 @@ wrong = {row["filter"] for row in made["table"] if row["differences"]}
 assert wrong == {"hist", "smooth"}, wrong
 P
 }
+clean_names() { # a file's name in a finding is printable
+    local name=$work/$'n\xc2\x9b\xff\e.pgm'
+    printf 'P5\n2 1\n255\n\1\2' >"$name"
+    LIE="hist=cell" "$liar" verify --backend cpu --samples 1 "$name" >"$work/out"
+    grep -q '/n????.pgm, 2x1 grey u8:' "$work/out" && ! LC_ALL=C grep -q $'[\x80-\x9f\e]' "$work/out"
+}
+check "a finding names its file in printable characters" clean_names
+
 nothing_wrong() { # and what could not be compared is told
     CUDA_VISIBLE_DEVICES='' "$liar" verify --samples 1 >"$work/out" &&
         grep -q '^verify: [0-9]* samples compared, 0 differences' "$work/out" &&

@@ -26,10 +26,10 @@ static gf_status check_one_file(const gf_cli_batch_run *run, gf_error *error) {
             name = param->name;
     }
     if (name)
-        return gf_cli_fail(error, GF_USAGE,
-                           "--%s: names one file, and there may be many inputs; run them one by "
-                           "one",
-                           name);
+        return gf_set_error(error, GF_USAGE,
+                            "--%s: names one file, and there may be many inputs; run them one by "
+                            "one",
+                            name);
     return GF_OK;
 }
 
@@ -40,15 +40,16 @@ static gf_status check_standard_input(const gf_cli_batch_run *run, gf_error *err
         if (strcmp(run->line->operands[i], "-") != 0)
             continue;
         if (run->info->makes_image)
-            return gf_cli_fail(error, GF_USAGE,
-                               "--out-dir: standard input has no name to call an output by; run it "
-                               "by itself");
+            return gf_set_error(
+                error, GF_USAGE,
+                "--out-dir: standard input has no name to call an output by; run it "
+                "by itself");
         readers++;
     }
     if (readers > 1)
-        return gf_cli_fail(error, GF_USAGE,
-                           "%s: standard input can be read only once; name one of the files",
-                           run->info->name);
+        return gf_set_error(error, GF_USAGE,
+                            "%s: standard input can be read only once; name one of the files",
+                            run->info->name);
     return GF_OK;
 }
 
@@ -65,10 +66,10 @@ static gf_status check(gf_cli_batch_run *run, gf_error *error) {
         return status;
     const char *folder = gf_settings_text(common, "out-dir");
     if (folder && !folder[0])
-        return gf_cli_fail(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
+        return gf_set_error(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
     if (!run->line->operand_count && !gf_settings_given(common, "files-from"))
-        return gf_cli_fail(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
-                           run->info->name, run->info->name);
+        return gf_set_error(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
+                            run->info->name, run->info->name);
     /* Of none: that refuses settings that suit no image. */
     return gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
 }
@@ -131,7 +132,7 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     if (!run->out_cause && fflush(stdout) != 0)
         run->out_cause = errno;
     if (run->out_cause)
-        return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(run->out_cause));
+        return gf_set_error(error, GF_FAILED, "standard output: %s", strerror(run->out_cause));
     gf_cli_batch_sum(run);
     return progress->failed ? GF_FAILED : GF_OK;
 }

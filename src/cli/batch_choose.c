@@ -22,12 +22,12 @@ static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
         return FATE_RUN;
     if (resume && gf_cli_batch_is_ours(run, i, look))
         return FATE_REPLACE;
-    gf_cli_fail(error, GF_FAILED,
-                resume ? "%s: exists already, and is not as a run into this folder left it; use "
-                         "--force to replace it"
-                       : "%s: exists already; use --force to replace it, or --resume to skip what "
-                         "is finished",
-                output->path);
+    gf_set_error(error, GF_FAILED,
+                 resume ? "%s: exists already, and is not as a run into this folder left it; use "
+                          "--force to replace it"
+                        : "%s: exists already; use --force to replace it, or --resume to skip what "
+                          "is finished",
+                 output->path);
     return FATE_FAIL;
 }
 
@@ -40,7 +40,7 @@ static gf_fate make_folder(gf_cli_batch_run *run, const gf_cli_output *output, c
         return FATE_RUN;
     char *folder = strndup(output->path, length);
     if (!folder) {
-        gf_cli_fail(error, GF_FAILED, "%s: out of memory", output->path);
+        gf_set_error(error, GF_FAILED, "%s: out of memory", output->path);
         return FATE_FAIL;
     }
     const gf_status status = gf_cli_folders_make(&run->folders, folder, error);
@@ -59,7 +59,7 @@ gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error) {
     run->items = calloc(inputs->count + 1, sizeof *run->items);
     run->which = calloc(inputs->count + 1, sizeof *run->which);
     if (!run->items || !run->which)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     for (size_t i = 0; i < inputs->count; i++) {
         gf_error one = {0};
         gf_fate fate = run->outputs ? decide(run, i, &one) : FATE_RUN;

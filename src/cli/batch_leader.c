@@ -221,8 +221,8 @@ static void end_member(gf_cli_leader *leader, uint32_t from, const gf_cli_status
         return;
     leader->stop = true;
     if (!leader->status)
-        leader->status = gf_cli_fail(&leader->error, message->status, "rank %u on %s: %s", from,
-                                     message->host, message->error.message);
+        leader->status = gf_set_error(&leader->error, message->status, "rank %u on %s: %s", from,
+                                      message->host, message->error.message);
 }
 
 void gf_cli_leader_hear(gf_cli_leader *leader, uint32_t from, const void *data, size_t size) {

@@ -57,7 +57,7 @@ gf_status gf_cli_batch_send_list(gf_cli_batch_run *run, gf_status status, gf_err
         if (text)
             pack(run, text);
         else
-            list.status = gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
+            list.status = gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     }
     job->broadcast(job->context, &list, sizeof list);
     if (list.status) {

@@ -20,7 +20,7 @@ gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
     size_t size;
     FILE *file = open_memstream(&text, &size);
     if (!file)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     fprintf(file, "%s ", run->info->name);
     gf_cli_report_settings(file, run->info, run->line->filter);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -31,7 +31,7 @@ gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
     const bool whole = !ferror(file);
     if (fclose(file) != 0 || !whole) {
         free(text);
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", run->info->name);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     }
     run->settings = gf_cli_hash_text(GF_CLI_HASH_START, text);
     free(text);
@@ -118,10 +118,10 @@ gf_status gf_cli_batch_note(const gf_cli_batch_run *run, uint64_t item, uint64_t
     if (run->items[item].replace && !gf_settings_flag(run->line->common, "force")) {
         const gf_cli_look now = gf_cli_look_at(output->path);
         if (is_changed(&now, &output->look))
-            return gf_cli_fail(error, GF_FAILED,
-                               "%s: was changed while this run was under way; use --force to "
-                               "replace it",
-                               output->path);
+            return gf_set_error(error, GF_FAILED,
+                                "%s: was changed while this run was under way; use --force to "
+                                "replace it",
+                                output->path);
     }
     const gf_cli_made made = {.settings = run->settings,
                               .input = digest_input(&run->inputs.list[i]),
@@ -136,8 +136,8 @@ gf_status gf_cli_batch_see(const gf_cli_batch_run *run, const gf_ready *ready, u
                            int64_t *time, gf_error *error) {
     struct stat info;
     if (stat(ready->file, &info) != 0)
-        return gf_cli_fail(error, GF_FAILED, "%s: cannot look at it: %s",
-                           run->items[ready->item].out, strerror(errno));
+        return gf_set_error(error, GF_FAILED, "%s: cannot look at it: %s",
+                            run->items[ready->item].out, strerror(errno));
     *size = (uint64_t)info.st_size;
     *time = gf_cli_time(&info);
     return GF_OK;

@@ -59,22 +59,22 @@ gf_status gf_cli_batch_render(const gf_cli_batch_run *run, const gf_batch_done *
         return GF_OK;
     free(*text);
     *text = NULL;
-    return gf_cli_fail(error, GF_FAILED, "%s: out of memory for what was measured", one.inputs[0]);
+    return gf_set_error(error, GF_FAILED, "%s: out of memory for what was measured", one.inputs[0]);
 }
 
 /* The first header is for all. */
 static gf_status tell_header(gf_cli_batch_run *run, const char *path, const char *header,
                              size_t size, gf_error *error) {
     if (run->header && (strlen(run->header) != size || memcmp(run->header, header, size) != 0))
-        return gf_cli_fail(error, GF_FAILED,
-                           "%s: its channels are not those of the files before, and a CSV table "
-                           "has one header; measure it by itself, or use --json",
-                           path);
+        return gf_set_error(error, GF_FAILED,
+                            "%s: its channels are not those of the files before, and a CSV table "
+                            "has one header; measure it by itself, or use --json",
+                            path);
     if (run->header)
         return GF_OK;
     run->header = strndup(header, size);
     if (!run->header)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", path);
     fputs(run->header, stdout);
     return GF_OK;
 }
@@ -92,7 +92,7 @@ static gf_status tell_csv_header(gf_cli_batch_run *run, const gf_cli_over *over,
     const bool whole = file && !ferror(file);
     const gf_status status = file && fclose(file) == 0 && whole
                                  ? tell_header(run, path, text, size, error)
-                                 : gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+                                 : gf_set_error(error, GF_FAILED, "%s: out of memory", path);
     free(text);
     return status;
 }
@@ -131,12 +131,23 @@ static void tell_trouble(const gf_cli_batch_run *run) {
     gf_cli_complain(&error);
 }
 
-/* What failed may not have been a file, but memory or a backend: it is told of which input. */
+/* Does a message name this file? It has the name as messages print it; of a long one the beginning
+ * is compared, which no message leaves out. */
+static bool names(const gf_error *error, const char *path) {
+    gf_error name;
+    size_t length = strnlen(path, 200);
+    while (length && (path[length] & 0xc0) == 0x80) /* within a character */
+        length--;
+    gf_set_error(&name, GF_FAILED, "%.*s", (int)length, path);
+    return strstr(error->message, name.message) != NULL;
+}
+
+/* Name the input where no file failed, but memory or a backend. */
 static void name_file(const gf_cli_batch_run *run, const gf_cli_over *over, gf_error *error) {
     const gf_batch_item *item = &run->items[over->item];
     *error = *over->error;
-    if (!strstr(error->message, item->in) && !(item->out && strstr(error->message, item->out)))
-        gf_cli_fail(error, error->status, "%s: %s", item->in, over->error->message);
+    if (!names(error, item->in) && !(item->out && names(error, item->out)))
+        gf_set_error(error, error->status, "%s: %s", item->in, over->error->message);
 }
 
 /* For the sum: who did each, as long as that is always the same. */

@@ -218,8 +218,8 @@ gf_cli_worker *gf_cli_worker_new(const gf_cli_batch_run *run, const gf_batch_opt
     const int failed = start(worker);
     worker->started = !failed;
     if (failed) {
-        worker->status = gf_cli_fail(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
-                                     run->info->name, strerror(failed));
+        worker->status = gf_set_error(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
+                                      run->info->name, strerror(failed));
         end(worker);
     }
     return worker;

@@ -13,7 +13,7 @@
 static gf_status add_target(gf_bench *bench, const char *name, const gf_engine_options *options,
                             gf_error *error) {
     if (bench->target_count == GF_BENCH_TARGETS)
-        return gf_cli_fail(error, GF_USAGE, "bench: too many devices");
+        return gf_set_error(error, GF_USAGE, "bench: too many devices");
     gf_bench_target *target = &bench->targets[bench->target_count];
     gf_status status = gf_engine_open(options, &target->engine, error);
     if (status)
@@ -80,7 +80,7 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
                                       .threads = (uint32_t)gf_settings_int(line->common, "threads"),
                                       .max_memory = gf_settings_size(line->common, "max-memory")};
     if (devices && !cuda)
-        return gf_cli_fail(error, GF_USAGE, "--device: is for --backend cuda or all");
+        return gf_set_error(error, GF_USAGE, "--device: is for --backend cuda or all");
     gf_status status = gf_machine_look(&bench->machine, error);
     if (!status && bench->machine.none.status && (devices || !cpu)) {
         *error = bench->machine.none;
@@ -91,8 +91,8 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
     if (!status && cuda)
         status = add_cuda(bench, &common, devices, error);
     if (!status && bench->target_count == 0)
-        status = gf_cli_fail(error, GF_NO_BACKEND,
-                             "bench: no CUDA device is usable; 'gpufilter devices' says why");
+        status = gf_set_error(error, GF_NO_BACKEND,
+                              "bench: no CUDA device is usable; 'gpufilter devices' says why");
     gf_engine_options other = common;
     if (!status)
         status = gf_engine_open(&other, &bench->any, error);
@@ -115,13 +115,13 @@ static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error)
         bench->name_width = (int)strlen(operand);
     item->text = operand + length + strspn(operand + length, " ");
     if (!item->filter)
-        return gf_cli_fail(error, GF_USAGE, "bench: '%s': no such filter; see 'gpufilter --help'",
-                           operand);
+        return gf_set_error(error, GF_USAGE, "bench: '%s': no such filter; see 'gpufilter --help'",
+                            operand);
     const gf_filter_info *info = gf_filter_describe(item->filter);
     item->settings = gf_settings_new(info->params, info->param_count);
     bench->item_count++;
     if (!item->settings)
-        return gf_cli_fail(error, GF_FAILED, "bench: out of memory");
+        return gf_set_error(error, GF_FAILED, "bench: out of memory");
     gf_status status = gf_settings_apply_case(item->settings, item->text, error);
     return status ? status
                   : gf_filter_output(item->filter, item->settings, &bench->format, &item->drawn,
@@ -132,7 +132,7 @@ static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *e
     const size_t count = line->operand_count ? line->operand_count : gf_filter_count();
     bench->items = calloc(count, sizeof *bench->items);
     if (!bench->items)
-        return gf_cli_fail(error, GF_FAILED, "bench: out of memory");
+        return gf_set_error(error, GF_FAILED, "bench: out of memory");
     gf_status status = GF_OK;
     for (size_t i = 0; i < count && !status; i++)
         status = add_item(bench,

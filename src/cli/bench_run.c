@@ -23,17 +23,17 @@ static size_t image_bytes(const gf_format *format) {
 static gf_status draw(gf_bench *bench, gf_error *error) {
     const size_t bytes = image_bytes(&bench->format);
     if (bytes > bench->max_memory / PICTURES)
-        return gf_cli_fail(error, GF_USAGE,
-                           "bench: %d pictures of %zu bytes are more than --max-memory; use a "
-                           "smaller --size",
-                           PICTURES, bytes);
+        return gf_set_error(error, GF_USAGE,
+                            "bench: %d pictures of %zu bytes are more than --max-memory; use a "
+                            "smaller --size",
+                            PICTURES, bytes);
     const size_t sample = gf_verify_sample_bytes(bench->format.type);
     gf_random random = gf_random_start(1, 0, 0);
     for (int i = 0; i < 2; i++) {
         bench->pictures[i] = malloc(bytes); /* NOLINT: a picture has at least one sample */
         if (!bench->pictures[i])
-            return gf_cli_fail(error, GF_FAILED,
-                               "bench: out of memory for a picture; use a smaller --size");
+            return gf_set_error(error, GF_FAILED,
+                                "bench: out of memory for a picture; use a smaller --size");
     }
     gf_verify_photo(&bench->format, bench->pictures[0], &random);
     memcpy(bench->pictures[1], bench->pictures[0], bytes);
@@ -61,8 +61,8 @@ static gf_status make_room(const gf_bench_item *item, gf_bench_made *made, gf_er
         return GF_OK;
     made->image = malloc(image_bytes(&item->drawn)); /* NOLINT */
     return made->image ? GF_OK
-                       : gf_cli_fail(error, GF_FAILED,
-                                     "bench: out of memory for a picture; use a smaller --size");
+                       : gf_set_error(error, GF_FAILED,
+                                      "bench: out of memory for a picture; use a smaller --size");
 }
 
 static gf_status time_golden(const gf_bench *bench, gf_bench_row *row, const gf_pixels *in,
@@ -133,7 +133,7 @@ static gf_status time_filters(gf_bench *bench, gf_error *error) {
     gf_status status = GF_OK;
     bench->rows = calloc(bench->item_count * (1 + bench->target_count), sizeof *bench->rows);
     if (!bench->rows)
-        return gf_cli_fail(error, GF_FAILED, "bench: out of memory");
+        return gf_set_error(error, GF_FAILED, "bench: out of memory");
     if (!bench->json)
         gf_bench_tell_rows(bench);
     for (size_t i = 0; i < bench->item_count && !status; i++)
@@ -190,7 +190,7 @@ static gf_status ask_auto(gf_bench *bench, gf_error *error) {
     bench->forecasts =
         calloc(bench->item_count * GF_BENCH_KINDS * GF_BENCH_SIZES, sizeof *bench->forecasts);
     if (!bench->forecasts)
-        return gf_cli_fail(error, GF_FAILED, "bench: out of memory");
+        return gf_set_error(error, GF_FAILED, "bench: out of memory");
     gf_status status = GF_OK;
     for (size_t i = 0; i < bench->item_count; i++)
         for (int k = 0; kinds[k]; k++)

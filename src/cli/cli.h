@@ -39,15 +39,13 @@ gf_cli_show gf_cli_show_of(const gf_settings *common, bool lines);
 /* What inputs without a header hold; NULL if they have one. */
 const gf_raw *gf_cli_raw(const gf_cli_line *line);
 
-/* Fills in an error in the form of the library's own and returns its status. */
-gf_status gf_cli_fail(gf_error *error, gf_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Is byte i of the text one of a control character, which a terminal would obey? */
-bool gf_cli_is_control(const char *text, size_t i);
-/* Prints the line of an error on standard error, after what was printed before it. */
+/* Print the line of an error on standard error, after what was printed before it. */
 void gf_cli_complain(const gf_error *error);
-/* A file's name, for people: "-" by the name of what it stands for, "standard input", and without
+/* Print text for people, with '?' for each byte that is not printable: names of files may hold
  * newlines and escape sequences. */
+void gf_cli_print_text(FILE *file, const char *text);
+/* Print a file's name likewise; "-" as what it stands for, "standard input" or "standard output".
+ */
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);
 
 void gf_cli_version(void);

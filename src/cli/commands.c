@@ -30,9 +30,9 @@ static gf_status check_operands(const gf_command *command, const gf_cli_line *li
     const char *name = command->info.name, *operands = command->info.operands;
     if (count >= command->least && count <= command->most)
         return GF_OK;
-    return gf_cli_fail(error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'",
-                       name, operands[0] ? operands : "no files", count, count == 1 ? "" : "s",
-                       name);
+    return gf_set_error(error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'",
+                        name, operands[0] ? operands : "no files", count, count == 1 ? "" : "s",
+                        name);
 }
 
 gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_error *error) {

@@ -377,13 +377,13 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
         const char *other = needed(info, table[i].about);
         if (other && !gf_settings_given(line->common, other) &&
             !gf_settings_given(line->filter, other))
-            return gf_cli_fail(error, GF_USAGE, "--%s: is for --%s", name, other);
+            return gf_set_error(error, GF_USAGE, "--%s: is for --%s", name, other);
     }
     if (gf_settings_flag(line->common, "json") && gf_settings_flag(line->common, "csv"))
-        return gf_cli_fail(error, GF_USAGE, "--csv: not together with --json");
+        return gf_set_error(error, GF_USAGE, "--csv: not together with --json");
     if (gf_settings_flag(line->common, "quiet") && gf_settings_flag(line->common, "verbose"))
-        return gf_cli_fail(error, GF_USAGE, "--quiet: not together with --verbose");
+        return gf_set_error(error, GF_USAGE, "--quiet: not together with --verbose");
     if (gf_settings_flag(line->common, "keep-going") && gf_settings_flag(line->common, "fail-fast"))
-        return gf_cli_fail(error, GF_USAGE, "--fail-fast: not together with --keep-going");
+        return gf_set_error(error, GF_USAGE, "--fail-fast: not together with --keep-going");
     return GF_OK;
 }

@@ -65,7 +65,7 @@ gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
     gf_processor(machine->processor, sizeof machine->processor);
     machine->devices = calloc(MAX_DEVICES, sizeof *machine->devices);
     if (!machine->devices)
-        return gf_cli_fail(error, GF_FAILED, "devices: out of memory");
+        return gf_set_error(error, GF_FAILED, "devices: out of memory");
     const gf_status status =
         gf_devices(machine->devices, MAX_DEVICES, &machine->count, &machine->none);
     if (machine->count > MAX_DEVICES)

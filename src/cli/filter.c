@@ -41,10 +41,10 @@ static gf_status check_inputs(const gf_filter_info *info, const gf_cli_line *lin
         const char *name = line->operands[i];
         const bool there = is_standard(name) ? fstat(STDIN_FILENO, &in) == 0 : stat(name, &in) == 0;
         if (there && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return gf_cli_fail(error, GF_USAGE,
-                               "%s: is where standard output goes, too; redirect that to another "
-                               "file",
-                               is_standard(name) ? "standard input" : name);
+            return gf_set_error(error, GF_USAGE,
+                                "%s: is where standard output goes, too; redirect that to another "
+                                "file",
+                                is_standard(name) ? "standard input" : name);
     }
     return GF_OK;
 }
@@ -57,12 +57,12 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
     if (status)
         return status;
     if (line->operand_count > operands && info->makes_image)
-        return gf_cli_fail(
+        return gf_set_error(
             error, GF_USAGE,
             "%s: takes %s, got %zu files; for many inputs add --out-dir, see 'gpufilter %s --help'",
             info->name, info->operands, line->operand_count, info->name);
     if (line->operand_count != operands)
-        return gf_cli_fail(
+        return gf_set_error(
             error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
             info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
     const bool plot_out = is_standard(gf_settings_text(line->common, "plot"));
@@ -78,9 +78,9 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
                          : tell->csv          ? "csv"
                                               : NULL;
     if (second)
-        return gf_cli_fail(error, GF_USAGE,
-                           "--%s: standard output takes the data already; give that a file name",
-                           second);
+        return gf_set_error(error, GF_USAGE,
+                            "--%s: standard output takes the data already; give that a file name",
+                            second);
     return check_inputs(info, line, error);
 }
 
@@ -94,7 +94,7 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
     } else if (run->result && !tell->quiet)
         gf_cli_report_text(file, run);
     if (fflush(file) != 0 || ferror(file))
-        return gf_cli_fail(error, GF_FAILED, "standard output: %s", strerror(errno));
+        return gf_set_error(error, GF_FAILED, "standard output: %s", strerror(errno));
     gf_cli_report_failure(run);
     const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
     if (line && !tell->quiet)

@@ -79,8 +79,8 @@ gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *
             break;
     }
     free(part);
-    return cause ? gf_cli_fail(error, GF_FAILED, "%s: cannot create the folder: %s", path,
-                               strerror(cause))
+    return cause ? gf_set_error(error, GF_FAILED, "%s: cannot create the folder: %s", path,
+                                strerror(cause))
                  : GF_OK;
 }
 

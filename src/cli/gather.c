@@ -28,7 +28,7 @@ int64_t gf_cli_time(const struct stat *info) {
 }
 
 static gf_status out_of_memory(gf_error *error) {
-    return gf_cli_fail(error, GF_FAILED, "inputs: out of memory for their names");
+    return gf_set_error(error, GF_FAILED, "inputs: out of memory for their names");
 }
 
 /* Tells, and goes on unless that is not wanted. */
@@ -103,8 +103,8 @@ static int by_name(const void *a, const void *b) {
 static gf_status read_folder(const char *path, gf_names *names, gf_error *error) {
     DIR *folder = opendir(path);
     if (!folder)
-        return gf_cli_fail(error, GF_FAILED, "%s: cannot read the folder: %s", path,
-                           strerror(errno));
+        return gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", path,
+                            strerror(errno));
     bool good = true;
     errno = 0;
     for (struct dirent *entry; good && (entry = readdir(folder)) != NULL; errno = 0)
@@ -115,8 +115,8 @@ static gf_status read_folder(const char *path, gf_names *names, gf_error *error)
     if (!good)
         return out_of_memory(error);
     if (cause)
-        return gf_cli_fail(error, GF_FAILED, "%s: cannot read the folder: %s", path,
-                           strerror(cause));
+        return gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", path,
+                            strerror(cause));
     if (names->count)
         qsort(names->list, names->count, sizeof *names->list, by_name);
     return GF_OK;
@@ -155,7 +155,7 @@ static gf_status visit(gf_gather *gather, const char *folder, const char *name, 
             return add(gather, path, below, there ? &info : NULL, error);
     } else if (cause && cause != ENOENT) {
         /* It may be a folder, with pictures in it. */
-        gf_cli_fail(error, GF_FAILED, "%s: cannot look at it: %s", path, strerror(cause));
+        gf_set_error(error, GF_FAILED, "%s: cannot look at it: %s", path, strerror(cause));
         status = complain(gather, error);
     }
     free(path);
@@ -177,15 +177,15 @@ static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_er
 static gf_status take_folder(gf_gather *gather, const char *path, const struct stat *info,
                              gf_error *error) {
     if (!gather->recursive) {
-        gf_cli_fail(error, GF_FAILED, "%s: is a folder; add --recursive to take the images in it",
-                    path);
+        gf_set_error(error, GF_FAILED, "%s: is a folder; add --recursive to take the images in it",
+                     path);
         return complain(gather, error);
     }
     if (is_out(gather, info))
-        return gf_cli_fail(error, GF_USAGE,
-                           "%s: is --out-dir itself, whose files would be the inputs of the next "
-                           "run; name another --out-dir, or the files",
-                           path);
+        return gf_set_error(error, GF_USAGE,
+                            "%s: is --out-dir itself, whose files would be the inputs of the next "
+                            "run; name another --out-dir, or the files",
+                            path);
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
@@ -224,15 +224,15 @@ static gf_status read_list(gf_gather *gather, FILE *file, const char *name, bool
         if (line[length - 1] == end)
             line[--length] = 0;
         if (strlen(line) != (size_t)length)
-            status = gf_cli_fail(error, GF_USAGE,
-                                 "--files-from '%s': holds a NUL byte; add --null if they end the "
-                                 "names",
-                                 name);
+            status = gf_set_error(error, GF_USAGE,
+                                  "--files-from '%s': holds a NUL byte; add --null if they end the "
+                                  "names",
+                                  name);
         else if (length)
             status = take_line(gather, line, error);
     }
     if (!status && !feof(file))
-        status = gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", name, strerror(errno));
+        status = gf_set_error(error, GF_FAILED, "%s: cannot read: %s", name, strerror(errno));
     free(line);
     return status;
 }
@@ -242,7 +242,7 @@ static gf_status take_list(gf_gather *gather, const char *name, bool null, gf_er
         return read_list(gather, stdin, "standard input", null, error);
     FILE *file = fopen(name, "re");
     if (!file)
-        return gf_cli_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
+        return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
     gf_status status = read_list(gather, file, name, null, error);
     fclose(file);
     return status;

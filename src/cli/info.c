@@ -38,8 +38,8 @@ static void print_text(const char *path, const gf_file_info *info) {
 }
 
 static void print_json(const char *path, const gf_file_info *info) {
-    printf("{\"schema\": \"gpufilter-info\", \"version\": 1, \"file\": ");
-    gf_json_text(stdout, path);
+    printf("{\"schema\": \"gpufilter-info\", \"version\": 1, ");
+    gf_json_name(stdout, "file", path);
     printf(", \"kind\": \"%s\", \"image\": ", info->kind);
     gf_json_format(stdout, &info->format);
     printf(", \"stored\": ");

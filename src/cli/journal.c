@@ -145,11 +145,11 @@ static gf_status list_files(gf_cli_journal *journal, gf_error *error) {
     if (folder)
         closedir(folder);
     if (!good)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", journal->folder);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", journal->folder);
     if (cause)
-        return gf_cli_fail(error, GF_FAILED,
-                           "%s: cannot read the folder, to see what is finished: %s",
-                           journal->folder, strerror(cause));
+        return gf_set_error(error, GF_FAILED,
+                            "%s: cannot read the folder, to see what is finished: %s",
+                            journal->folder, strerror(cause));
     return GF_OK;
 }
 
@@ -164,7 +164,7 @@ gf_status gf_cli_journal_open(const char *folder, uint32_t shard, uint32_t shard
         free(journal);
         free(path);
         free(copy);
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", folder);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", folder);
     }
     journal->folder = copy;
     journal->by_path = (gf_cli_index){.hash = hash_path, .same = same_path};

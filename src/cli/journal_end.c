@@ -102,10 +102,10 @@ bool gf_cli_journal_end_trouble(gf_cli_journal_end *end, gf_error *error) {
     end->told = end->cause != 0;
     pthread_mutex_unlock(&end->lock);
     if (cause)
-        gf_cli_fail(error, GF_FAILED,
-                    "%s: cannot write: %s; --resume will not know all that this run makes, and "
-                    "will need --force to replace that",
-                    end->path, strerror(cause));
+        gf_set_error(error, GF_FAILED,
+                     "%s: cannot write: %s; --resume will not know all that this run makes, and "
+                     "will need --force to replace that",
+                     end->path, strerror(cause));
     return cause != 0;
 }
 

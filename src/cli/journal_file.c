@@ -59,9 +59,9 @@ static gf_status open_to_read(const char *path, FILE **file, int *cause, gf_erro
         return GF_OK;
     close(fd);
     if (regular)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
-    return gf_cli_fail(error, GF_FAILED,
-                       "%s: is no regular file; move it away, or name another --out-dir", path);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", path);
+    return gf_set_error(error, GF_FAILED,
+                        "%s: is no regular file; move it away, or name another --out-dir", path);
 }
 
 /* The first line. It may be torn, but is then the only one. */
@@ -69,15 +69,15 @@ static gf_status check_title(const char *path, const char *line, size_t length, 
     if (strncmp(GF_CLI_JOURNAL_HEADER, line, length) == 0)
         return GF_OK;
     if (strncmp(GF_CLI_JOURNAL_TITLE, line, strlen(GF_CLI_JOURNAL_TITLE)) == 0)
-        return gf_cli_fail(error, GF_FAILED,
-                           "%s: is the record of another version of gpufilter; use that one, name "
-                           "another --out-dir, or move the record away, and --force makes the "
-                           "outputs again",
-                           path);
-    return gf_cli_fail(error, GF_FAILED,
-                       "%s: is no record of finished outputs; move it away, or name another "
-                       "--out-dir",
-                       path);
+        return gf_set_error(error, GF_FAILED,
+                            "%s: is the record of another version of gpufilter; use that one, name "
+                            "another --out-dir, or move the record away, and --force makes the "
+                            "outputs again",
+                            path);
+    return gf_set_error(error, GF_FAILED,
+                        "%s: is no record of finished outputs; move it away, or name another "
+                        "--out-dir",
+                        path);
 }
 
 /* A power failure can leave zeros for what had not reached the disk. */
@@ -100,7 +100,7 @@ static gf_status read_lines(gf_cli_journal_file *file, FILE *from, gf_cli_journa
         /* Without memory for the line there is neither an end nor an error of the file. */
         if (length <= 0 && !feof(from))
             status =
-                gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
+                gf_set_error(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
         if (length <= 0)
             break;
         const bool nothing = !file->begun && is_nothing(line, (size_t)length);
@@ -115,11 +115,11 @@ static gf_status read_lines(gf_cli_journal_file *file, FILE *from, gf_cli_journa
         line[length - 1] = 0;
         if (file->begun && gf_cli_line_read(line, (size_t)length - 1, &made) &&
             !keep(context, &made))
-            status = gf_cli_fail(error, GF_FAILED, "%s: out of memory", file->path);
+            status = gf_set_error(error, GF_FAILED, "%s: out of memory", file->path);
         file->begun = true;
     }
     if (!status && ferror(from))
-        status = gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
+        status = gf_set_error(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
     free(line);
     return status;
 }
@@ -130,7 +130,7 @@ gf_status gf_cli_journal_file_check(const char *path, gf_error *error) {
     FILE *from = NULL;
     int cause;
     if (!copy)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", path);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", path);
     /* What cannot be opened now cannot be written either, and that is told when it is tried. */
     gf_status status = open_to_read(path, &from, &cause, error);
     if (from) {
@@ -147,11 +147,11 @@ gf_status gf_cli_journal_file_read(gf_cli_journal_file *file, gf_cli_journal_kee
     int cause;
     gf_status status = open_to_read(file->path, &from, &cause, error);
     if (!status && cause && cause != ENOENT)
-        status = gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(cause));
+        status = gf_set_error(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(cause));
     if (!from)
         return status;
     if (fseeko(from, file->known, SEEK_SET) != 0)
-        status = gf_cli_fail(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
+        status = gf_set_error(error, GF_FAILED, "%s: cannot read: %s", file->path, strerror(errno));
     else
         status = read_lines(file, from, keep, context, error);
     fclose(from);

@@ -1,53 +1,83 @@
 /* JSON, to a stream. */
 #include "json.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
-/* Bytes of the UTF-8 character that begins here; 0 if none does. */
+/* Bytes of the UTF-8 character that begins here, control characters included; 0 if none does. */
 static size_t character(const unsigned char *s) {
-    static const struct {
-        size_t size;
-        uint32_t least; /* anything below has a shorter form */
-        unsigned char mask, lead;
-    } forms[] = {{1, 0, 0x80, 0x00},
-                 {2, 0x80, 0xe0, 0xc0},
-                 {3, 0x800, 0xf0, 0xe0},
-                 {4, 0x10000, 0xf8, 0xf0}};
-    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
-        if ((s[0] & forms[f].mask) != forms[f].lead)
-            continue;
-        uint32_t code = s[0] & (unsigned char)~forms[f].mask;
-        for (size_t i = 1; i < forms[f].size; i++) {
-            if ((s[i] & 0xc0) != 0x80) /* the final 0 included */
-                return 0;
-            code = code << 6 | (s[i] & 0x3f);
-        }
-        bool surrogate = code >= 0xd800 && code <= 0xdfff;
-        return code < forms[f].least || surrogate || code > 0x10ffff ? 0 : forms[f].size;
-    }
-    return 0;
+    const size_t size = gf_printable((const char *)s);
+    if (size)
+        return size;
+    if (*s < 0x20 || *s == 0x7f)
+        return 1;
+    return *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0 ? 2 : 0;
 }
 
 void gf_json_text(FILE *file, const char *text) {
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t size = character(s);
-        if (!size) {
+        const size_t size = character(s);
+        if (!size)
             fputs("\\ufffd", file);
-            size = 1;
-        } else if (*s == '"' || *s == '\\') {
+        else if (*s == '"' || *s == '\\')
             fprintf(file, "\\%c", *s);
-        } else if (*s < 0x20 || *s == 0x7f) {
-            fprintf(file, "\\u%04x", *s);
-        } else if (*s == 0xc2 && s[1] < 0xa0) { /* control characters, too */
-            fprintf(file, "\\u%04x", s[1]);
-        } else {
+        else if (!gf_printable((const char *)s))
+            fprintf(file, "\\u%04x", s[size - 1]);
+        else
             fwrite(s, 1, size, file);
-        }
-        s += size;
+        s += size ? size : 1;
     }
     putc('"', file);
+}
+
+static bool is_utf8(const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
+    size_t size = 1;
+    for (; *s && size; s += size)
+        size = character(s);
+    return size != 0;
+}
+
+/* The bytes of a name, percent-encoded (RFC 3986) but for those of paths in ASCII. */
+static void print_encoded(FILE *file, const char *name) {
+    putc('"', file);
+    for (const unsigned char *s = (const unsigned char *)name; *s; s++)
+        if (*s < 0x80 && (isalnum(*s) || strchr("-._~/", *s)))
+            putc(*s, file);
+        else
+            fprintf(file, "%%%02X", *s);
+    putc('"', file);
+}
+
+void gf_json_name(FILE *file, const char *key, const char *name) {
+    fprintf(file, "\"%s\": ", key);
+    gf_json_text(file, name);
+    if (is_utf8(name))
+        return;
+    fprintf(file, ", \"%s_encoded\": ", key);
+    print_encoded(file, name);
+}
+
+void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count) {
+    bool exact = true;
+    fprintf(file, "\"%s\": [", key);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "", file);
+        gf_json_text(file, names[i]);
+        exact = exact && is_utf8(names[i]);
+    }
+    putc(']', file);
+    if (exact)
+        return;
+    fprintf(file, ", \"%s_encoded\": [", key);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "", file);
+        print_encoded(file, names[i]);
+    }
+    putc(']', file);
 }
 
 void gf_json_value(FILE *file, const gf_value *value) {

@@ -75,9 +75,9 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
         return GF_OK;
     }
     if (command[0] == '-')
-        return gf_cli_fail(error, GF_USAGE,
-                           "%s: options follow the command's name; see 'gpufilter --help'",
-                           command);
+        return gf_set_error(error, GF_USAGE,
+                            "%s: options follow the command's name; see 'gpufilter --help'",
+                            command);
     const char *name = help ? argv[2] : command;
     const gf_filter *filter = gf_filter_find(name);
     const gf_command *other = gf_command_find(name);
@@ -110,8 +110,8 @@ static gf_status finish_output(const char *command, gf_error *error) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return GF_OK;
     /* The exit code of a test that failed would be an answer. */
-    return gf_cli_fail(error, is_test ? GF_USAGE : GF_FAILED, "standard output: %s",
-                       errno ? strerror(errno) : "not all of it could be written");
+    return gf_set_error(error, is_test ? GF_USAGE : GF_FAILED, "standard output: %s",
+                        errno ? strerror(errno) : "not all of it could be written");
 }
 
 int main(int argc, char **argv) {

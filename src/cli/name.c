@@ -99,19 +99,19 @@ static gf_part next_part(const char **at) {
 
 gf_status gf_cli_template_check(const char *template, gf_error *error) {
     if (strchr(template, '/'))
-        return gf_cli_fail(error, GF_USAGE,
-                           "--name '%s': is for names without folders; --out-dir says where, and "
-                           "--recursive keeps folders",
-                           template);
+        return gf_set_error(error, GF_USAGE,
+                            "--name '%s': is for names without folders; --out-dir says where, and "
+                            "--recursive keeps folders",
+                            template);
     const char *at = template;
     gf_part part = next_part(&at);
     while (part.kind != PART_END && part.kind != PART_WRONG)
         part = next_part(&at);
     if (part.kind == PART_WRONG || !*template)
-        return gf_cli_fail(error, GF_USAGE,
-                           "--name '%s': must be text with {stem}, {ext}, {name}, {index} or "
-                           "{index:DIGITS}; {{ and }} are braces",
-                           template);
+        return gf_set_error(error, GF_USAGE,
+                            "--name '%s': must be text with {stem}, {ext}, {name}, {index} or "
+                            "{index:DIGITS}; {{ and }} are braces",
+                            template);
     return GF_OK;
 }
 

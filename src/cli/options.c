@@ -35,8 +35,8 @@ static gf_status set(const gf_match *option, const char *value, const char *next
         return gf_settings_set(option->settings, option->param->name, value, error);
     if (!value) {
         if (!next)
-            return gf_cli_fail(error, GF_USAGE, "--%s: needs a value (%s)", option->param->name,
-                               option->param->metavar);
+            return gf_set_error(error, GF_USAGE, "--%s: needs a value (%s)", option->param->name,
+                                option->param->metavar);
         value = next;
         ++*used;
     }
@@ -80,7 +80,7 @@ gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const 
         .operands = calloc((size_t)argc + 1, sizeof *line->operands),
     };
     if (!line->filter || !line->common || !line->operands)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", info->name);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", info->name);
     bool options = true;
     for (int i = 0; i < argc; i++) {
         char *argument = argv[i];

@@ -9,7 +9,7 @@
 #include "name.h"
 
 static gf_status out_of_memory(gf_error *error) {
-    return gf_cli_fail(error, GF_FAILED, "--out-dir: out of memory for the names of the outputs");
+    return gf_set_error(error, GF_FAILED, "--out-dir: out of memory for the names of the outputs");
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -55,18 +55,18 @@ static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, ui
     if (!name)
         return out_of_memory(error);
     if (!format && !gf_cli_is_written(name)) {
-        gf_cli_fail(error, GF_USAGE,
-                    "--name: '%s' would not tell the format; end it with {ext} or a known ending "
-                    "such as .png, or add --format",
-                    name);
+        gf_set_error(error, GF_USAGE,
+                     "--name: '%s' would not tell the format; end it with {ext} or a known ending "
+                     "such as .png, or add --format",
+                     name);
         free(name);
         return GF_USAGE;
     }
     if (gf_cli_journal_is_name(name)) {
-        gf_cli_fail(error, GF_USAGE,
-                    "--name: '%s' is what the record of finished outputs is called; name outputs "
-                    "otherwise",
-                    name);
+        gf_set_error(error, GF_USAGE,
+                     "--name: '%s' is what the record of finished outputs is called; name outputs "
+                     "otherwise",
+                     name);
         free(name);
         return GF_USAGE;
     }
@@ -114,10 +114,10 @@ static bool same_place(const void *things, size_t i, size_t j) {
 
 static gf_status refuse_two(const gf_cli_inputs *inputs, size_t first, size_t second,
                             const char *output, gf_error *error) {
-    return gf_cli_fail(error, GF_USAGE,
-                       "%s: would be written from %.300s and from %.300s; give them names apart "
-                       "with --name, such as '{index}-{stem}{ext}'",
-                       output, inputs->list[first].path, inputs->list[second].path);
+    return gf_set_error(error, GF_USAGE,
+                        "%s: would be written from %.300s and from %.300s; give them names apart "
+                        "with --name, such as '{index}-{stem}{ext}'",
+                        output, inputs->list[first].path, inputs->list[second].path);
 }
 
 static gf_status check_places(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
@@ -208,10 +208,10 @@ static gf_status check_inputs(const gf_cli_inputs *inputs, gf_cli_output *output
         if ((own->there && own->device == input->device && own->inode == input->inode) ||
             !is_one_file(input->path, outputs[found].path))
             continue;
-        return gf_cli_fail(error, GF_USAGE,
-                           "%s: is an input, and the output of %.300s would replace it; name "
-                           "another --out-dir or --name",
-                           input->path, own->path);
+        return gf_set_error(error, GF_USAGE,
+                            "%s: is an input, and the output of %.300s would replace it; name "
+                            "another --out-dir or --name",
+                            input->path, own->path);
     }
     return GF_OK;
 }

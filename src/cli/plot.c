@@ -42,12 +42,12 @@ gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **out, gf_error 
     const bool standard = strcmp(path, "-") == 0;
     const bool svg = format ? strcmp(format, "svg") == 0 : ends_with(path, ".svg");
     if (!format && !standard && !svg && !ends_with(path, ".png"))
-        return gf_cli_fail(error, GF_USAGE,
-                           "--plot '%s': must name a .png or .svg file; or add --plot-format",
-                           path);
+        return gf_set_error(error, GF_USAGE,
+                            "--plot '%s': must name a .png or .svg file; or add --plot-format",
+                            path);
     gf_cli_plot *plot = calloc(1, sizeof *plot);
     if (!plot)
-        return gf_cli_fail(error, GF_FAILED, "--plot: out of memory");
+        return gf_set_error(error, GF_FAILED, "--plot: out of memory");
     plot->path = standard ? "standard output" : path;
     plot->log = gf_settings_flag(options, "log");
     gf_status status = gf_canvas_open(svg, WIDTH, HEIGHT, &plot->canvas, error);
@@ -153,7 +153,7 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     plot->y.label = table->y_label;
     gf_axis_linear(&plot->x, x.lo, x.hi, 8, is_whole(table, plot->from, plot->to), false);
     if (plot->log && !isfinite(y.least))
-        return gf_cli_fail(
+        return gf_set_error(
             error, GF_FAILED,
             "%s: nothing is above zero, where a logarithmic axis begins; leave --log "
             "out",
@@ -283,7 +283,7 @@ static void draw_legend(gf_cli_plot *plot) {
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {
     plot->result = result;
     if (!find_chart(plot))
-        return gf_cli_fail(error, GF_FAILED, "%s: there is nothing to draw", plot->path);
+        return gf_set_error(error, GF_FAILED, "%s: there is nothing to draw", plot->path);
     gf_status status = choose_ranges(plot, error);
     if (status)
         return status;

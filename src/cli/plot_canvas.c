@@ -80,15 +80,15 @@ struct gf_canvas {
 static gf_status load(gf_error *error) {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return gf_cli_fail(error, GF_FAILED,
-                           "--plot: needs " LIBRARY " (%s); install the package libcairo2",
-                           dlerror());
+        return gf_set_error(error, GF_FAILED,
+                            "--plot: needs " LIBRARY " (%s); install the package libcairo2",
+                            dlerror());
     void *function = NULL;
     /* ISO C has no cast from data to functions; POSIX says that the bytes are the same. */
 #define LOAD(name)                                                                                 \
     function = dlsym(library, #name);                                                              \
     if (!function)                                                                                 \
-        return gf_cli_fail(error, GF_FAILED, "--plot: " LIBRARY " is without " #name);             \
+        return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " is without " #name);            \
     memcpy(&cairo.name, &function, sizeof function);
     FUNCTIONS(LOAD)
     return GF_OK; /* the library stays: fonts that it loaded may not be unloaded */
@@ -110,7 +110,8 @@ static cairo_status_t append(void *closure, const unsigned char *data, unsigned 
 }
 
 static gf_status fail_cairo(cairo_status_t status, gf_error *error) {
-    return gf_cli_fail(error, GF_FAILED, "--plot: cairo: %s", cairo.cairo_status_to_string(status));
+    return gf_set_error(error, GF_FAILED, "--plot: cairo: %s",
+                        cairo.cairo_status_to_string(status));
 }
 
 gf_status gf_canvas_open(bool svg, double width, double height, gf_canvas **out, gf_error *error) {
@@ -120,7 +121,7 @@ gf_status gf_canvas_open(bool svg, double width, double height, gf_canvas **out,
         return status;
     gf_canvas *canvas = calloc(1, sizeof *canvas);
     if (!canvas)
-        return gf_cli_fail(error, GF_FAILED, "--plot: out of memory");
+        return gf_set_error(error, GF_FAILED, "--plot: out of memory");
     canvas->svg = svg;
     canvas->surface =
         svg ? cairo.cairo_svg_surface_create_for_stream(append, canvas, width, height)

@@ -172,8 +172,8 @@ void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, cons
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
     begin_event(progress, "failed");
-    fputs(", \"file\": ", stderr);
-    gf_json_text(stderr, file);
+    fputs(", ", stderr);
+    gf_json_name(stderr, "file", file);
     fputs(", \"error\": ", stderr);
     gf_json_text(stderr, why);
     fputs("}\n", stderr);

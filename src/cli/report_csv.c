@@ -10,10 +10,15 @@ static void print_field(FILE *file, size_t column, const char *text, bool shown)
         putc(',', file);
     if (quoted)
         putc('"', file);
-    for (size_t i = 0; text[i]; i++) {
-        if (text[i] == '"')
+    for (size_t size; *text; text += size) {
+        const size_t printable = gf_printable(text);
+        size = printable ? printable : 1;
+        if (*text == '"')
             putc('"', file);
-        putc(shown && gf_cli_is_control(text, i) ? '?' : text[i], file);
+        if (shown && !printable)
+            putc('?', file);
+        else
+            fwrite(text, 1, size, file);
     }
     if (quoted)
         putc('"', file);

@@ -55,10 +55,16 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
 void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
     putc('{', file);
     for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        const char *text = gf_settings_text(settings, param->name);
         fputs(i ? ", " : "", file);
-        gf_json_text(file, info->params[i].name);
+        if (text && (param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES)) {
+            gf_json_name(file, param->name, text);
+            continue;
+        }
+        gf_json_text(file, param->name);
         fputs(": ", file);
-        print_setting(file, &info->params[i], settings);
+        print_setting(file, param, settings);
     }
     putc('}', file);
 }
@@ -86,15 +92,11 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
     fprintf(file, "{\"schema\": \"gpufilter\", \"version\": %d, \"program\": \"%s\", \"command\": ",
             SCHEMA_VERSION, gf_version());
     gf_json_text(file, run->info->name);
-    fputs(", \"files\": [", file);
-    for (uint32_t i = 0; i < run->info->inputs; i++) {
-        fputs(i ? ", " : "", file);
-        gf_json_text(file, run->inputs[i]);
-    }
-    putc(']', file);
+    fputs(", ", file);
+    gf_json_names(file, "files", run->inputs, run->info->inputs);
     if (run->output) {
-        fputs(", \"output\": ", file);
-        gf_json_text(file, run->output);
+        fputs(", ", file);
+        gf_json_name(file, "output", run->output);
     }
     fputs(", \"image\": ", file);
     gf_json_format(file, &report->in);

@@ -11,7 +11,9 @@ void gf_cli_report_failure(const gf_cli_run *run) {
     fflush(stdout);
     fputs("gpufilter: ", stderr);
     gf_cli_print_name(stderr, run->inputs[0], "standard input");
-    fprintf(stderr, ": %s\n", run->report->reason);
+    fputs(": ", stderr);
+    gf_cli_print_text(stderr, run->report->reason);
+    putc('\n', stderr);
 }
 
 /* "999 bytes", "1.2 kB", "123 MB" */
@@ -61,8 +63,11 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     gf_cli_format_text(in, format, sizeof format);
     fprintf(stderr, "  %s in %" PRIu64 " band%s of %" PRIu64 " rows\n", format, report->bands,
             report->bands == 1 ? "" : "s", report->band_rows);
-    if (report->reason[0])
-        fprintf(stderr, "  auto: %s\n", report->reason);
+    if (report->reason[0]) {
+        fputs("  auto: ", stderr);
+        gf_cli_print_text(stderr, report->reason);
+        putc('\n', stderr);
+    }
     if (report->verified)
         fprintf(stderr, "  verified: golden computed the same\n");
     gf_cli_report_busy(stderr, report);

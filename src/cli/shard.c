@@ -24,10 +24,10 @@ gf_status gf_cli_shard_parse(const char *text, gf_cli_shard *shard, gf_error *er
     if (rest && read_number(rest, 0, &shard->of) && shard->number >= 1 &&
         shard->number <= shard->of)
         return GF_OK;
-    return gf_cli_fail(error, GF_USAGE,
-                       "--shard '%s': must be K/N, the K-th of N parts, with 1 <= K <= N <= %d, "
-                       "such as 1/4",
-                       text, MOST_SHARDS);
+    return gf_set_error(error, GF_USAGE,
+                        "--shard '%s': must be K/N, the K-th of N parts, with 1 <= K <= N <= %d, "
+                        "such as 1/4",
+                        text, MOST_SHARDS);
 }
 
 void gf_cli_shard_take(const gf_cli_shard *shard, gf_cli_inputs *inputs, gf_cli_output *outputs) {

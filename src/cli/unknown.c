@@ -35,15 +35,16 @@ gf_status gf_cli_unknown_option(const gf_filter_info *info, const gf_cli_line *l
                                 const char *argument, char letter, gf_error *error) {
     char text[256];
     if (letter)
-        return gf_cli_fail(error, GF_USAGE, "-%c: %s has no such option; see 'gpufilter %s --help'",
-                           letter, info->name, info->name);
+        return gf_set_error(error, GF_USAGE,
+                            "-%c: %s has no such option; see 'gpufilter %s --help'", letter,
+                            info->name, info->name);
     const char *name = argument + 2;
     const size_t length = strcspn(name, "=");
     const char *other = whose(name, length);
     if (other)
-        return gf_cli_fail(error, GF_USAGE,
-                           "--%.*s: %s has no such option, but %s has; see 'gpufilter %s --help'",
-                           (int)length, name, info->name, other, info->name);
+        return gf_set_error(error, GF_USAGE,
+                            "--%.*s: %s has no such option, but %s has; see 'gpufilter %s --help'",
+                            (int)length, name, info->name, other, info->name);
     gf_cli_guess guess = gf_cli_guess_begin(name, length);
     for (size_t i = 0; i < info->param_count; i++)
         gf_cli_guess_try(&guess, info->params[i].name);
@@ -51,10 +52,10 @@ gf_status gf_cli_unknown_option(const gf_filter_info *info, const gf_cli_line *l
         gf_cli_guess_try(&guess, line->params[i].name);
     gf_cli_guess_text(&guess, "--", text, sizeof text);
     if (text[0])
-        return gf_cli_fail(error, GF_USAGE, "--%.*s: %s has no such option%s", (int)length, name,
-                           info->name, text);
-    return gf_cli_fail(error, GF_USAGE, "--%.*s: %s has no such option; see 'gpufilter %s --help'",
-                       (int)length, name, info->name, info->name);
+        return gf_set_error(error, GF_USAGE, "--%.*s: %s has no such option%s", (int)length, name,
+                            info->name, text);
+    return gf_set_error(error, GF_USAGE, "--%.*s: %s has no such option; see 'gpufilter %s --help'",
+                        (int)length, name, info->name, info->name);
 }
 
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error) {
@@ -68,12 +69,12 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
         gf_cli_guess_try(&guess, word->name);
     gf_cli_guess_text(&guess, "", text, sizeof text);
     if (text[0])
-        return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command%s", name, text);
+        return gf_set_error(error, GF_USAGE, "%s: no such filter or command%s", name, text);
     if (access(name, F_OK) == 0)
-        return gf_cli_fail(error, GF_USAGE,
-                           "%s: is a file; say before it what to do with it, as in "
-                           "'gpufilter info %s'",
-                           name, name);
-    return gf_cli_fail(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
-                       name);
+        return gf_set_error(error, GF_USAGE,
+                            "%s: is a file; say before it what to do with it, as in "
+                            "'gpufilter info %s'",
+                            name, name);
+    return gf_set_error(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
+                        name);
 }

@@ -34,8 +34,10 @@ static void print_text(const gf_verify *verify, const gf_error *missing) {
     if (missing->status)
         printf("not verified: %.*s\n", (int)strcspn(missing->message, ";"), missing->message);
     for (size_t i = 0; i < verify->track_count; i++)
-        for (size_t f = 0; f < verify->tracks[i].finding_count; f++)
-            printf("%s\n", verify->tracks[i].findings[f].text);
+        for (size_t f = 0; f < verify->tracks[i].finding_count; f++) {
+            gf_cli_print_text(stdout, verify->tracks[i].findings[f].text);
+            putchar('\n');
+        }
     if (verify->failures)
         printf("verify: %" PRIu64 " run%s failed\n", verify->failures,
                verify->failures == 1 ? "" : "s");
@@ -77,12 +79,9 @@ static void print_json(const gf_verify *verify, const gf_error *missing) {
         gf_json_text(stdout, missing->message);
     else
         printf("null");
-    printf(", \"unread\": [");
-    for (size_t i = 0; i < verify->unread_count; i++) {
-        printf("%s", i ? ", " : "");
-        gf_json_text(stdout, verify->unread[i]);
-    }
-    printf("], \"findings\": [");
+    printf(", ");
+    gf_json_names(stdout, "unread", verify->unread, verify->unread_count);
+    printf(", \"findings\": [");
     const char *gap = "";
     for (size_t i = 0; i < verify->track_count; i++)
         for (size_t f = 0; f < verify->tracks[i].finding_count; f++) {
@@ -143,7 +142,7 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
     if (!verify || !unread) {
         free(verify);
         free(unread);
-        return gf_cli_fail(error, GF_FAILED, "verify: out of memory");
+        return gf_set_error(error, GF_FAILED, "verify: out of memory");
     }
     verify->unread = unread;
     verify->seed = (uint64_t)gf_settings_int(line->filter, "seed");

@@ -43,7 +43,7 @@ static gf_status prepare(gf_verify_job *job, gf_error *error) {
     gf_status status;
     job->settings = gf_settings_new(info->params, info->param_count);
     if (!job->settings)
-        return gf_cli_fail(error, GF_FAILED, "%s: out of memory", info->name);
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", info->name);
     status = gf_settings_apply_case(job->settings, job->text, error);
     if (status == GF_USAGE)
         error->status = status = GF_FAILED; /* a case that is wrong for every image */

@@ -63,14 +63,14 @@ static gf_status open_tracks(gf_verify *verify, gf_error *error) {
         while (info->cases[track->case_count])
             track->case_count++;
         if (track->case_count == 0)
-            return gf_cli_fail(error, GF_FAILED, "verify: %s has no cases", info->name);
+            return gf_set_error(error, GF_FAILED, "verify: %s has no cases", info->name);
         /* Where there are few cases, they are gone through more often. */
         track->small = (1 + 20 / track->case_count) * GF_VERIFY_ROUNDS * track->case_count;
         track->seen = calloc(track->case_count, sizeof *track->seen);
         if (!track->seen)
-            return gf_cli_fail(error, GF_FAILED, "verify: out of memory");
+            return gf_set_error(error, GF_FAILED, "verify: out of memory");
     }
-    return verify->tracks ? GF_OK : gf_cli_fail(error, GF_FAILED, "verify: out of memory");
+    return verify->tracks ? GF_OK : gf_set_error(error, GF_FAILED, "verify: out of memory");
 }
 
 gf_status gf_verify_open(gf_verify *verify, const char *backend, gf_error *missing,
@@ -84,7 +84,7 @@ gf_status gf_verify_open(gf_verify *verify, const char *backend, gf_error *missi
     pthread_cond_init(&verify->done, &monotonic);
     pthread_condattr_destroy(&monotonic);
     if (verify->devices && !cuda)
-        status = gf_cli_fail(error, GF_USAGE, "--device: is for --backend cuda or all");
+        status = gf_set_error(error, GF_USAGE, "--device: is for --backend cuda or all");
     else if (cpu)
         status = add_cpu(verify, error);
     if (!status && cuda)

@@ -219,7 +219,7 @@ gf_status gf_verify_run(gf_verify *verify, const gf_verify_file *file, gf_error 
     const uint32_t wanted = count_workers(verify, file);
     pthread_t *threads = calloc(wanted, sizeof *threads);
     if (!threads)
-        return gf_cli_fail(error, GF_FAILED, "verify: out of memory");
+        return gf_set_error(error, GF_FAILED, "verify: out of memory");
     verify->file = file;
     verify->file_track = verify->file_case = 0;
     uint32_t started = 0;
@@ -237,7 +237,8 @@ gf_status gf_verify_run(gf_verify *verify, const gf_verify_file *file, gf_error 
     free(threads);
     verify->file = NULL;
     if (failed && !started)
-        return gf_cli_fail(error, GF_FAILED, "verify: cannot start a thread: %s", strerror(failed));
+        return gf_set_error(error, GF_FAILED, "verify: cannot start a thread: %s",
+                            strerror(failed));
     if (verify->broken.status)
         *error = verify->broken;
     return verify->broken.status;

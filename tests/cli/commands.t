@@ -86,6 +86,33 @@ $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter axis-sum -q -j
 > file,y,grey
 > "a?[31m?b.pgm",0,3
 > a??31m?.pgm,0,3
+# Bytes that are no UTF-8 are '?' wherever people read them; JSON and CSV in files keep them exactly.
+$ for name in $'a\xff\x9b2Jb.png' $'a\xe0\x9b2Jb.png' $'a\xc1\x9b2Jb.png' $'\xe7\x94\xbb\x9b2J.png'; do gpufilter info "$name"; done
+! gpufilter: a??2Jb.png: cannot open: No such file or directory
+! gpufilter: a??2Jb.png: cannot open: No such file or directory
+! gpufilter: a??2Jb.png: cannot open: No such file or directory
+! gpufilter: 画?2J.png: cannot open: No such file or directory
+[1]
+$ cp $'a\e[31m\nb.pgm' $'n\xff\x9b.pgm'; gpufilter info --json $'n\xff\x9b.pgm' | grep -o '"file.*"kind"'; gpufilter dot --json $'n\xff\x9b.pgm' 'Über 画像.pgm' | grep -o '"files.*"image"'; gpufilter smooth --json $'n\xff\x9b.pgm' $'o\xff.pgm' | grep -o '"output.*"image"'
+> "file": "n\ufffd\ufffd.pgm", "file_encoded": "n%FF%9B.pgm", "kind"
+> "files": ["n\ufffd\ufffd.pgm", "Über 画像.pgm"], "files_encoded": ["n%FF%9B.pgm", "%C3%9Cber%20%E7%94%BB%E5%83%8F.pgm"], "image"
+> "output": "o\ufffd.pgm", "output_encoded": "o%FF.pgm", "image"
+$ gpufilter hist -q -x 1 --bins 2 --out $'s\xff.csv' --json $'n\xff\x9b.pgm' | grep -o '"out.*"mask"'
+> "out": "s\ufffd.csv", "out_encoded": "s%FF.csv", "mask"
+$ gpufilter smooth --progress json $'absent\xff.pgm' out.pgm 2>&1 | grep -o '"file".*"error"'
+> "file": "absent\ufffd.pgm", "file_encoded": "absent%FF.pgm", "error"
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter axis-sum -q -j 1 --csv $'n\xff\x9b.pgm' 'Über 画像.pgm' | tr -d '\r'
+> file,y,grey
+> n??.pgm,0,3
+> Über 画像.pgm,0,3
+$ gpufilter axis-sum -j 1 --csv -q $'n\xff\x9b.pgm' 'Über 画像.pgm' | sed -n 2p | od -An -c
+>    n 377 233   .   p   g   m   ,   0   ,   3  \n
+# A file that fails in a batch is named once.
+$ gpufilter hist -q -n 1 $'absent\xff\x9b.png' $'absent\n.png' $(printf 'l%.0s' {1..1200}).png
+! gpufilter: absent??.png: cannot open: No such file or directory
+! gpufilter: absent?.png: cannot open: No such file or directory
+! gpufilter: lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...llllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll.png: cannot open: File name too long
+[1]
 # What contradicts itself.
 $ gpufilter hist -q -v -n 1 samples/page.png
 ! gpufilter: --quiet: not together with --verbose
