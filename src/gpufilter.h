@@ -403,6 +403,7 @@ typedef struct gf_ready {
     const char *file; /* where this process finds its image until then, which may have no name
                        * of its own ("/proc/self/fd/7"); NULL: it has no such file */
     const gf_result *result; /* NULL from a filter that makes an image */
+    const gf_report *report; /* complete but for the time that naming the outputs takes */
 } gf_ready;
 
 /* How far an image has come. */

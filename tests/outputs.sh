@@ -21,10 +21,14 @@ closed() { # DESCRIPTORS COMMAND...
 # Nothing may be written into an output that got a number below 3.
 clean_beside() { # DESCRIPTORS
     fresh
-    closed "$1" gpufilter smooth in.ppm here/o.png --verbose --json >/dev/null
+    closed "$1" gpufilter smooth in.ppm here/o.png --verbose >/dev/null
     cmp here/o.png want.png || return 1
-    closed "$1" gpufilter hist in.pgm --verbose -x 3 --out here/v.csv --mask here/m.png --plot here/p.svg >/dev/null
-    cmp here/v.csv v.csv && cmp here/m.png m.png && cmp here/p.svg p.svg && [ "$(ls -A here | wc -l)" -eq 4 ]
+    closed "$1" gpufilter hist in.pgm -q -x 3 --out here/v.csv --mask here/m.png --plot here/p.svg >/dev/null
+    cmp here/v.csv v.csv && cmp here/m.png m.png && cmp here/p.svg p.svg && [ "$(ls -A here | wc -l)" -eq 4 ] || return 1
+    case $1 in *1*) # a report that cannot be printed
+        closed "$1" gpufilter smooth in.ppm here/other.png --json >/dev/null
+        [ $? -eq 1 ] && [ ! -e here/other.png ] ;;
+    esac
 }
 gpufilter hist in.pgm -q -x 3 --out v.csv --mask m.png --plot p.svg
 for which in 0 1 2 01 02 12 012; do

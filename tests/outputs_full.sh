@@ -34,9 +34,25 @@ if [ -w /dev/full ]; then
         "hist in.pgm -q -x 3 --out - --sample-format npy" "hist in.pgm --plot - --plot-format svg -q" "--version"; do
         check "stdout is full: $what" one_line 1 "$full" into_full gpufilter $what
     done
-    # The output is complete; that it was told of is what failed.
-    untold() { gpufilter smooth in.ppm here/o.png --json >/dev/full 2>err; [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && cmp here/o.png want.png; }
-    check "stdout is full, the output is whole" untold
+    # Outputs appear after the report is printed: without it none does, and what was there stays.
+    check "stdout is full, no image appears" one_line 1 "$full" into_full gpufilter smooth in.ppm here/o.png --json
+    unprinted() { # OPTION...: samples, mask and plot of a command whose report cannot be printed
+        fresh
+        for name in v.csv m.png p.svg; do echo old >here/$name; done
+        one_line 1 "$full" into_full gpufilter hist in.pgm -x 3 --force --out here/v.csv --mask here/m.png \
+            --plot here/p.svg "$@" && [ "$(cat here/*)" = $'old\nold\nold' ]
+    }
+    for option in "" --json --csv; do
+        # shellcheck disable=SC2086 # no option is no word
+        check "stdout is full, no output is replaced: hist $option" unprinted $option
+    done
+    check "stdout is full, no map appears" one_line 2 "$full" into_full gpufilter compare in.png in.png --diff here/d.png
+    # In a batch images are finished one by one.
+    batch_into_full() {
+        fresh
+        one_line 1 "$full; 1 output is in place" into_full gpufilter smooth in.ppm -O new --json -q && cmp new/in.ppm want.ppm
+    }
+    check "stdout is full, a batch says which outputs are in place" batch_into_full
     fresh
     check "with one output whole, none appears" one_line 1 "$full" gpufilter hist in.pgm -x 3 -q --out here/v.csv \
         --mask here/m.png --plot /dev/full --plot-format svg

@@ -1,6 +1,7 @@
 #include "batch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,15 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* Of a batch each output is put in place when it is complete, before all reports are printed. */
+static gf_status fail_report(const gf_cli_batch_run *run, gf_error *error) {
+    const char *cause = strerror(run->out_cause);
+    if (!run->outputs)
+        return gf_set_error(error, GF_FAILED, "standard output: %s", cause);
+    return gf_set_error(error, GF_FAILED, "standard output: %s; %" PRIu64 " output%s in place",
+                        cause, run->done, run->done == 1 ? " is" : "s are");
+}
+
 static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     const gf_settings *common = run->line->common;
     gf_cli_progress *progress = &run->progress;
@@ -132,7 +142,7 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     if (!run->out_cause && fflush(stdout) != 0)
         run->out_cause = errno;
     if (run->out_cause)
-        return gf_set_error(error, GF_FAILED, "standard output: %s", strerror(run->out_cause));
+        return fail_report(run, error);
     gf_cli_batch_sum(run);
     return progress->failed ? GF_FAILED : GF_OK;
 }

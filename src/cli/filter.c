@@ -84,7 +84,15 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
     return check_inputs(info, line, error);
 }
 
-static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_error *error) {
+/* One command under way. */
+typedef struct gf_cli_job {
+    gf_cli_run done; /* its result and report: once it is ready */
+    gf_cli_tell tell;
+    gf_cli_plot *plot; /* NULL: none */
+} gf_cli_job;
+
+/* Print the report to its last byte. */
+static gf_status print_report(const gf_cli_run *run, const gf_cli_tell *tell, gf_error *error) {
     FILE *file = tell->data_out ? stderr : stdout;
     if (tell->json)
         gf_cli_report_json(file, run);
@@ -95,16 +103,27 @@ static gf_status tell_run(const gf_cli_run *run, const gf_cli_tell *tell, gf_err
         gf_cli_report_text(file, run);
     if (fflush(file) != 0 || ferror(file))
         return gf_set_error(error, GF_FAILED, "standard output: %s", strerror(errno));
+    return GF_OK;
+}
+
+/* gf_file_options.ready: draw the plot, which appears together with the other outputs, and print
+ * the report. A report that cannot be printed keeps them all from appearing. */
+static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error) {
+    gf_cli_job *job = context;
+    gf_cli_run run = job->done;
+    run.result = ready->result;
+    run.report = ready->report;
+    gf_cli_progress_hide();
+    const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready->result, error) : GF_OK;
+    return status ? status : print_report(&run, &job->tell, error);
+}
+
+/* Print the summary on standard error, once the outputs are in place. */
+static void print_summary(const gf_cli_run *run, const gf_cli_tell *tell) {
     gf_cli_report_failure(run);
     const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
     if (line && !tell->quiet)
         gf_cli_report_run(run, tell->verbose);
-    return GF_OK;
-}
-
-/* gf_file_options.ready: the plot appears together with the other outputs. */
-static gf_status draw(void *plot, const gf_ready *ready, gf_error *error) {
-    return gf_cli_plot_draw(plot, ready->result, error);
 }
 
 /* gf_file_options.progress, in this thread. */
@@ -117,15 +136,14 @@ static void watch(void *context, const gf_progress *now) {
     gf_cli_progress_draw(progress);
 }
 
-static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const char *out,
-                         gf_cli_plot *plot, gf_result **result, gf_report *report,
-                         gf_error *error) {
+static gf_status compute(const gf_filter *filter, const gf_cli_line *line, gf_cli_job *job,
+                         gf_result **result, gf_report *report, gf_error *error) {
     const gf_ranks *ranks = &gf_cli_this_rank()->job;
     const gf_engine_options engine_options = gf_cli_engine_options(line->common);
     gf_file_options file_options = gf_cli_file_options(line);
-    file_options.ready = plot ? draw : NULL;
-    file_options.ready_context = plot;
-    file_options.beside = plot ? gf_cli_plot_file(plot) : NULL;
+    file_options.ready = on_ready;
+    file_options.ready_context = job;
+    file_options.beside = job->plot ? gf_cli_plot_file(job->plot) : NULL;
     file_options.ranks = ranks;
     gf_cli_progress progress = {0};
     if (gf_cli_ranks_first()) {
@@ -138,8 +156,8 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
     gf_status status =
         gf_ranks_agree(ranks, gf_engine_open(&engine_options, &engine, error), error);
     if (!status)
-        status = gf_run_file(engine, filter, line->filter, line->operands, out, &file_options,
-                             result, report, error);
+        status = gf_run_file(engine, filter, line->filter, line->operands, job->done.output,
+                             &file_options, result, report, error);
     gf_engine_close(engine);
     gf_cli_progress_hide();
     if (status && error->message[0])
@@ -151,25 +169,23 @@ static gf_status compute(const gf_filter *filter, const gf_cli_line *line, const
 static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *passed,
                      gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
-    gf_cli_plot *plot = NULL;
     gf_result *result = NULL;
     gf_report report;
-    gf_cli_tell tell = {0};
-    gf_cli_run done = {
-        .info = info, .settings = line->filter, .inputs = line->operands, .report = &report};
-    gf_status status = check(info, line, &tell, error);
+    gf_cli_job job = {
+        .done = {
+            .info = info, .settings = line->filter, .inputs = line->operands, .report = &report}};
+    gf_status status = check(info, line, &job.tell, error);
     if (!status && info->makes_image)
-        done.output = line->operands[info->inputs];
+        job.done.output = line->operands[info->inputs];
     if (!status && gf_cli_ranks_first() && gf_settings_text(line->common, "plot"))
-        status = gf_cli_plot_open(line, &plot, error);
+        status = gf_cli_plot_open(line, &job.plot, error);
     status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
     if (!status)
-        status = compute(filter, line, done.output, plot, &result, &report, error);
-    done.result = result;
+        status = compute(filter, line, &job, &result, &report, error);
     if (!status && gf_cli_ranks_first())
-        status = tell_run(&done, &tell, error);
+        print_summary(&job.done, &job.tell);
     *passed = status || !result || gf_result_passed(result);
-    gf_cli_plot_close(plot);
+    gf_cli_plot_close(job.plot);
     gf_result_free(result);
     return status;
 }

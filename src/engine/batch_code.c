@@ -132,14 +132,15 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
     if (!status)
         status = sink->ops->finish(sink, &held->metadata, error);
     held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
+    if (!status)
+        held->report.out_bytes = gf_output_bytes(sink->output);
     if (!status && options->ready) {
-        const gf_ready ready = {.item = held->item, .file = gf_output_reach(sink->output)};
+        const gf_ready ready = {
+            .item = held->item, .file = gf_output_reach(sink->output), .report = &held->report};
         status = options->ready(options->ready_context, &ready, error);
     }
     if (!status)
         status = sink->ops->place(sink, error);
-    if (!status)
-        held->report.out_bytes = gf_output_bytes(sink->output);
     sink->ops->close(sink);
     return status;
 }
@@ -151,8 +152,10 @@ static void encode(gf_device_files *all, gf_held *held) {
     if (held->out_format.width)
         status = write_image(all->files, held, &options, &error);
     else if (options.ready)
-        status = options.ready(options.ready_context,
-                               &(gf_ready){.item = held->item, .result = held->result}, &error);
+        status = options.ready(
+            options.ready_context,
+            &(gf_ready){.item = held->item, .result = held->result, .report = &held->report},
+            &error);
     tell(all, held, status, &error);
 }
 

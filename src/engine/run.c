@@ -43,20 +43,29 @@ static gf_status compute(gf_task *task, const gf_settings *settings, gf_result *
     return gf_ranks_agree(task->ranks, status, error);
 }
 
-static gf_status place_all(gf_task *task, const gf_file_options *options, gf_error *error) {
-    gf_output *outputs[3];
+/* The task's own outputs; returns how many, at most two. */
+static size_t list_outputs(const gf_task *task, gf_output **outputs) {
     size_t count = 0;
     if (task->sink && task->sink->output)
         outputs[count++] = task->sink->output;
     if (task->samples)
         outputs[count++] = gf_sample_sink_output(task->samples);
-    const size_t own = count;
+    return count;
+}
+
+static void count_bytes(gf_task *task) {
+    gf_output *outputs[2];
+    const size_t count = list_outputs(task, outputs);
+    for (size_t i = 0; i < count; i++)
+        task->report->out_bytes += gf_output_bytes(outputs[i]);
+}
+
+static gf_status place_all(gf_task *task, const gf_file_options *options, gf_error *error) {
+    gf_output *outputs[3];
+    size_t count = list_outputs(task, outputs);
     if (options && options->beside)
         outputs[count++] = gf_output_file_output(options->beside);
-    const gf_status status = gf_outputs_place(outputs, count, error);
-    for (size_t i = 0; i < own && !status; i++)
-        task->report->out_bytes += gf_output_bytes(outputs[i]);
-    return status;
+    return gf_outputs_place(outputs, count, error);
 }
 
 /* Nothing appears before everything is there. */
@@ -66,9 +75,12 @@ static gf_status complete(gf_task *task, const gf_settings *settings,
     gf_status status = compute(task, settings, &made, error);
     if (!status && task->ranks)
         gf_task_share_report(task);
+    if (!status)
+        count_bytes(task);
     if (!status && options && options->ready && gf_is_first(task->ranks)) {
         const gf_ready ready = {.file = task->sink ? gf_output_reach(task->sink->output) : NULL,
-                                .result = made};
+                                .result = made,
+                                .report = task->report};
         status = options->ready(options->ready_context, &ready, error);
     }
     status = gf_follow_first(task->ranks, status, error);

@@ -57,7 +57,7 @@ gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error);
 bool gf_output_sharable(const char *path);
 /* The path, or "standard output". */
 const char *gf_output_name(const gf_output *output);
-/* After place: the size of the file, or how many bytes went to what is written directly. */
+/* Once prepared: the size of the file, or how many bytes went to what is written directly. */
 uint64_t gf_output_bytes(const gf_output *output);
 /* A path by which this process reaches the file that has not got its name yet; NULL for what is
  * written directly, and for NULL. */

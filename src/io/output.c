@@ -62,7 +62,13 @@ const char *gf_output_reach(const gf_output *output) {
 }
 
 uint64_t gf_output_bytes(const gf_output *output) {
-    return output->target != NULL ? (uint64_t)output->made.st_size : output->streamed;
+    struct stat info = output->made;
+
+    if (output->target == NULL)
+        return output->streamed;
+    if (output->placed == GF_NOT_PLACED && stat(gf_output_reach(output), &info) != 0)
+        return 0;
+    return (uint64_t)info.st_size;
 }
 
 bool gf_output_seekable(const gf_output *output) {
