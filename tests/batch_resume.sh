@@ -217,7 +217,8 @@ outrun_resumed() {
     rm -rf late && mkdir late && ! meanwhile somebody --resume && summary 1 1 0 sum && [ "$(cat late/again.pgm)" = mine ]
 }
 appeared() {
-    rm -rf late && ! meanwhile somebody --force && summary 1 1 0 sum && [ "$(cat late/again.pgm)" = mine ]
+    rm -rf late && ! meanwhile somebody && summary 1 1 0 sum && [ "$(cat late/again.pgm)" = mine ] || return 1
+    rm -rf late && meanwhile somebody --force && summary 2 0 0 sum && cmp late/again.pgm want/1/001.pgm
 }
 changed() {
     rm -rf late && another && touch again.pgm && ! meanwhile somebody --resume && summary 1 1 0 sum &&
@@ -226,7 +227,7 @@ changed() {
 }
 check "another run is first" outrun
 check "another run is first, with --resume" outrun_resumed
-check "a file appears under --force" appeared
+check "a file appears; under --force it is replaced" appeared
 check "a file is changed while it is made again" changed
 
 check_sum

@@ -15,9 +15,9 @@ static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
                resume = gf_settings_flag(common, "resume");
     if (resume && look->there && gf_cli_batch_is_finished(run, i, look))
         return FATE_SKIP;
-    /* What something else makes meanwhile is not there to be replaced, whatever is asked for. */
+    /* As for a single image: what appears while the batch runs is replaced, too. */
     if (force)
-        return look->taken ? FATE_REPLACE : FATE_RUN;
+        return FATE_REPLACE;
     if (!look->there)
         return FATE_RUN;
     if (resume && gf_cli_batch_is_ours(run, i, look))
