@@ -42,6 +42,8 @@ typedef struct gf_plan {
     uint64_t golden_bytes; /* memory that the golden function takes, at most */
     uint64_t result_bytes; /* memory that the measure keeps on the host */
     double cost;           /* estimated nanoseconds an input sample takes one CPU core */
+    double brightness;     /* factor of a flat area's samples; 0: the filter has none */
+    const char *advice;    /* how to avoid clipping by that factor; NULL: none */
     double download;       /* bytes of payload expected for an input sample */
 } gf_plan;
 

@@ -386,10 +386,17 @@ typedef struct gf_report {
     /* A device failed, for this image or before it, and what was asked for was done without it: the
      * reason says why. "cuda+cpu" as the backend: the second went on where the first had failed. */
     bool device_failed;
-    bool verified;             /* golden computed all of it, too, and found no difference */
-    gf_format in, out;         /* out: all zero if no image was made */
-    uint64_t in_bytes;         /* of the files that were read, and of the */
-    uint64_t out_bytes;        /* image's and the samples' that were written; 0 for memory */
+    bool verified;      /* golden computed all of it, too, and found no difference */
+    gf_format in, out;  /* out: all zero if no image was made */
+    uint64_t in_bytes;  /* of the files that were read, and of the */
+    uint64_t out_bytes; /* image's and the samples' that were written; 0 for memory */
+    /* Samples written at the largest value (255, 65535), alpha aside: clipped, or just there.
+     * Counted where integer rows are encoded (PNG, JPEG, BMP, TGA); exact, the same for every
+     * backend. */
+    uint64_t clipped;
+    bool counts_clipped; /* was it counted? */
+    double brightness; /* factor of a flat area's samples, such as 1.452; 0: the filter has none */
+    char advice[64];   /* the option that avoids clipping by that factor; empty for none */
     uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t ranks;       /* how many did it together; 0 if it was one process alone */

@@ -23,7 +23,7 @@ def run(arguments, columns=80, term='xterm'):
         with open('slow.pgm', 'wb') as pipe:
             time.sleep(0.5)
             pipe.write(open('001.pgm', 'rb').read())
-    return run_there(['gpufilter', 'smooth', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out', '--threads', '1'] + arguments,
+    return run_there(['gpufilter', 'smooth', '-k', '001.pgm', 'bad.pgm', 'slow.pgm', '008.pgm', '-O', 'out', '--threads', '1'] + arguments,
                      columns, {'TERM': term, 'NO_COLOR': '1'}, feed)
 
 open('bad.pgm', 'w').write('text')

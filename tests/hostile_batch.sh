@@ -109,10 +109,10 @@ done
 # ---- the batch ------------------------------------------------------------------------------------------------------
 find clean -type f | sort >clean.list
 { find mixed \( -type f -o -type l \); find mixed -mindepth 2 -type d; } | sort >mixed.list
-gpufilter smooth --files-from clean.list --out-dir want --name '{stem}{ext}.pam' -q || exit 1
+gpufilter smooth -k --files-from clean.list --out-dir want --name '{stem}{ext}.pam' -q || exit 1
 [ -x /usr/bin/time ] && timed=(/usr/bin/time -f '%M' -o peak)
 begin=$SECONDS
-${timed[@]+"${timed[@]}"} gpufilter smooth --files-from mixed.list --out-dir got --name '{stem}{ext}.pam' --keep-going 2>told
+${timed[@]+"${timed[@]}"} gpufilter smooth -k --files-from mixed.list --out-dir got --name '{stem}{ext}.pam' --keep-going 2>told
 code=$?
 seconds=$((SECONDS - begin))
 bad=$(grep -c . <(grep '/bad' mixed.list))

@@ -119,6 +119,31 @@ static double cost_of(const gf_smooth_plan *plan) {
     return pass + (plan->axis == GF_SMOOTH_X ? COST_TAP_X : COST_TAP_Y) * taps;
 }
 
+/* The factor of one pass inside a flat area of signals of so many samples, and so tiles. */
+static double brightness_of(const gf_smooth_plan *plan, uint64_t length) {
+    const uint64_t tile = plan->tile && plan->tile < length ? plan->tile : length;
+    const double w = plan->weight;
+    if (!plan->smooth || plan->keep_brightness || tile == 1)
+        return plan->gain;
+    return plan->gain * (tile == 2 ? 2 * w : w + 2 * w * w);
+}
+
+/* What a flat area is multiplied by, and what to do where that clips it. */
+static void set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
+    gf_plan *head = &plan->head;
+    const bool keep = gf_settings_flag(settings, "keep-brightness");
+    head->brightness = 1;
+    if (plan->axis != GF_SMOOTH_Y)
+        head->brightness *= brightness_of(plan, head->in.width);
+    if (plan->axis != GF_SMOOTH_X)
+        head->brightness *= brightness_of(plan, head->in.height);
+    if (!keep && (!plan->enhance || !gf_settings_given(settings, "gain")))
+        head->advice = "--keep-brightness avoids it";
+    else
+        head->advice =
+            keep ? "a lower --gain avoids it" : "--keep-brightness and --gain 1 avoid it";
+}
+
 static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_smooth_plan *plan = (gf_smooth_plan *)head;
     uint64_t stages = gf_settings_list(settings, "stages");
@@ -147,6 +172,7 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
     }
+    set_brightness(settings, plan);
     plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
@@ -163,17 +189,25 @@ const gf_filter gf_smooth_filter = {
             .operands = "IN OUT",
             .details =
                 "Three stages run over every row (--axis x) in binary32, each operation rounded:\n"
-                "  enhance  multiplies every sample by the gain\n"
-                "  blur     takes the mean of a sample and its neighbours within the radius\n"
-                "  smooth   adds each next neighbour in turn, times the weight\n"
-                "Only real samples of the row count as neighbours: nothing is padded. By default\n"
-                "flat areas come out 1.452 times as bright; --keep-brightness undoes that. Alpha\n"
-                "is carried through untouched. Every backend gives the same bits.\n",
-            .examples = "gpufilter smooth in.png out.png\n"
+                "  enhance  P[i] = G * I[i]\n"
+                "  blur     B[i] = mean of P[i-R] to P[i+R]\n"
+                "  smooth   F[i] = W * (W * (B[i] + B[i-1]) + B[i+1])\n"
+                "Only real samples of the row count as neighbours: nothing is padded.\n"
+                "\n"
+                "The default brightens: flat areas come out G * (W + 2 W^2) = 1.452 times as\n"
+                "bright, and bright areas clip. --keep-brightness undoes that.\n"
+                "\n"
+                "The chain is not symmetric: F[i] weighs I[i-3] to I[i+3] by 0.055 0.109 0.2 0.2\n"
+                "0.2 0.145 0.091 (times 1.452), so each pass moves the picture by\n"
+                "(1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not\n"
+                "move it.\n"
+                "\n"
+                "Alpha is carried through untouched. Every backend gives the same bits.\n",
+            .examples = "gpufilter smooth --keep-brightness in.png out.png\n"
                         "gpufilter smooth --keep-brightness --axis xy --radius 4 in.png out.png\n"
                         "gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm\n"
-                        "gpufilter smooth *.png --out-dir out --name '{stem}-smooth{ext}'\n"
-                        "gpufilter smooth --recursive photos --out-dir out --resume\n",
+                        "gpufilter smooth -k *.png --out-dir out --name '{stem}-smooth{ext}'\n"
+                        "gpufilter smooth -k --recursive photos --out-dir out --resume\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],
             .inputs = 1,

@@ -26,6 +26,7 @@ typedef struct gf_cli_batch_run {
     gf_cli_journal *journal; /* NULL for a filter that measures */
     uint64_t settings;       /* digest of all that decides what is made of an input */
     uint64_t in_bytes, out_bytes;
+    gf_cli_brightness brightness;
     char who[256];           /* did each: backend and device; "" if not always the same */
     uint64_t done, skipped;  /* what failed is counted in the progress */
     pthread_mutex_t telling; /* for the progress, and all that is printed while images run */

@@ -160,6 +160,7 @@ static void count_work(gf_cli_batch_run *run, const gf_report *report) {
         run->who[0] = 0;
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
+    gf_cli_brightness_add(&run->brightness, report);
 }
 
 static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
@@ -238,4 +239,5 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
     if (run->done)
         gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);
+    gf_cli_report_brightness(&run->brightness);
 }

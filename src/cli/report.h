@@ -56,6 +56,19 @@ void gf_cli_report_failure(const gf_cli_run *run);
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
 /* On standard error, as the end of such a line: ", 1.2 MB in, 999 kB out", the latter if any. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
+
+/* What one or several images were multiplied by, and how much of them is clipped. */
+typedef struct gf_cli_brightness {
+    double factor;             /* the largest of them; 0: none has one */
+    uint64_t clipped, samples; /* of those that were counted, alpha aside */
+    bool uncounted;            /* one of integers was not */
+    char advice[sizeof((gf_report *)0)->advice];
+} gf_cli_brightness;
+
+void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report);
+/* On standard error, unless flat areas keep their brightness: a line such as "  brightness x1.452,
+ * 48.9 % of samples clipped; --keep-brightness avoids it". */
+void gf_cli_report_brightness(const gf_cli_brightness *brightness);
 /* A JSON object of all parameters, as they are. */
 void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 

@@ -108,6 +108,15 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
         fputs(", \"device_failed\": true, \"reason\": ", file);
         gf_json_text(file, report->reason);
     }
+    if (report->brightness > 0) {
+        fputs(", \"brightness\": ", file);
+        gf_json_value(
+            file, &(gf_value){.type = GF_VALUE_FLOAT, .real = (double)(float)report->brightness});
+    }
+    if (run->output && report->counts_clipped)
+        fprintf(file, ", \"clipped\": %" PRIu64, report->clipped);
+    else if (run->output)
+        fputs(", \"clipped\": null", file);
     if (report->verified)
         fputs(", \"verified\": true", file);
     if (report->ranks)

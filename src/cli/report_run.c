@@ -1,5 +1,6 @@
 /* A finished run, told on standard error: what, by which backend, how fast. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "report.h"
 
@@ -41,8 +42,48 @@ void gf_cli_report_bytes(uint64_t in, uint64_t out) {
     fputs(" out", stderr);
 }
 
+void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
+    const gf_format *out = &report->out;
+    if (report->brightness > brightness->factor) {
+        brightness->factor = report->brightness;
+        memcpy(brightness->advice, report->advice, sizeof brightness->advice);
+    }
+    if (!report->counts_clipped) {
+        brightness->uncounted |= out->type != GF_F32;
+        return;
+    }
+    brightness->clipped += report->clipped;
+    brightness->samples += out->width * out->height * (out->channels - (out->channels % 2 == 0));
+}
+
+/* "48.9 %"; what is neither none nor all is not printed as such. */
+static void print_share(uint64_t part, uint64_t all) {
+    const double percent = 100 * (double)part / (double)all;
+    if (percent < 0.05)
+        fprintf(stderr, "less than 0.1 %%");
+    else
+        fprintf(stderr, "%.1f %%", part < all && percent > 99.9 ? 99.9 : percent);
+}
+
+void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
+    char factor[32];
+    snprintf(factor, sizeof factor, "%.4g", brightness->factor);
+    if (brightness->factor <= 0 || strcmp(factor, "1") == 0)
+        return;
+    fprintf(stderr, "  brightness x%s", factor);
+    if (brightness->factor > 1 && brightness->clipped) {
+        fputs(", ", stderr);
+        print_share(brightness->clipped, brightness->samples);
+        fprintf(stderr, " of samples clipped; %s", brightness->advice);
+    } else if (brightness->factor > 1 && brightness->uncounted) {
+        fprintf(stderr, ", clipped samples not counted; %s", brightness->advice);
+    }
+    putc('\n', stderr);
+}
+
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
+    gf_cli_brightness brightness = {0};
     const gf_format *in = &report->in;
     double megapixels = (double)in->width * (double)in->height * 1e-6;
     char format[64];
@@ -58,6 +99,8 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         fprintf(stderr, " of rank %" PRIu32, run->rank);
     gf_cli_report_bytes(report->in_bytes, report->out_bytes);
     putc('\n', stderr);
+    gf_cli_brightness_add(&brightness, report);
+    gf_cli_report_brightness(&brightness);
     if (!verbose)
         return;
     gf_cli_format_text(in, format, sizeof format);

@@ -134,6 +134,8 @@ static gf_status write_image(const gf_files *files, gf_held *held, const gf_file
     held->report.busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
     if (!status)
         held->report.out_bytes = gf_output_bytes(sink->output);
+    held->report.counts_clipped = sink->counts_clipped;
+    held->report.clipped = sink->clipped;
     if (!status && options->ready) {
         const gf_ready ready = {
             .item = held->item, .file = gf_output_reach(sink->output), .report = &held->report};

@@ -207,6 +207,9 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
         memcpy(report->reason, reason, sizeof reason);
     report->in = task->plan->in;
     report->out = task->plan->out;
+    report->brightness = task->plan->brightness;
+    if (task->plan->advice)
+        snprintf(report->advice, sizeof report->advice, "%s", task->plan->advice);
     report->bands = 0;
     report->device_failed = report->device_failed || engine->lost;
     task->verified = engine->options.verify;

@@ -53,11 +53,16 @@ static size_t list_outputs(const gf_task *task, gf_output **outputs) {
     return count;
 }
 
-static void count_bytes(gf_task *task) {
+/* Report what went into the outputs. */
+static void report_outputs(gf_task *task) {
     gf_output *outputs[2];
     const size_t count = list_outputs(task, outputs);
     for (size_t i = 0; i < count; i++)
         task->report->out_bytes += gf_output_bytes(outputs[i]);
+    if (!task->sink)
+        return;
+    task->report->counts_clipped = task->sink->counts_clipped;
+    task->report->clipped = task->sink->clipped;
 }
 
 static gf_status place_all(gf_task *task, const gf_file_options *options, gf_error *error) {
@@ -76,7 +81,7 @@ static gf_status complete(gf_task *task, const gf_settings *settings,
     if (!status && task->ranks)
         gf_task_share_report(task);
     if (!status)
-        count_bytes(task);
+        report_outputs(task);
     if (!status && options && options->ready && gf_is_first(task->ranks)) {
         const gf_ready ready = {.file = task->sink ? gf_output_reach(task->sink->output) : NULL,
                                 .result = made,

@@ -40,9 +40,11 @@ void gf_task_share_report(gf_task *task) {
     }
     gf_report all = {.in = own->in,
                      .out = own->out,
+                     .brightness = own->brightness,
                      .ranks = ranks->count,
                      .verified = true,
                      .total_seconds = own->total_seconds};
+    memcpy(all.advice, own->advice, sizeof all.advice);
     add(&all, own);
     for (uint32_t r = 1; r < ranks->count; r++) {
         gf_report one;

@@ -38,7 +38,8 @@ struct gf_png_encoder {
     double callers;   /* seconds that the caller was busy */
     uint64_t y;       /* rows taken so far */
     uint64_t written; /* bands */
-    uint32_t adler;   /* of what was written */
+    uint32_t adler;   /* of what was written, */
+    uint64_t clipped; /* and its samples at the largest value */
     gf_png_rule rule; /* of the last band handed over */
 
     slot *slots;
@@ -71,6 +72,9 @@ static bool code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_
     s->band.out = bytes_of(s);
     if (!gf_png_band_code(&encoder->bands, scratch, &s->band))
         return false;
+    for (uint64_t r = 0; r < s->band.count; r++)
+        s->band.clipped +=
+            gf_count_largest(&encoder->format, gf_png_row(&encoder->bands, &s->band, (int64_t)r));
     unsigned char *chunk = bytes_of(s) - head_bytes(k) - 4;
     memcpy(chunk, gf_png_idat_name, 4);
     memcpy(chunk + 4, zlib_head, head_bytes(k));
@@ -116,6 +120,7 @@ static gf_status write_band(gf_png_encoder *encoder, gf_error *error) {
     size_t size = s->band.size + head_bytes(k);
     encoder->adler =
         (uint32_t)adler32_combine(encoder->adler, s->band.adler, (z_off_t)s->band.filtered);
+    encoder->clipped += s->band.clipped;
     const bool one = size <= GF_PNG_IDAT_MOST;
     if (s->band.last) {
         gf_png_put32(data + size, encoder->adler);
@@ -323,6 +328,10 @@ gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_
 
 uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder) {
     return encoder->memory;
+}
+
+uint64_t gf_png_encoder_clipped(const gf_png_encoder *encoder) {
+    return encoder->clipped;
 }
 
 uint32_t gf_png_encoder_threads(const gf_png_encoder *encoder) {

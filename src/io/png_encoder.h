@@ -18,6 +18,8 @@ uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder);
 /* Takes the next rows of native samples. After the last row of the image everything is written. */
 gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
                                uint64_t rows, gf_error *error);
+/* Samples at the largest value, alpha aside, once everything is written. */
+uint64_t gf_png_encoder_clipped(const gf_png_encoder *encoder);
 /* Its threads; 0 if the caller does everything. */
 uint32_t gf_png_encoder_threads(const gf_png_encoder *encoder);
 /* Seconds that they and the caller worked, all together. */

@@ -114,6 +114,7 @@ static gf_status png_finish(gf_sink *base, const gf_metadata *metadata, gf_error
     gf_status status = write_end(sink, metadata, error);
 
     sink->base.busy_seconds = gf_png_encoder_busy(sink->encoder);
+    sink->base.clipped = gf_png_encoder_clipped(sink->encoder);
     return status == GF_OK ? gf_output_prepare(sink->output, error) : status;
 }
 
@@ -182,6 +183,7 @@ static gf_status open_parts(png_sink *sink, const gf_sink_setup *setup, gf_error
     sink->max_memory = setup->max_memory;
     sink->base.cost = gf_png_encode_cost(setup->compression);
     sink->base.exact = true;
+    sink->base.counts_clipped = true;
     sink->base.spare = png_spare;
     gf_status status = open_encoder(sink, setup->threads, error);
     return status == GF_OK ? write_header(sink, setup->format, setup->metadata, error) : status;

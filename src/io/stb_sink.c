@@ -123,6 +123,8 @@ static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64
     for (uint64_t i = 0; i < rows && status == GF_OK; i++, sink->y++) {
         if (sink->kind == GF_STB_HDR)
             status = check_samples(sink, in + i * stride, error);
+        else
+            base->clipped += gf_count_largest(&sink->format, in + i * stride);
         memcpy(sink->pixels + sink->y * row_bytes, in + i * stride, row_bytes);
     }
     return status;
@@ -193,6 +195,7 @@ static gf_status open_sink(const gf_sink_setup *setup, gf_stb_kind kind, gf_sink
         return gf_fail_memory(error, gf_output_name(setup->output), sizeof *sink, "a sink");
     sink->base.ops = &ops;
     sink->base.cost = GF_STB_ENCODE_COST;
+    sink->base.counts_clipped = kind != GF_STB_HDR;
     sink->output = setup->output;
     sink->format = *setup->format;
     sink->kind = kind;

@@ -23,25 +23,32 @@ $ gpufilter smooth -k samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | s
 > 2 done, 0 failed, 0 skipped in #
 $ gpufilter smooth samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
+>   brightness x1.452, 63.1 % of samples clipped; --keep-brightness avoids it
 $ gpufilter normalize samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
 $ gpufilter smooth samples/page.png - | cmp -s - a/b/page.png; gpufilter normalize --strip samples/page.png - | cmp - a/b/page.png
 # So is an input that was changed since: newer, or older but another file.
 $ mkdir in; cp samples/page.png samples/cutout.png in; gpufilter smooth in/*.png -O c -q; touch in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ touch -d 2001-01-01 in/cutout.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 22.3 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth in/cutout.png in/page.png -O d --name '{index}{ext}' -q; gpufilter smooth in/page.png in/cutout.png -O d --name '{index}{ext}' --resume 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
+>   brightness x1.452, 63.1 % of samples clipped; --keep-brightness avoids it
 $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -O c -q; gpufilter smooth f.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 0 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # Nor is a file of another folder the same, if all else is.
 $ cp samples/page.png in/same.png; mkdir in/other; cp samples/page.png in/other/same.png; touch -d 2020-01-01 in/same.png in/other/same.png; gpufilter smooth in/same.png -O same -q; gpufilter smooth in/other/same.png -O same --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/../in/other/same.png -O same --resume 2>&1 | sed 's/in .*/in #/'; rm -r in/same.png in/other
 > 1 done, 0 failed, 0 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > 0 done, 0 failed, 1 skipped in #
 # Times that are too far away to be told apart are newer than now.
 $ touch -d 2300-01-01 f.png; gpufilter smooth f.png -O same -q; gpufilter smooth f.png -O same --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 0 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # An output that somebody has changed is kept.
 $ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; cat c/page.png
 > gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
@@ -49,10 +56,12 @@ $ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/i
 > mine
 $ gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - c/page.png
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ touch c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'
 > gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
 > 0 done, 1 failed, 1 skipped in #
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # So is what was there before the first run, and the output of an input that can no longer be read.
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png
 > mine
@@ -62,6 +71,7 @@ $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c 
 > 0 done, 1 failed, 1 skipped in #
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # The same folder in and out, with --force; what replaced itself is not filtered again.
 $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
 $ gpufilter smooth self/*.png --out-dir self --force --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - self/page.png
@@ -72,6 +82,7 @@ $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -
 > gpufilter: in/empty.png: the file is empty
 > gpufilter: absent.png: cannot open: No such file or directory
 > 2 done, 3 failed, 0 skipped in #
+>   brightness x1.452, 63.1 % of samples clipped; --keep-brightness avoids it
 > cutout.png
 > page.png
 $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufilter smooth in/bad.png -O g --keep-going -q
@@ -311,10 +322,14 @@ $ tail -n 1 k/.gpufilter-done | tr 0-9a-f 1-9a-f0 >>k/.gpufilter-done; gpufilter
 > 0 done, 0 failed, 1 skipped in #
 $ for text in '' gpuf 'gpufilter-done 2' '\0\0\0\0\0'; do rm -r k; mkdir k; printf "$text" >k/.gpufilter-done; gpufilter smooth ok.png -O k -q; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; grep -c done k/.gpufilter-done; done
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > 1
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > 1
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > 1
 > 1 done, 0 failed, 1 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > 1

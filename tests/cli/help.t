@@ -28,12 +28,20 @@ $ gpufilter help smooth
 > smooth: enhance, blur and smooth an image along its rows or columns.
 > 
 > Three stages run over every row (--axis x) in binary32, each operation rounded:
->   enhance  multiplies every sample by the gain
->   blur     takes the mean of a sample and its neighbours within the radius
->   smooth   adds each next neighbour in turn, times the weight
-> Only real samples of the row count as neighbours: nothing is padded. By default
-> flat areas come out 1.452 times as bright; --keep-brightness undoes that. Alpha
-> is carried through untouched. Every backend gives the same bits.
+>   enhance  P[i] = G * I[i]
+>   blur     B[i] = mean of P[i-R] to P[i+R]
+>   smooth   F[i] = W * (W * (B[i] + B[i-1]) + B[i+1])
+> Only real samples of the row count as neighbours: nothing is padded.
+> 
+> The default brightens: flat areas come out G * (W + 2 W^2) = 1.452 times as
+> bright, and bright areas clip. --keep-brightness undoes that.
+> 
+> The chain is not symmetric: F[i] weighs I[i-3] to I[i+3] by 0.055 0.109 0.2 0.2
+> 0.2 0.145 0.091 (times 1.452), so each pass moves the picture by
+> (1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not
+> move it.
+> 
+> Alpha is carried through untouched. Every backend gives the same bits.
 > 
 > What it computes:
 >   -g, --gain G            enhance: factor of every sample; without it 1.1, or 1
@@ -142,11 +150,11 @@ $ gpufilter help smooth
 > not compare), 3 no such backend or device, 128 + n on signal n.
 > 
 > Examples:
->   gpufilter smooth in.png out.png
+>   gpufilter smooth --keep-brightness in.png out.png
 >   gpufilter smooth --keep-brightness --axis xy --radius 4 in.png out.png
 >   gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm
->   gpufilter smooth *.png --out-dir out --name '{stem}-smooth{ext}'
->   gpufilter smooth --recursive photos --out-dir out --resume
+>   gpufilter smooth -k *.png --out-dir out --name '{stem}-smooth{ext}'
+>   gpufilter smooth -k --recursive photos --out-dir out --resume
 $ gpufilter smooth --help | cmp - <(gpufilter help smooth)
 $ gpufilter --help | cmp - <(gpufilter)
 $ gpufilter smooth -h --radius 3 | head -n 1

@@ -77,6 +77,7 @@ $ gpufilter smooth in/three.dat in/one.raw c.raw --raw 640x480:u16 -O many -q; l
 $ gpufilter smooth in/one.raw samples/page.png --raw 640x480:u16 -O mixed 2>&1 | sed 's/ in .*/ in #/'
 > gpufilter: samples/page.png: holds 517277 bytes, and --raw says 614400; give its real shape
 > 1 done, 1 failed, 0 skipped in #
+>   brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter hist -R in --raw 640x480:u16 --bins 1 --csv -q
 > file,bin,from,to,first,last,grey
 > in/deep/two.RAW,0,0,1,0,65535,307200
@@ -86,6 +87,7 @@ $ gpufilter smooth in/one.raw --raw 640x480:u16 -O out --resume 2>&1 | sed 's/in
 > 0 done, 0 failed, 1 skipped in #
 $ gpufilter smooth in/one.raw --raw 480x640:u16 -O out --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 0 skipped in #
+>   brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter smooth in/one.raw --raw 480x640:u16 -O out --resume 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 1 skipped in #
 # verify takes them, too.

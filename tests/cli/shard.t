@@ -1,6 +1,7 @@
 # Every third of five pictures; {index} counts all of them.
 $ for name in a b c d e; do cp samples/page.png $name.png; done; gpufilter smooth ?.png -O out --shard 2/3 --name '{index}-{stem}{ext}' 2>&1 | sed 's/in .*/in #/'; ls -A out
 > 2 done, 0 failed, 0 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > .gpufilter-done.2-of-3
 > 2-b.png
 > 5-e.png
@@ -28,6 +29,7 @@ $ mkdir in; cp a.png in; gpufilter smooth a.png b.png in/a.png -O x --shard 2/3;
 $ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/skipped in .*/skipped in #/'; ls x
 > gpufilter: in: is a folder; add --recursive to take the images in it
 > 1 done, 1 failed, 0 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > b.png
 $ gpufilter smooth -R in a.png -O y --shard 1/2 -q; ls *.png | gpufilter smooth --files-from - -O y --shard 4/4 -q; ls y
 > d.png

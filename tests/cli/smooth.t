@@ -21,6 +21,16 @@ $ for backend in golden cpu; do gpufilter smooth --backend $backend --tile 256 -
 >  3fd54fe1 40155184 40599409
 $ cat samples/ramp.pfm | gpufilter smooth --tile 256 --format pfm - - | tail -c 4096 | od -An -tx4 -N 12
 >  3fd54fe1 40155184 40599409
+# The response to one sample, and how far it moves the picture: what the help says.
+$ python3 -c 'import struct, sys; sys.stdout.buffer.write(b"Pf\n15 1\n-1\n" + struct.pack("<15f", *[float(i == 7) for i in range(15)]))' >impulse.pfm
+$ for weight in 0.6 1; do gpufilter smooth -k -w $weight impulse.pfm - --format pfm | tail -c 60 | python3 -c 'import struct, sys; h = struct.unpack("<15f", sys.stdin.buffer.read()); print(*("%.3g" % x for x in h[4:11]), "moves by %.2f" % sum((i - 7) * x for i, x in enumerate(h)))'; done
+> 0.0909 0.145 0.2 0.2 0.2 0.109 0.0545 moves by -0.18
+> 0.0667 0.133 0.2 0.2 0.2 0.133 0.0667 moves by 0.00
+$ gpufilter smooth --help | sed -n '/not symmetric/,/move it/p'
+> The chain is not symmetric: F[i] weighs I[i-3] to I[i+3] by 0.055 0.109 0.2 0.2
+> 0.2 0.145 0.091 (times 1.452), so each pass moves the picture by
+> (1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not
+> move it.
 # Every backend, thread count, SIMD level and band height: the same bytes.
 $ for backend in golden cpu auto; do gpufilter smooth --backend $backend samples/scene.png - | cmp - out.png; done
 $ for threads in 1 2 7; do gpufilter smooth --threads $threads samples/scene.png - | cmp - out.png; done
@@ -33,6 +43,23 @@ $ for size in 18K 24K 48K 60K 100K 300K 2M; do gpufilter smooth --axis y --max-m
 # Conversions that lose nothing are made; the pixels are the same in every format.
 $ for kind in ppm pam bmp tga; do gpufilter smooth samples/scene.png out.$kind; gpufilter smooth --stages enhance --gain 1 out.$kind - | cmp - out.png; done
 $ gpufilter smooth samples/gradient16.png g.pgm; gpufilter smooth samples/gradient16.png g.png; gpufilter smooth --stages enhance --gain 1 g.pgm - | cmp - g.png
+# Clipped samples are counted where rows are encoded, the same by every backend; a terminal shows them.
+$ for backend in golden cpu; do gpufilter smooth --json --backend $backend samples/scene.png bright.png --force | grep -o '"brightness.*"bytes_in'; done; gpufilter hist --bins 256 --channel all -x 255 --json bright.png | grep -o '"count": .[0-9]*'
+> "brightness": 1.4520001, "clipped": 295077, "bytes_in
+> "brightness": 1.4520001, "clipped": 295077, "bytes_in
+> "count": [295077
+$ for option in "" -k "-g 3" "-k -g 3"; do gpufilter smooth --verbose $option samples/scene.png clip.png -f 2>&1 | sed -n 's/^  brightness/brightness/p'; done
+> brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
+> brightness x3.96, 87.3 % of samples clipped; --keep-brightness and --gain 1 avoid it
+> brightness x3, 78.8 % of samples clipped; a lower --gain avoids it
+$ gpufilter smooth --verbose samples/scene.png clip.ppm -f 2>&1 | sed -n 's/^  brightness/brightness/p'; gpufilter smooth --verbose samples/ramp.pfm clip.pfm -f 2>&1 | sed -n 's/^  brightness/brightness/p'; gpufilter smooth --json samples/scene.png clip.ppm -f | grep -o '"clipped": [a-z]*'
+> brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+> brightness x1.452
+> "clipped": null
+$ gpufilter smooth samples/{scene,page}.png -O clip 2>&1 | sed -n 2p
+>   brightness x1.452, 55.2 % of samples clipped; --keep-brightness avoids it
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter smooth samples/scene.png clip.png -f | tr -d '\r' | sed -n 2p
+>   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1
 >  ff d8 ff
 # What another library decodes, in a sandbox or without.
@@ -69,11 +96,13 @@ $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
 $ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
+>   brightness x1.452, # % of samples clipped; --keep-brightness avoids it
 >   768x512 RGB u8 in 16 bands of 32 rows
 >   auto: expected # s on cpu, # s on cuda with # s start-up
 >   busy: decoding # %, computing # %, encoding # % of # s
 $ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > w.png: # s, # MP/s by golden (1 thread, scalar), 909 kB in, 560 kB out
+>   brightness x1.452, # % of samples clipped; --keep-brightness avoids it
 >   768x512 RGB u8 in 1 band of 512 rows
 >   busy: decoding # %, computing # %, encoding # % of # s
 # Something takes most of the time of a job whose parts come one after the other: here the filter, by far.

@@ -1,0 +1,280 @@
+/* Clipped samples are counted exactly where rows are encoded: the same number from every backend,
+ * format, strip and batch. */
+#include "io_util.h"
+#include "testing.h"
+
+#include <math.h>
+
+#include "engine/batch_run.h"
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static uint64_t count_plainly(const gf_format *format, const unsigned char *row) {
+    const size_t bytes = gf_type_bytes(format->type);
+    uint64_t count = 0;
+    for (uint64_t x = 0; x < format->width; x++)
+        for (uint32_t c = 0; c < format->channels; c++) {
+            const unsigned char *sample = row + (x * format->channels + c) * bytes;
+            const bool alpha = format->channels % 2 == 0 && c == format->channels - 1;
+            count += !alpha && sample[0] == 255 && (bytes == 1 || sample[1] == 255);
+        }
+    return count;
+}
+
+/* Bytes of 255 and others in all mixtures, in front of them and behind them 255. */
+static void counts_rows_of_any_width(void **state) {
+    enum { MOST = 600 * 8 };
+    unsigned char row[MOST + 64];
+    uint32_t seed = 5;
+
+    (void)state;
+    for (uint64_t width = 1; width < 600; width += width < 80 ? 1 : 37)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (int type = GF_U8; type <= GF_U16; type++)
+                for (uint32_t share = 0; share <= 4; share++) {
+                    const gf_format format = {width, 1, channels, (gf_type)type};
+                    memset(row, 255, sizeof row);
+                    for (size_t i = 0; i < gf_row_bytes(&format); i++)
+                        if (next_random(&seed) % 4 >= share)
+                            row[32 + i] = (unsigned char)next_random(&seed);
+                    assert_int_equal(gf_count_largest(&format, row + 32),
+                                     count_plainly(&format, row + 32));
+                }
+}
+
+/* More than a lane of 8 or of 16 bits can count. */
+static void counts_long_rows(void **state) {
+    const uint64_t bytes = UINT64_C(3) << 20;
+    unsigned char *row = malloc(bytes);
+
+    (void)state;
+    assert_non_null(row);
+    memset(row, 255, bytes);
+    for (uint32_t channels = 1; channels <= 4; channels++) {
+        const uint64_t pixels = bytes / channels, colours = channels - (channels % 2 == 0);
+        assert_int_equal(gf_count_largest(&(gf_format){pixels, 1, channels, GF_U8}, row),
+                         pixels * colours);
+        assert_int_equal(gf_count_largest(&(gf_format){pixels / 2, 1, channels, GF_U16}, row),
+                         pixels / 2 * colours);
+    }
+    free(row);
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t band_rows) {
+    const gf_engine_options options = {
+        .backend = backend, .threads = threads, .band_rows = band_rows};
+    gf_engine *engine = NULL;
+    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
+    return engine;
+}
+
+/* What golden makes of the image in memory, counted sample by sample. */
+static uint64_t count_golden(const gf_settings *settings, const test_image *in) {
+    gf_engine *engine = open_engine("golden", 1, 0);
+    test_image out = test_image_new(in->format, 0);
+    uint64_t count = 0;
+    assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &in->format,
+                                   &(gf_pixels){in->rows.data, in->stride}, out.rows.data,
+                                   out.stride, NULL, NULL, NULL),
+                     GF_OK);
+    for (uint64_t y = 0; y < in->format.height; y++)
+        count += count_plainly(&in->format, gf_row(&out.rows, y));
+    test_image_free(&out);
+    gf_engine_close(engine);
+    return count;
+}
+
+static gf_report run(gf_engine *engine, const gf_settings *settings, const char *in,
+                     const char *out, const char *compression) {
+    const gf_file_options options = {.force = true, .compression = compression};
+    gf_report report;
+    gf_error error = {0};
+    if (gf_run_file(engine, gf_filter_find("smooth"), settings, &in, out, &options, NULL, &report,
+                    &error))
+        fail_msg("%s", error.message);
+    return report;
+}
+
+static const struct kind {
+    const char *name, *compression;
+    uint32_t channels; /* bit c: it holds c channels */
+    bool wide;         /* u16, too */
+} kinds[] = {{"o.png", "fast", 0x1e, true}, {"o.png", "balanced", 0x1e, true},
+             {"o.png", "0", 0x1e, true},    {"o.png", "1", 0x1e, true},
+             {"o.jpg", NULL, 0x0a, false},  {"o.bmp", NULL, 0x1a, false},
+             {"o.tga", NULL, 0x1e, false}};
+
+static void every_encoder_and_backend(void **state) {
+    test_random random = {9};
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    gf_engine *engines[] = {open_engine("golden", 1, 0), open_engine("cpu", 1, 0),
+                            open_engine("cpu", 3, 7)};
+    char in[1200], out[1200];
+
+    (void)state;
+    snprintf(in, sizeof in, "%s", in_folder("in.png"));
+    for (uint32_t channels = 1; channels <= 4; channels++)
+        for (int type = GF_U8; type <= GF_U16; type++) {
+            test_image image = test_image_new((gf_format){333, 257, channels, (gf_type)type}, 0);
+            test_fill(&image, TEST_UNIFORM, &random);
+            test_put(in, &image);
+            const uint64_t want = count_golden(settings, &image);
+            assert_true(want > 0 && want < UINT64_C(333) * 257 * channels);
+            for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+                for (int e = 0; e < 3; e++) {
+                    if (!(kinds[k].channels >> channels & 1) || (type == GF_U16 && !kinds[k].wide))
+                        continue;
+                    snprintf(out, sizeof out, "%s", in_folder(kinds[k].name));
+                    const gf_report report =
+                        run(engines[e], settings, in, out, kinds[k].compression);
+                    assert_true(report.counts_clipped);
+                    assert_int_equal(report.clipped, want);
+                }
+            test_image_free(&image);
+        }
+    for (int e = 0; e < 3; e++)
+        gf_engine_close(engines[e]);
+    gf_settings_free(settings);
+}
+
+/* Rows that are copied, and real samples, are not looked at. */
+static void not_where_rows_are_copied(void **state) {
+    static const char *const outs[] = {"o.ppm", "o.pam", "o.raw", "o.pfm", "o.hdr"};
+    test_random random = {9};
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "keep-brightness");
+    gf_engine *engine = open_engine("cpu", 2, 0);
+    char in[1200], out[1200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof outs / sizeof *outs; i++) {
+        const gf_type type = i < 3 ? GF_U8 : GF_F32;
+        test_image image = test_image_new((gf_format){20, 10, 3, type}, 0);
+        test_fill(&image, TEST_SMOOTH, &random);
+        snprintf(in, sizeof in, "%s", in_folder(i < 3 ? "in.ppm" : "in.pfm"));
+        snprintf(out, sizeof out, "%s", in_folder(outs[i]));
+        test_put(in, &image);
+        const gf_report report = run(engine, settings, in, out, NULL);
+        assert_false(report.counts_clipped);
+        assert_int_equal(report.clipped, 0);
+        test_image_free(&image);
+    }
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+enum { ITEMS = 7 };
+
+static bool keep_report(void *reports, const gf_batch_done *done) {
+    assert_int_equal(done->status, GF_OK);
+    ((gf_report *)reports)[done->item] = *done->report;
+    return true;
+}
+
+/* On threads, and on devices, which take small images together (cpu stands in for them). */
+static void batches(void **state) {
+    const gf_filter *smooth = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(smooth, "");
+    char ins[ITEMS][1200], outs[ITEMS][1200];
+    gf_batch_item items[ITEMS];
+    uint64_t want[ITEMS];
+    test_random random = {4};
+
+    (void)state;
+    for (int i = 0; i < ITEMS; i++) {
+        char name[32];
+        test_image image = test_image_new((gf_format){50, 40, i % 2 ? 3 : 4, GF_U8}, 0);
+        test_fill(&image, i % 3 ? TEST_UNIFORM : TEST_SMOOTH, &random);
+        snprintf(name, sizeof name, "in%d.png", i);
+        snprintf(ins[i], sizeof ins[i], "%s", in_folder(name));
+        snprintf(name, sizeof name, "out%d.png", i);
+        snprintf(outs[i], sizeof outs[i], "%s", in_folder(name));
+        items[i] = (gf_batch_item){.in = ins[i], .out = outs[i]};
+        test_put(ins[i], &image);
+        want[i] = count_golden(settings, &image);
+        test_image_free(&image);
+    }
+    for (uint32_t devices = 0; devices < 3; devices++) {
+        const gf_files_devices on = {.count = devices};
+        gf_report reports[ITEMS];
+        memset(reports, 0, sizeof reports);
+        const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 2},
+                                          .files = {.force = true},
+                                          .done = keep_report,
+                                          .context = reports};
+        assert_int_equal(
+            gf_run_batch_on(devices ? &on : NULL, smooth, settings, items, ITEMS, &options, NULL),
+            GF_OK);
+        for (int i = 0; i < ITEMS; i++) {
+            assert_true(reports[i].counts_clipped);
+            assert_int_equal(reports[i].clipped, want[i]);
+            assert_true(fabs(reports[i].brightness - 1.452) < 1e-6);
+            assert_string_equal(reports[i].advice, "--keep-brightness avoids it");
+        }
+    }
+    gf_settings_free(settings);
+}
+
+/* ---- brightness ------------------------------------------------------------------------------ */
+
+/* The factor that is reported is what a flat area is multiplied by. */
+static void brightness_of_flat_areas(void **state) {
+    static const struct {
+        const char *text;
+        double factor;
+        const char *advice;
+    } cases[] = {{"", 1.452, "--keep-brightness avoids it"},
+                 {"axis=y", 1.452, "--keep-brightness avoids it"},
+                 {"axis=xy", 1.452 * 1.452, "--keep-brightness avoids it"},
+                 {"gain=2", 2 * 1.32, "--keep-brightness and --gain 1 avoid it"},
+                 {"weight=1", 3.3, "--keep-brightness avoids it"},
+                 {"stages=enhance", 1.1, "--keep-brightness avoids it"},
+                 {"stages=blur", 1, "--keep-brightness avoids it"},
+                 {"stages=smooth", 1.32, "--keep-brightness avoids it"},
+                 {"keep-brightness", 1, "a lower --gain avoids it"},
+                 {"keep-brightness gain=3", 3, "a lower --gain avoids it"},
+                 {"tile=1", 1.1, "--keep-brightness avoids it"},
+                 {"tile=2", 1.1 * 1.2, "--keep-brightness avoids it"},
+                 {"tile=2 axis=xy", 1.1 * 1.2 * 1.1 * 1.2, "--keep-brightness avoids it"}};
+    const gf_format format = {41, 31, 1, GF_F32};
+    gf_engine *engine = open_engine("cpu", 1, 0);
+    test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
+
+    (void)state;
+    for (uint64_t y = 0; y < format.height; y++)
+        for (uint64_t x = 0; x < format.width; x++)
+            ((float *)(void *)gf_row(&in.rows, y))[x] = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gf_settings *settings = test_settings(gf_filter_find("smooth"), cases[i].text);
+        gf_report report;
+        assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &format,
+                                       &(gf_pixels){in.rows.data, in.stride}, out.rows.data,
+                                       out.stride, NULL, &report, NULL),
+                         GF_OK);
+        const double middle = (double)((float *)(void *)gf_row(&out.rows, 15))[20];
+        if (fabs(report.brightness - cases[i].factor) > 1e-6 ||
+            fabs(middle - cases[i].factor) > 1e-5 || strcmp(report.advice, cases[i].advice) != 0)
+            fail_msg("%s: reported %.9g (%s), is %.9g", cases[i].text, report.brightness,
+                     report.advice, middle);
+        gf_settings_free(settings);
+    }
+    test_image_free(&in);
+    test_image_free(&out);
+    gf_engine_close(engine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_rows_of_any_width),
+        cmocka_unit_test(counts_long_rows),
+        cmocka_unit_test(every_encoder_and_backend),
+        cmocka_unit_test(not_where_rows_are_copied),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(brightness_of_flat_areas),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
