@@ -80,11 +80,11 @@ bool count_bins_of(const HistArgs &a, uint32_t channels, const HistCounters &cou
 template <typename T>
 bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
     uint32_t channels = 1;
-    HistCounters counters = hist_counters(a.measured * (a.bins + 1));
+    HistCounters counters = hist_counters(a.measured * a.counters);
     if (counters.large && a.measured > 1) {
         channels = a.measured; // blocks for each channel
         a.measured = 1;
-        counters = hist_counters(a.bins + 1);
+        counters = hist_counters(a.counters);
     }
     if (!hist_dense(a))
         return count_bins_of<T, false, false>(a, channels, counters, state, counts, stream);
@@ -212,10 +212,12 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.first = plan->first;
     a.measured = plan->measured;
     a.bins = plan->bins;
+    a.counters = plan->counters;
     a.luma = plan->luma;
     a.ranged = plan->ranged;
     a.extract_all = plan->extract_all;
     a.lo = plan->lo;
+    a.hi = plan->hi;
     a.span = plan->hi - plan->lo;
     set_scale(&a);
     // Three channels of u8 have tables that take the room of a block.

@@ -9,7 +9,7 @@
 
 // Counters of a block, in shared memory, 32 bits each.
 struct HistCounters {
-    uint32_t count; // of how many bins, channels one after the other: measured * (bins + 1), and
+    uint32_t count; // of all channels, one after the other: measured * a channel's counters, and
                     // one more for what is none of these ..
     uint32_t
         copies;     // .. and how often; a power of two up to a warp. Lane l adds to copy l % copies
@@ -44,12 +44,12 @@ static __device__ __forceinline__ void hist_keys_of(const HistArgs &a, const uin
     hist_bins<T, Ranged>(a, v, keys);
     if (!Many)
         return;
-    uint32_t base = channel * (a.bins + 1);
-    const uint32_t all = a.measured * (a.bins + 1);
+    uint32_t base = channel * a.counters;
+    const uint32_t all = a.measured * a.counters;
 #pragma unroll
     for (int k = 0; k < hist_vector<T>::size; k++) {
         keys[k] += base;
-        base += a.bins + 1;
+        base += a.counters;
         base = base == all ? 0 : base;
     }
 }
@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     }
 
     __syncthreads();
-    const uint32_t all = a.measured * (a.bins + 1);
-    state += static_cast<uint64_t>(blockIdx.z) * (a.bins + 1);
+    const uint32_t all = a.measured * a.counters;
+    state += static_cast<uint64_t>(blockIdx.z) * a.counters;
     for (uint32_t i = threadIdx.x; i < counters.count && from + i < all; i += threads) {
         uint32_t sum = 0;
         for (uint32_t k = 0; k < counters.copies; k++) // each thread from another bank on
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
         if (sum == 0)
             continue;
         atomicAdd(&state[from + i], static_cast<hist_u64>(sum));
-        const uint32_t bin = Many ? i % (a.bins + 1) : i;
+        const uint32_t bin = Many ? i % a.counters : i;
         if (!Large && counts && bin < a.bins)
             hist_add_selected(a, selected, bin, sum);
     }

@@ -29,8 +29,9 @@ struct HistArgs {
     uint64_t before;  // measured samples of the image before this band
     uint64_t samples; // measured in a row
     uint32_t channels, first, measured, bins;
+    uint32_t counters; // of a channel
     bool luma, ranged, extract_all;
-    double lo, span;
+    double lo, hi, span;
     double scale;                      // bins / span; 0 where it is no help
     float quick_scale, quick_lo, blur; // for binary32; blur is 1 where that is no help
     uint32_t extracts;
@@ -170,20 +171,21 @@ static __device__ __forceinline__ uint4 hist_gather(const HistArgs &a, const uin
 
 // ---- bins ---------------------------------------------------------------------------------------
 
-// As gf_hist_bin_real of (v - lo) / span, whose division takes longer than all the rest. The
-// product below and the chain of the definition each round at most twice, so that they differ by
-// less than 2^-50 of themselves; where the product is not that near to a whole number they have the
-// same one below them. Otherwise, and where scale is no help, the definition decides.
-static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, double span,
-                                                         double scale, uint32_t bins) {
-    const double d = v - lo, scaled = d * scale;
+// As gf_hist_bin_ranged, whose division takes longer than all the rest. The product below and the
+// chain of the definition each round at most twice, so that they differ by less than 2^-50 of
+// themselves; where the product is not that near to a whole number they have the same one below
+// them, and the sample is inside the range. Otherwise, and where scale is no help, the definition
+// decides.
+static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, double hi,
+                                                         double span, double scale, uint32_t bins) {
+    const double scaled = (v - lo) * scale;
     if (scale > 0 && scaled > 0 && scaled < bins) {
         const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit counts ones
         const double shifted = __dadd_rd(scaled, magic), rest = scaled - (shifted - magic);
         if (rest > 0x1p-20 && rest < 1 - 0x1p-20)
             return static_cast<uint32_t>(__double2loint(shifted));
     }
-    return gf_hist_bin_real(d / span, bins);
+    return gf_hist_bin_ranged(v, lo, hi, span, bins);
 }
 
 // Without --range.
@@ -199,16 +201,18 @@ static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T v
     }
 }
 
-// The bin of a sample; a.bins for NaN.
+// The bin of a sample, or the counter behind the bins that it belongs to.
 template <typename T>
 static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
-    return a.ranged ? hist_bin_careful(static_cast<double>(value), a.lo, a.span, a.scale, a.bins)
-                    : hist_bin_plain<T>(a, value);
+    return a.ranged
+               ? hist_bin_careful(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
+               : hist_bin_plain<T>(a, value);
 }
 
 // With --range, in binary32 where that is enough: v * scale and lo * scale each err by 2^-23 of
-// themselves at most, and the second is no greater than the first and their difference together.
-// blur, made by the host, is more than four times that for every difference that is in a bin.
+// themselves at most, and the first is no greater than the second and their difference together.
+// blur, made by the host, is more than four times that for every difference up to two bins outside
+// of the range; what is further outside is never computed to be less than one outside.
 template <typename T>
 static __device__ __forceinline__ void hist_bins_ranged(const HistArgs &a, const uint4 &v,
                                                         uint32_t (&bins)[hist_vector<T>::size]) {
@@ -224,7 +228,9 @@ static __device__ __forceinline__ void hist_bins_ranged(const HistArgs &a, const
         scaled = scaled < above ? scaled : above;
         const float shifted = __fadd_rd(scaled, magic), rest = scaled - (shifted - magic);
         const int bin = __float_as_int(shifted) - __float_as_int(magic);
-        bins[k] = static_cast<uint32_t>(min(max(bin, 0), static_cast<int>(a.bins) - 1));
+        bins[k] = bin < 0                           ? a.bins + GF_HIST_AT_BELOW
+                  : bin >= static_cast<int>(a.bins) ? a.bins + GF_HIST_AT_ABOVE
+                                                    : static_cast<uint32_t>(bin);
         doubts |= fabsf(rest - 0.5f) < sure && x == x ? 0 : 1u << k;
     }
     if (doubts == 0)
@@ -234,7 +240,7 @@ static __device__ __forceinline__ void hist_bins_ranged(const HistArgs &a, const
         T x;
         hist_get(v, k, &x);
         if (doubts >> k & 1)
-            bins[k] = hist_bin_careful(static_cast<double>(x), a.lo, a.span, a.scale, a.bins);
+            bins[k] = hist_bin<T>(a, x);
     }
 }
 
@@ -267,10 +273,10 @@ static __device__ __forceinline__ void hist_bins(const HistArgs &a, const uint4 
     }
 }
 
-// Which extracted bin it is; a.extracts if none.
+// Which extracted bin it is; a.extracts or more if none.
 static __device__ __forceinline__ uint32_t hist_rank(const HistArgs &a, uint32_t bin) {
     if (a.extract_all)
-        return bin; // and NaN's bin is a.bins, which is a.extracts
+        return bin; // the counters behind the bins begin at a.extracts
     uint32_t i = 0;
     while (i < a.extracts && a.listed[i] != bin)
         i++;

@@ -15,7 +15,7 @@ struct HistRecords {
 
 // What is counted, and where.
 enum HistRowsBy {
-    HIST_VALUES, // the values of u8, in shared memory; up to 256 bins, which are looked up at last
+    HIST_VALUES, // the values of u8, in shared memory; up to 256 counters, looked up at last
     HIST_BINS,   // bins, in shared memory
     HIST_GLOBAL  // bins, in the record itself
 };
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIS
     constexpr uint32_t teams = HIST_THREADS / Team;
     const uint32_t lane = threadIdx.x % Team, team = threadIdx.x / Team;
     const uint32_t words = static_cast<uint32_t>(counters.bytes / 4);
-    const uint32_t entries = a.measured * (a.bins + 1);
+    const uint32_t entries = a.measured * a.counters;
     uint32_t *mine = hist_shared + (By == HIST_GLOBAL ? 0 : team * (words + records.extra));
     const auto meet = [] {
         if (Team <= 32)
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIS
                 const uint32_t i = lane * apart + (k + lane * apart / 32) % apart;
                 const uint32_t sum = i < counters.count ? sum_of(i) : 0;
                 if (sum)
-                    atomicAdd(&mine[words + i / 256 * (a.bins + 1) + bin_of[i % 256]], sum);
+                    atomicAdd(&mine[words + i / 256 * a.counters + bin_of[i % 256]], sum);
             }
             meet();
         }
@@ -199,9 +199,9 @@ static gf_status hist_rows(const gf_hist_plan *plan, const gf_band *band, HistAr
     const uint64_t whole = 2048; // vectors that are worth a block
     const uint64_t most = HIST_BLOCKS * hist_device(cudaDevAttrMultiProcessorCount);
     hist_set_walk(&a, 16 / sizeof(T));
-    const uint32_t entries = a.measured * (a.bins + 1);
+    const uint32_t entries = a.measured * a.counters;
     // Rows that are long enough for a table of values.
-    const bool values = sizeof(T) == 1 && a.bins <= 256 && a.vectors > 64;
+    const bool values = sizeof(T) == 1 && hist_used(a) <= 256 && a.vectors > 64;
     HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
     HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
                            a.vectors, values ? entries : 0};

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(HIST_THREADS)
                 T x;
                 hist_get(v, k, &x);
                 const uint64_t place = walk.j - a.before + k;
-                keys[place] = hist_bin<T>(a, x); // of NaN a.bins, the last
+                keys[place] = min(hist_bin<T>(a, x), a.extracts); // what is in no bin comes last
                 places[place] = place;
             }
     }

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
     constexpr int batch = Table::batch;
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t sums[Tables * 256], selected[GF_HIST_MAX_LISTED];
-    __shared__ uint16_t bin_of[256];
+    __shared__ uint32_t bin_of[256];
     for (uint32_t i = threadIdx.x; i < Table::all / 16; i += HIST_THREADS)
         reinterpret_cast<uint4 *>(hist_shared)[i] = make_uint4(0, 0, 0, 0);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
@@ -62,8 +62,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
     for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS)
         sums[i] = 0;
     if (threadIdx.x < 256)
-        bin_of[threadIdx.x] =
-            static_cast<uint16_t>(hist_bin<uint8_t>(a, static_cast<uint8_t>(threadIdx.x)));
+        bin_of[threadIdx.x] = hist_bin<uint8_t>(a, static_cast<uint8_t>(threadIdx.x));
     __syncthreads();
 
     uint32_t column; // the lane as a register of its own: else it is masked for every sample anew
@@ -125,11 +124,12 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
 
     __syncthreads();
     const auto finish = [&](uint32_t c, uint32_t bin, uint32_t sum) {
-        atomicAdd(&state[(blockIdx.z + c) * (a.bins + 1) + bin], static_cast<hist_u64>(sum));
+        atomicAdd(&state[(blockIdx.z + c) * a.counters + bin], static_cast<hist_u64>(sum));
         if (counts)
             hist_add_selected(a, selected, bin, sum);
     };
-    // Up to 256 bins are added up before they go to the state.
+    // Up to 256 counters are added up before they go to the state.
+    const bool few = hist_used(a) <= 256;
     for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS) {
         constexpr uint32_t columns = Table::pairs ? 16 : 32;
         const uint32_t c = i / 256, row = i % 256 * 32, bin = bin_of[i % 256];
@@ -138,13 +138,13 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
         uint32_t sum = 0;
         for (uint32_t k = 0; k < columns; k++) // each thread from another bank on
             sum += from[(k + threadIdx.x) % columns];
-        if (sum > 0 && a.bins <= 256)
+        if (sum > 0 && few)
             atomicAdd(&sums[c * 256 + bin], sum);
         else if (sum > 0)
             finish(c, bin, sum);
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < Tables * 256 && a.bins <= 256; i += HIST_THREADS)
+    for (uint32_t i = threadIdx.x; i < Tables * 256 && few; i += HIST_THREADS)
         if (sums[i] > 0)
             finish(i / 256, i % 256, sums[i]);
     hist_store_selected(a, selected, counts);

@@ -20,6 +20,11 @@ GF_BOTH int32_t hist_near(uint64_t vectors) {
     return static_cast<int32_t>(vectors < HIST_FAR ? vectors : HIST_FAR);
 }
 
+// Counters of a channel that samples of u8 may belong to: none is NaN.
+GF_BOTH uint32_t hist_used(const HistArgs &a) {
+    return a.ranged ? a.counters : a.bins;
+}
+
 // From the vector of this thread on in the chunk of this block.
 template <typename T, bool Dense>
 static __device__ __forceinline__ HistWalk hist_walk(const HistArgs &a) {

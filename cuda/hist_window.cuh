@@ -77,10 +77,15 @@ static inline void hist_ordered(uint32_t n, float *x) {
     memcpy(x, &bits, sizeof bits);
 }
 
-// The bin of a sample, as the host computes it.
-template <typename T> static inline uint32_t hist_bin_of(const HistArgs &a, T value) {
-    if (a.ranged)
-        return gf_hist_bin_real((static_cast<double>(value) - a.lo) / a.span, a.bins);
+// The place of a sample among the bins, as the host computes it; with --range 0 is below the first
+// bin, which is 1, and a.bins + 1 above the last.
+template <typename T> static inline uint32_t hist_class_of(const HistArgs &a, T value) {
+    if (a.ranged) {
+        const double v = static_cast<double>(value);
+        return v < a.lo   ? 0
+               : v > a.hi ? a.bins + 1
+                          : 1 + gf_hist_bin_real((v - a.lo) / a.span, a.bins);
+    }
     if (sizeof(T) == sizeof(float))
         return gf_hist_bin_real(static_cast<double>(value), a.bins);
     return gf_hist_bin_integer(static_cast<uint32_t>(value), a.bins, sizeof(T) == 1 ? 255 : 65535);
@@ -93,7 +98,7 @@ template <typename T> static inline uint32_t hist_first_of(const HistArgs &a, ui
         const uint32_t middle = from + (to - from) / 2;
         T x;
         hist_ordered(middle, &x);
-        if (hist_bin_of<T>(a, x) >= bin)
+        if (hist_class_of<T>(a, x) >= bin + a.ranged)
             to = middle;
         else
             from = middle + 1;

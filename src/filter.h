@@ -161,6 +161,9 @@ struct gf_filter {
      * for a filter that makes an image and empty for one that measures. GF_USAGE for settings that
      * contradict each other. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
+    /* Sets the parameters that have no default to what the plan has made of them. NULL: there are
+     * no such parameters, or they stay without a value. */
+    gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
     /* A filter that measures the whole image first, with its default settings, and what is learned
      * from it; NULL for none. */
     const gf_filter *before;

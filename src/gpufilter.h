@@ -204,6 +204,12 @@ GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text,
  * each other or do not suit the input. Reads no image and starts nothing. */
 GF_API gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
                                   const gf_format *in, gf_format *out, gf_error *error);
+/* A copy of settings with the values that the filter uses for such an input: parameters without a
+ * default that it derives from the format or from others (smooth: gain; hist: range, channel) are
+ * set. To be freed. Fails as gf_filter_output does, and with GF_FAILED if out of memory. */
+GF_API gf_status gf_settings_effective(const gf_filter *filter, const gf_settings *settings,
+                                       const gf_format *in, gf_settings **effective,
+                                       gf_error *error);
 /* Bytes of memory that the result for such an input takes, extracted samples aside: what
  * gf_engine_options.max_memory must have room for. Fails as gf_filter_output does. */
 GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
@@ -234,7 +240,7 @@ typedef struct gf_value {
  * curves are those from gf_table.curves on. */
 typedef enum gf_chart {
     GF_CHART_NONE,
-    GF_CHART_BARS, /* bins: from and to in columns "from" and "to" */
+    GF_CHART_BARS, /* bins: from and to in columns "from" and "to"; of integers both are in it */
     GF_CHART_LINES
 } gf_chart;
 
@@ -251,7 +257,8 @@ typedef struct gf_table {
     gf_column columns[GF_MAX_COLUMNS]; /* the first column_count of them count */
     size_t column_count;
     uint64_t row_count;
-    bool single;     /* one row: a set of named values */
+    uint64_t brief; /* of bins that the caller did not choose: lines that suit a terminal; 0: all */
+    bool single;    /* one row: a set of named values */
     bool for_people; /* shown in text; otherwise gf_result_text tells about it */
     gf_chart chart;
     size_t curves;                 /* first of the columns that are drawn; they go to the last */

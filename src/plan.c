@@ -62,6 +62,29 @@ gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
     return status;
 }
 
+gf_status gf_settings_effective(const gf_filter *filter, const gf_settings *settings,
+                                const gf_format *in, gf_settings **effective, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_plan *plan = NULL;
+    *effective = NULL;
+    gf_status status = gf_format_check(in, "memory", error);
+    if (!status)
+        status = gf_plan_new(filter, settings, in, &plan, error);
+    if (status)
+        return status;
+    gf_settings *copy = gf_settings_copy(settings);
+    status = copy ? GF_OK
+                  : gf_fail(error, GF_FAILED, "%s: out of memory for settings", filter->info.name);
+    if (!status && filter->effective)
+        status = filter->effective(plan, copy, error);
+    free(plan);
+    if (status)
+        gf_settings_free(copy);
+    else
+        *effective = copy;
+    return status;
+}
+
 gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
                                  const gf_format *in, uint64_t *bytes, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();

@@ -239,6 +239,23 @@ gf_settings *gf_settings_new(const gf_param *params, size_t count) {
     return settings;
 }
 
+gf_settings *gf_settings_copy(const gf_settings *settings) {
+    const size_t count = settings->count;
+    gf_settings *copy = calloc(1, sizeof *copy + count * sizeof copy->values[0]);
+    if (!copy)
+        return NULL;
+    copy->params = settings->params;
+    for (copy->count = 0; copy->count < count; copy->count++) {
+        gf_setting *value = &copy->values[copy->count];
+        *value = settings->values[copy->count];
+        if (value->text && !(value->text = strdup(value->text))) {
+            gf_settings_free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
 void gf_settings_free(gf_settings *settings) {
     if (!settings)
         return;

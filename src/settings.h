@@ -6,5 +6,7 @@
 
 /* Were these settings made of this very table? */
 bool gf_settings_fit(const gf_settings *settings, const gf_param *params);
+/* A copy, to be freed; NULL if out of memory. */
+gf_settings *gf_settings_copy(const gf_settings *settings);
 
 #endif

@@ -433,6 +433,7 @@ static void other_calls(void **state) {
         gf_codec_speed codec;
         gf_speed speed;
         gf_forecast forecast = {0};
+        gf_settings *effective;
         gf_file_info info;
         gf_format drawn;
         uint64_t bytes;
@@ -445,6 +446,7 @@ static void other_calls(void **state) {
         assert_int_equal(status, GF_OK);                                                           \
     } while (0)
         QUIET(gf_filter_output(smooth, settings, &format, &drawn, NULL));
+        QUIET(gf_settings_effective(smooth, settings, &format, &effective, NULL));
         QUIET(gf_filter_result_bytes(smooth, settings, &format, &bytes, NULL));
         QUIET(gf_expect(engine, smooth, settings, &format, "png", &forecast, NULL));
         QUIET(gf_time_filter(engine, smooth, settings, &format, &pixels, out.rows.data, out.stride,
@@ -459,6 +461,7 @@ static void other_calls(void **state) {
         test_image_free(&out);
         gf_engine_close(engine);
         gf_settings_free(settings);
+        gf_settings_free(effective);
     }
 }
 

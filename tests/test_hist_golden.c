@@ -44,9 +44,20 @@ static void integer_edges(void **state) {
         gf_result *result =
             test_measure(*backend, "hist", "bins=8", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
         test_column(result, "bins", "grey", "2 2 1 1 1 0 1 2");
-        test_column(result, "bins", "from", "0 0.125 0.25 0.375 0.5 0.625 0.75 0.875");
-        test_column(result, "bins", "first", "0 32 64 96 128 160 192 224");
-        test_column(result, "bins", "last", "31 63 95 127 159 191 223 255");
+        test_column(result, "bins", "from", "0 32 64 96 128 160 192 224");
+        test_column(result, "bins", "to", "31 63 95 127 159 191 223 255");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=8 extract=3 out=-",
+                              (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        assert_non_null(strstr(gf_result_text(result), "Bin 3 [96, 127] count: 1\n"));
+        gf_result_free(result);
+        /* More bins than values: edges between them, 255 / 510 apart. */
+        result = test_measure(*backend, "hist", "bins=510 extract=3,509 out=-",
+                              (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        test_column(result, "extracted", "from", "1.5 254.5");
+        test_column(result, "extracted", "to", "2 255");
+        assert_non_null(strstr(gf_result_text(result), "Bin 3 [1.5, 2) count: 0\n"));
+        assert_non_null(strstr(gf_result_text(result), "Bin 509 [254.5, 255] count: 1\n"));
         gf_result_free(result);
         /* One bin for every value, except that 255 counts in the last. */
         result = test_measure(*backend, "hist", "", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
@@ -106,13 +117,69 @@ static void ranges(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=4 range=-1,1",
                                          (gf_format){8, 1, 1, GF_F32}, v, NULL, NULL);
-        test_column(result, "bins", "grey", "3 1 1 3");
+        test_column(result, "bins", "grey", "2 1 1 2");
         test_column(result, "bins", "from", "-1 -0.5 0 0.5");
         test_column(result, "bins", "to", "-0.5 0 0.5 1");
+        test_column(result, "totals", "samples", "8");
+        test_column(result, "totals", "nan", "0");
+        test_column(result, "totals", "below", "1");
+        test_column(result, "totals", "above", "1");
+        assert_non_null(
+            strstr(gf_result_text(result), "Outside the range in grey: 1 below -1, 1 above 1\n"));
         gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 range=100,200", (gf_format){8, 1, 1, GF_U8},
-                              u, NULL, NULL);
-        test_column(result, "bins", "grey", "4 4");
+        result = test_measure(*backend, "hist", "bins=2 range=100,200 extract=all out=-",
+                              (gf_format){8, 1, 1, GF_U8}, u, NULL, NULL);
+        test_column(result, "bins", "grey", "2 3");
+        test_column(result, "bins", "from", "100 150");
+        test_column(result, "bins", "to", "150 200");
+        test_column(result, "totals", "below", "2");
+        test_column(result, "totals", "above", "1");
+        test_column(result, "samples", "value", "100 149 150 199 200");
+        assert_non_null(strstr(gf_result_text(result), "Bin 0 [100, 150) count: 2\n"));
+        assert_non_null(strstr(gf_result_text(result), "Bin 1 [150, 200] count: 3\n"));
+        gf_result_free(result);
+        /* Of several channels each has its own, alpha too; rows record them as well. */
+        result = test_measure(*backend, "hist", "bins=1 range=100,200 channel=all per-row",
+                              (gf_format){2, 2, 2, GF_U8}, u, NULL, NULL);
+        test_column(result, "bins", "grey", "3");
+        test_column(result, "bins", "a", "2");
+        test_column(result, "totals", "below", "1 1");
+        test_column(result, "totals", "above", "0 1");
+        test_column(result, "rows", "count", "1 1 2 1");
+        gf_result_free(result);
+    }
+}
+
+/* What is outside by the smallest difference there is, infinities and NaN; -0 is 0. No rounding on
+ * the way to a bin takes a sample back into the range. */
+static void range_ends(void **state) {
+    (void)state;
+    const uint32_t bits[] = {0x3dcccccc, 0x3dcccccd, 0x3dccccce, /* around fl(0.1) */
+                             0x3f7fffff, 0x3f800000, 0x3f800001, /* around 1 */
+                             0x7f800000, 0xff800000, 0x7fc00000,
+                             0x80000000, 0x80000001, 0x00000001};
+    float v[12];
+    memcpy(v, bits, sizeof bits);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        /* The lower end is 2^-27 above fl(0.1), less than half of the distance of floats there. */
+        gf_result *result =
+            test_measure(*backend, "hist", "bins=3 range=0.10000000149011613,1 extract=0,2 out=-",
+                         (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
+        test_column(result, "totals", "below", "6");
+        test_column(result, "totals", "above", "2");
+        test_column(result, "totals", "nan", "1");
+        test_column(result, "samples", "x", "2 3 4");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 range=0,1e-45 extract=0 out=-",
+                              (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
+        test_column(result, "totals", "below", "2"); /* -inf, -1e-45 */
+        test_column(result, "samples", "x", "9");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=65536 range=1,3e38 extract=0,65535 out=-",
+                              (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
+        test_column(result, "totals", "below", "8");
+        test_column(result, "totals", "above", "1");
+        test_column(result, "extracted", "count", "2 0");
         gf_result_free(result);
     }
 }
@@ -310,6 +377,7 @@ int main(void) {
         cmocka_unit_test(integer_edges),
         cmocka_unit_test(float_edges),
         cmocka_unit_test(ranges),
+        cmocka_unit_test(range_ends),
         cmocka_unit_test(luma_and_channels),
         cmocka_unit_test(partition),
         cmocka_unit_test(counts_per_row),

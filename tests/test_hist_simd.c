@@ -111,10 +111,14 @@ static void every_integer_has_its_bin(void **state) {
 static uint32_t bin_of(const gf_hist_plan *plan, double x) {
     if (plan->head.in.type != GF_F32 && !plan->ranged)
         x /= plan->head.in.type == GF_U8 ? 255 : 65535;
-    if (plan->ranged)
-        x = (x - plan->lo) / (plan->hi - plan->lo);
     if (isnan(x))
         return plan->bins;
+    if (plan->ranged && x < plan->lo)
+        return plan->bins + 1;
+    if (plan->ranged && x > plan->hi)
+        return plan->bins + 2;
+    if (plan->ranged)
+        x = (x - plan->lo) / (plan->hi - plan->lo);
     x *= plan->bins;
     return x >= plan->bins ? plan->bins - 1 : x > 0 ? (uint32_t)x : 0;
 }

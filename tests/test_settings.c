@@ -135,6 +135,60 @@ static void descriptors_are_sound(void **state) {
     assert_null(gf_filter_find("no such filter"));
 }
 
+/* ---- effective values ------------------------------------------------------------------------ */
+
+/* What a filter derives; all else is as it was, and the original is not touched. */
+static void derived_values_are_set(void **state) {
+    static const struct {
+        const char *filter, *text;
+        gf_type type;
+        const char *name, *value;
+    } cases[] = {{"smooth", "", GF_U8, "gain", "1.1"},
+                 {"smooth", "keep-brightness", GF_U8, "gain", "1"},
+                 {"smooth", "gain=1.25 radius=9", GF_U8, "gain", "1.25"},
+                 {"smooth", "gain=1.25 radius=9", GF_U8, "radius", "9"},
+                 {"smooth", "stages=blur gain=3", GF_U8, "gain", "1"},
+                 {"hist", "", GF_U8, "range", "0,255"},
+                 {"hist", "", GF_U16, "range", "0,65535"},
+                 {"hist", "", GF_F32, "range", "0,1"},
+                 {"hist", "range=-1,2.5", GF_F32, "range", "-1,2.5"},
+                 {"hist", "", GF_U8, "channel", "luma"},
+                 {"hist", "channel=all", GF_U8, "channel", "all"},
+                 {"hist", "", GF_U8, "extract", NULL},
+                 {"axis-sum", "axis=y", GF_U8, "axis", "y"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_filter *filter = gf_filter_find(cases[i].filter);
+        const gf_format format = {5, 4, 3, cases[i].type};
+        gf_settings *settings = test_settings(filter, cases[i].text), *effective;
+        const char *before = gf_settings_text(settings, cases[i].name);
+        assert_int_equal(gf_settings_effective(filter, settings, &format, &effective, NULL), GF_OK);
+        const char *value = gf_settings_text(effective, cases[i].name);
+        if (!cases[i].value)
+            assert_null(value);
+        else
+            assert_string_equal(value, cases[i].value);
+        assert_ptr_equal(gf_settings_text(settings, cases[i].name), before);
+        gf_settings_free(settings);
+        gf_settings_free(effective);
+    }
+}
+
+static void effective_values_of_what_suits_no_image(void **state) {
+    const gf_filter *hist = gf_filter_find("hist");
+    const gf_format format = {5, 4, 1, GF_U8}, none = {0};
+    gf_settings *settings = test_settings(hist, "channel=r"), *effective;
+    gf_error error;
+
+    (void)state;
+    assert_int_equal(gf_settings_effective(hist, settings, &format, &effective, &error), GF_USAGE);
+    assert_null(effective);
+    assert_int_equal(gf_settings_effective(hist, settings, &none, &effective, &error), GF_FAILED);
+    assert_null(effective);
+    gf_settings_free(settings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_parsed_but_not_given),
@@ -143,6 +197,8 @@ int main(void) {
         cmocka_unit_test(bad_text_is_refused_and_changes_nothing),
         cmocka_unit_test(messages_name_the_range),
         cmocka_unit_test(descriptors_are_sound),
+        cmocka_unit_test(derived_values_are_set),
+        cmocka_unit_test(effective_values_of_what_suits_no_image),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

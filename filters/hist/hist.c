@@ -21,8 +21,8 @@ static const gf_param params[] = {
     {.name = "range",
      .type = GF_PARAM_RANGE,
      .metavar = "LO,HI",
-     .help = "the bins lie between these sample values; without it from 0 to the largest that the "
-             "type holds, 1 for f32; what lies outside counts in the end bins"},
+     .help = "divide the sample values from LO to HI into the bins, and count those outside apart; "
+             "without it from 0 to the largest that the type holds, 1 for f32"},
     {.name = "channel",
      .letter = 'C',
      .type = GF_PARAM_CHOICE,
@@ -138,7 +138,9 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
 static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_hist_plan *plan = (gf_hist_plan *)head;
     plan->bins = (uint32_t)gf_settings_int(settings, "bins");
+    plan->brief = !gf_settings_given(settings, "bins");
     plan->ranged = gf_settings_range(settings, "range", &plan->lo, &plan->hi);
+    plan->counters = plan->bins + (plan->ranged ? 3 : 1);
     plan->per_row = gf_settings_flag(settings, "per-row");
     const char *extract = gf_settings_text(settings, "extract");
     gf_status status = choose_channels(plan, settings, error);
@@ -174,6 +176,20 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     return GF_OK;
 }
 
+static gf_status effective(const gf_plan *head, gf_settings *settings, gf_error *error) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+    gf_status status = GF_OK;
+    if (!gf_settings_text(settings, "channel"))
+        status = gf_settings_set(settings, "channel", channel_names[LUMA], error);
+    if (!status && !plan->ranged)
+        status = gf_settings_set(settings, "range",
+                                 head->in.type == GF_U8    ? "0,255"
+                                 : head->in.type == GF_U16 ? "0,65535"
+                                                           : "0,1",
+                                 error);
+    return status;
+}
+
 const gf_filter gf_hist_filter = {
     .info =
         {
@@ -184,8 +200,10 @@ const gf_filter gf_hist_filter = {
                 "Counts the samples of an image in N bins of equal width. --extract K gives\n"
                 "all samples of bin K in the image's own order with their places; of several\n"
                 "bins, or all, bin by bin. Samples go to --out, a picture of their pixels to\n"
-                "--mask; the terminal shows the first of them. NaN is in no bin and counted\n"
-                "apart. Counts are exact, whatever the size. Every backend gives the same.\n",
+                "--mask; the terminal shows the first of them. NaN, and with --range what is\n"
+                "below or above it, is in no bin and counted apart. Edges of bins are sample\n"
+                "values, as --range takes them. Counts are exact, whatever the size. Every\n"
+                "backend gives the same.\n",
             .examples = "gpufilter hist in.png --bins 8 --extract 3\n"
                         "gpufilter hist --bins 8 --extract 3 --out v.npy --mask mask.png in.png\n"
                         "gpufilter hist --channel all --plot hist.svg in.png\n"
@@ -198,6 +216,7 @@ const gf_filter gf_hist_filter = {
         },
     .plan_bytes = sizeof(gf_hist_plan),
     .plan = plan_hist,
+    .effective = effective,
     .golden = gf_hist_golden,
     .cpu = {gf_hist_cpu_scratch, gf_hist_cpu},
     .cuda = GF_IF_CUDA(&gf_hist_cuda),

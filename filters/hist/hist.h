@@ -12,14 +12,20 @@ extern "C" {
 #define GF_HIST_MAX_BINS 65536
 #define GF_HIST_MAX_LISTED 64 /* bins that --extract names one by one */
 
-/* A state, and with --per-row each record, holds measured * (bins + 1) uint64_t: the counts of each
- * measured channel, NaN in the last one. A payload begins with extracts + 1 uint64_t: where each
+/* Counters behind those of the bins: bins + GF_HIST_AT_NAN and so on. */
+enum { GF_HIST_AT_NAN, GF_HIST_AT_BELOW, GF_HIST_AT_ABOVE };
+
+/* A state, and with --per-row each record, holds measured * counters uint64_t: of each measured
+ * channel the counts of the bins, then of NaN, and with --range of samples below it and above it. A
+ * payload begins with extracts + 1 uint64_t: where each
  * extracted bin begins among its samples, and how many these are; then positions (uint64_t) and
  * then values (samples) of all of them, bin by bin, in image order within a bin. */
 typedef struct gf_hist_plan {
     gf_plan head;
     uint32_t bins;
-    bool ranged; /* lo and hi count */
+    bool brief;        /* nobody asked for so many bins */
+    uint32_t counters; /* of a channel: bins + 1, with --range bins + 3 */
+    bool ranged;       /* lo and hi count */
     double lo, hi;
     bool luma;      /* what is measured is the luma of a pixel; otherwise its channels first .. */
     uint32_t first; /* .. first + measured - 1 */
@@ -37,7 +43,7 @@ static inline uint32_t gf_hist_max(const gf_hist_plan *plan) {
 
 /* Counters of a state. */
 static inline uint64_t gf_hist_counters(const gf_hist_plan *plan) {
-    return (uint64_t)plan->measured * (plan->bins + 1);
+    return (uint64_t)plan->measured * plan->counters;
 }
 
 /* Bytes of a payload's head, and of `count` samples after it. */

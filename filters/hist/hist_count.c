@@ -20,30 +20,40 @@ static void value_at(gf_type type, uint32_t key, void *value) {
 #define FIRST_F32 0x007fffffu /* the key of -infinity */
 #define LAST_F32 0xff800000u  /* and of infinity */
 
-static uint32_t bin_of(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t key) {
+/* The place of a sample among the ascending classes: below the range, the bins, above it. */
+static uint32_t class_of(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t key) {
     uint32_t value, bin;
     value_at(plan->head.in.type, key, &value);
     simd->bins(plan, &value, 1, &bin);
-    return bin;
+    if (!plan->ranged)
+        return bin;
+    return bin == plan->bins + GF_HIST_AT_BELOW   ? 0
+           : bin == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
+                                                  : bin + 1;
 }
 
-/* Bins never descend where values ascend: each operation that makes one of the other is monotone,
- * and so is its rounding. */
-bool gf_hist_edge(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t bin, void *value) {
+/* Classes never descend where values ascend: each operation that makes one of the other is
+ * monotone, and so is its rounding. */
+static bool find_edge(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t class,
+                      void *value) {
     const gf_type type = plan->head.in.type;
     uint32_t first = type == GF_F32 ? FIRST_F32 : 0;
     uint32_t last = type == GF_F32 ? LAST_F32 : gf_hist_max(plan);
-    if (bin_of(plan, simd, last) < bin)
+    if (class_of(plan, simd, last) < class)
         return false;
     while (first < last) {
         const uint32_t middle = first + (last - first) / 2;
-        if (bin_of(plan, simd, middle) < bin)
+        if (class_of(plan, simd, middle) < class)
             first = middle + 1;
         else
             last = middle;
     }
     value_at(type, first, value);
     return true;
+}
+
+bool gf_hist_edge(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t bin, void *value) {
+    return find_edge(plan, simd, bin + plan->ranged, value);
 }
 
 /* ---- which way ------------------------------------------------------------------------------- */
@@ -59,9 +69,9 @@ static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 
 static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
 
-/* Of f32 the first bin has an edge, too: NaN does not reach it. */
+/* Between the classes. Of f32 the first class has an edge, too: NaN does not reach it. */
 static uint32_t edges_of(const gf_hist_plan *plan) {
-    return plan->bins - (plan->head.in.type != GF_F32);
+    return plan->bins + (plan->ranged ? 2 : 0) - (plan->head.in.type != GF_F32);
 }
 
 static size_t cells(const gf_hist_plan *plan, gf_hist_way way) {
@@ -72,7 +82,7 @@ static size_t cells(const gf_hist_plan *plan, gf_hist_way way) {
     case GF_HIST_VALUES:
         return tables * CELLS_SMALL;
     case GF_HIST_BINS:
-        return tables * (plan->bins < CELLS_SMALL ? CELLS_SMALL : CELLS_LARGE);
+        return tables * (plan->counters <= CELLS_SMALL ? CELLS_SMALL : CELLS_LARGE);
     default:
         return 0;
     }
@@ -85,7 +95,7 @@ static bool suits(const gf_hist_plan *plan, gf_hist_way way) {
     case GF_HIST_VALUES:
         return plan->head.in.type == GF_U8;
     case GF_HIST_BINS:
-        return plan->bins < CELLS_LARGE;
+        return plan->counters <= CELLS_LARGE;
     default:
         return true;
     }
@@ -112,8 +122,8 @@ gf_hist_counter gf_hist_counter_new(const gf_hist_plan *plan, const gf_hist_simd
         counter.way++;
     if (counter.way == GF_HIST_ABOVE)
         for (uint32_t e = 0; e < edges_of(plan); e++)
-            if (gf_hist_edge(plan, simd, e + (type != GF_F32),
-                             counter.edges.u8 + e * gf_type_bytes(type)))
+            if (find_edge(plan, simd, e + (type != GF_F32),
+                          counter.edges.u8 + e * gf_type_bytes(type)))
                 counter.edge_count++; /* no value reaches the others either */
     return counter;
 }
@@ -164,7 +174,7 @@ TURNS(count_bins, uint32_t)
 
 static void count_direct(const gf_hist_plan *plan, const gf_hist_piece *piece, uint64_t *counts) {
     const uint32_t *bins = piece->bins;
-    const uint64_t channel = plan->bins + 1;
+    const uint64_t channel = plan->counters;
     if (plan->measured == 1) {
         for (size_t i = 0; i < piece->samples; i++)
             counts[bins[i]]++;
@@ -193,7 +203,7 @@ void gf_hist_counter_add(gf_hist_counter *counter, const gf_hist_piece *piece) {
         count_values(piece, piece->values, turn, CELLS_SMALL, counter->tables);
         break;
     case GF_HIST_BINS:
-        if (plan->bins < CELLS_SMALL)
+        if (plan->counters <= CELLS_SMALL)
             count_bins(piece, piece->bins, turn, CELLS_SMALL, counter->tables);
         else
             count_bins(piece, piece->bins, turn, CELLS_LARGE, counter->tables);
@@ -211,20 +221,29 @@ void gf_hist_counter_add(gf_hist_counter *counter, const gf_hist_piece *piece) {
 
 /* ---- adding up ------------------------------------------------------------------------------- */
 
+/* The counter of the class below edge e, or behind the last. */
+static uint32_t counter_of(const gf_hist_plan *plan, uint32_t e) {
+    if (plan->head.in.type == GF_F32 && e-- == 0)
+        return plan->bins + GF_HIST_AT_NAN;
+    if (!plan->ranged)
+        return e;
+    return e == 0            ? plan->bins + GF_HIST_AT_BELOW
+           : e <= plan->bins ? e - 1
+                             : plan->bins + GF_HIST_AT_ABOVE;
+}
+
 static void end_above(const gf_hist_counter *counter, uint32_t s, uint64_t *counts) {
     const gf_hist_plan *plan = counter->plan;
-    const bool real = plan->head.in.type == GF_F32;
     const uint32_t period = period_of[plan->head.in.type];
     uint64_t below = counter->pixels; /* that reach the edge below */
     for (uint32_t e = 0; e < edges_of(plan); e++) {
         uint64_t above = 0;
         for (uint32_t j = s; e < counter->edge_count && j < period; j += plan->measured)
             above += counter->tables[(size_t)e * period + j];
-        /* Between the edges lies bin e, of f32 bin e - 1: what is below its first edge is NaN. */
-        counts[!real ? e : e == 0 ? plan->bins : e - 1] += below - above;
+        counts[counter_of(plan, e)] += below - above;
         below = above;
     }
-    counts[plan->bins - 1] += below;
+    counts[counter_of(plan, edges_of(plan))] += below;
 }
 
 /* The bin of each value, or of each bin. */
@@ -249,13 +268,13 @@ void gf_hist_counter_end(gf_hist_counter *counter) {
         counter->simd->bins(plan, values, 256, bins);
     }
     for (uint32_t s = 0; s < plan->measured; s++) {
-        uint64_t *counts = counter->counts + (size_t)s * (plan->bins + 1);
+        uint64_t *counts = counter->counts + (size_t)s * plan->counters;
         if (counter->way == GF_HIST_ABOVE)
             end_above(counter, s, counts);
         else if (counter->way == GF_HIST_VALUES)
             end_tables(counter, s, bins, 256, CELLS_SMALL, counts);
         else if (counter->way == GF_HIST_BINS)
-            end_tables(counter, s, NULL, plan->bins + 1,
-                       plan->bins < CELLS_SMALL ? CELLS_SMALL : CELLS_LARGE, counts);
+            end_tables(counter, s, NULL, plan->counters,
+                       plan->counters <= CELLS_SMALL ? CELLS_SMALL : CELLS_LARGE, counts);
     }
 }

@@ -46,8 +46,8 @@ void gf_hist_counter_begin(gf_hist_counter *counter, uint64_t *counts);
 void gf_hist_counter_add(gf_hist_counter *counter, const gf_hist_piece *piece);
 void gf_hist_counter_end(gf_hist_counter *counter);
 
-/* The least value that is in this bin or in one above it, as a sample of the image's type; false
- * where no value is. */
+/* The least value that is in this bin, in one above it or above all of them, as a sample of the
+ * image's type; bin plan->bins: above all. False where no value is. */
 bool gf_hist_edge(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t bin, void *value);
 
 #endif

@@ -9,10 +9,11 @@
 #include "hist/hist_count.h"
 
 void gf_hist_ranks(const gf_hist_plan *plan, uint8_t *ranks) {
-    memset(ranks, plan->extract_all ? 0 : GF_HIST_NO_RANK, (size_t)plan->bins + 1);
+    memset(ranks, GF_HIST_NO_RANK, plan->counters);
+    if (plan->extract_all)
+        memset(ranks, 0, plan->bins);
     for (uint32_t i = 0; i < plan->extracts && !plan->extract_all; i++)
         ranks[plan->listed[i]] = (uint8_t)i;
-    ranks[plan->bins] = GF_HIST_NO_RANK;
 }
 
 /* From the bin's edge to the value below the next one; false where the bin holds no value. */
@@ -71,7 +72,7 @@ void gf_hist_extractor_take(gf_hist_extractor *extractor, const gf_hist_piece *p
 /* offsets[i] counts bin i - 1, and afterwards is where bin i goes on. */
 void gf_hist_extractor_count(gf_hist_extractor *extractor, const uint64_t *counts) {
     const gf_hist_plan *plan = extractor->plan;
-    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->bins + 1)
+    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters)
         for (uint32_t i = 0; i < plan->extracts; i++)
             extractor->offsets[i + 1] += counts[plan->extract_all ? i : plan->listed[i]];
 }

@@ -26,8 +26,8 @@ static inline bool gf_hist_extracts_at_once(const gf_hist_plan *plan) {
     return plan->extracts == 1 && !plan->extract_all;
 }
 
-/* The rank of each bin, and of NaN behind them: of bins that are not extracted GF_HIST_NO_RANK. All
- * that are extracted, if these are all, have the same one. */
+/* The rank of each bin, and of the counters behind them: of what is not extracted GF_HIST_NO_RANK.
+ * All that are extracted, if these are all, have the same one. */
 #define GF_HIST_NO_RANK 0xff
 void gf_hist_ranks(const gf_hist_plan *plan, uint8_t *ranks);
 

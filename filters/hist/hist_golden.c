@@ -32,7 +32,7 @@ static gf_golden_sample sample_at(const gf_hist_plan *plan, const unsigned char 
         .real = 0.2126f * r.real + 0.7152f * g.real + 0.0722f * b.real};
 }
 
-/* The bin of a sample; plan->bins for NaN. */
+/* The bin of a sample, or the counter behind the bins that it belongs to. */
 static uint32_t bin_of(const gf_hist_plan *plan, gf_golden_sample sample) {
     const bool integer = plan->head.in.type != GF_F32;
     const double bins = plan->bins;
@@ -42,7 +42,11 @@ static uint32_t bin_of(const gf_hist_plan *plan, gf_golden_sample sample) {
     }
     double v = integer ? (double)sample.integer : (double)sample.real;
     if (v != v)
-        return plan->bins;
+        return plan->bins + GF_HIST_AT_NAN;
+    if (plan->ranged && v < plan->lo)
+        return plan->bins + GF_HIST_AT_BELOW;
+    if (plan->ranged && v > plan->hi)
+        return plan->bins + GF_HIST_AT_ABOVE;
     if (plan->ranged)
         v = (v - plan->lo) / (plan->hi - plan->lo);
     if (v * bins < 0)
@@ -59,7 +63,7 @@ static uint32_t bin_at(const gf_hist_plan *plan, const unsigned char *row, uint6
 static void count_row(const gf_hist_plan *plan, const unsigned char *row, uint64_t *counts) {
     for (uint64_t x = 0; x < plan->head.in.width; x++)
         for (uint32_t s = 0; s < plan->measured; s++)
-            counts[(uint64_t)s * (plan->bins + 1) + bin_at(plan, row, x, s)]++;
+            counts[(uint64_t)s * plan->counters + bin_at(plan, row, x, s)]++;
 }
 
 /* Which extracted bin has this number: its index, or plan->extracts if none has. */

@@ -88,11 +88,22 @@ static void bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bi
         bins[i] = bin_real((double)values[i], scale, count);
 }
 
+/* gf_hist_bin_ranged likewise. */
+static inline uint32_t bin_ranged(double v, double lo, double hi, double span, double count) {
+    double bin = (v - lo) / span * count;
+    const bool number = v == v; /* NOLINT(misc-redundant-expression) */
+    bin = bin > 0 ? bin : 0;
+    bin = bin < count ? bin : count - 1;
+    bin = v < lo ? count + GF_HIST_AT_BELOW : bin;
+    bin = v > hi ? count + GF_HIST_AT_ABOVE : bin;
+    return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
+}
+
 #define BINS_RANGED(NAME, TYPE)                                                                    \
     static void NAME(const gf_hist_plan *plan, const TYPE *values, size_t n, uint32_t *bins) {     \
-        const double lo = plan->lo, width = plan->hi - plan->lo, scale = plan->bins;               \
+        const double lo = plan->lo, hi = plan->hi, span = hi - lo, count = plan->bins;             \
         for (size_t i = 0; i < n; i++)                                                             \
-            bins[i] = bin_real(((double)values[i] - lo) / width, scale, plan->bins);               \
+            bins[i] = bin_ranged((double)values[i], lo, hi, span, count);                          \
     }
 
 BINS_RANGED(ranged_u8, uint8_t)

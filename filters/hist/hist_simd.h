@@ -17,7 +17,7 @@
 typedef struct gf_hist_simd {
     /* Measured samples of n pixels, side by side. Samples of `values` have the image's type. */
     void (*gather)(const gf_hist_plan *plan, const void *pixels, size_t n, void *values);
-    /* Their bins; plan->bins for NaN. */
+    /* Their bins, or the counters behind them. */
     void (*bins)(const gf_hist_plan *plan, const void *values, size_t n, uint32_t *bins);
     /* By gf_type: lanes[e * period + j] grows by how many of the samples j, j + period, ... are
      * edges[e] or more. Edges have the type of the samples. */

@@ -5,13 +5,15 @@
 #include "hist/hist_result.h"
 #include "result.h"
 
-enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_FIRST, COLUMN_LAST };
+enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_COUNTS };
+enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
 
 /* The tables in their order; ROWS only with --per-row. */
 enum { ROWS, BINS, TOTALS, EXTRACTED, SAMPLES };
 
-/* ---- names
- * --------------------------------------------------------------------------------------- */
+#define TERMINAL_LINES 32 /* of bars: more do not fit beside a heading */
+
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
     return plan->luma ? "luma" : gf_channel_name(plan->head.in.channels, plan->first + s);
@@ -19,14 +21,17 @@ const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
 
 /* ---- what a bin is --------------------------------------------------------------------------- */
 
+/* The lower edge of a bin, in sample values; bin plan->bins: the upper edge of the last one. */
 static double edge(const gf_hist_plan *plan, uint32_t bin) {
-    const double share = (double)bin / plan->bins;
-    if (!plan->ranged)
-        return share;
-    return bin == plan->bins ? plan->hi : plan->lo + share * (plan->hi - plan->lo);
+    if (plan->ranged && bin == plan->bins)
+        return plan->hi;
+    if (plan->ranged)
+        return plan->lo + (double)bin / plan->bins * (plan->hi - plan->lo);
+    const double most = plan->head.in.type == GF_F32 ? 1 : gf_hist_max(plan);
+    return bin * most / plan->bins;
 }
 
-/* Does each bin hold certain sample values, at least one? */
+/* Is each bin some integer values, at least one? Its edges are then the first and the last. */
 static bool has_values(const gf_hist_plan *plan) {
     return plan->head.in.type != GF_F32 && !plan->ranged && plan->bins <= gf_hist_max(plan) + 1;
 }
@@ -38,6 +43,21 @@ static uint64_t first_value(const gf_hist_plan *plan, uint32_t bin) {
 
 static uint64_t last_value(const gf_hist_plan *plan, uint32_t bin) {
     return bin == plan->bins - 1 ? gf_hist_max(plan) : first_value(plan, bin + 1) - 1;
+}
+
+/* What is in column FROM or TO of a bin. */
+static gf_value edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column) {
+    if (has_values(plan))
+        return gf_value_uint(column == COLUMN_FROM ? first_value(plan, bin)
+                                                   : last_value(plan, bin));
+    return gf_value_double(edge(plan, column == COLUMN_FROM ? bin : bin + 1));
+}
+
+static void add_edges(const gf_hist_plan *plan, gf_table *table) {
+    const gf_value_type type = has_values(plan) ? GF_VALUE_UINT : GF_VALUE_DOUBLE;
+    gf_table_add_column(table, "bin", GF_VALUE_UINT);
+    gf_table_add_column(table, "from", type);
+    gf_table_add_column(table, "to", type);
 }
 
 static uint32_t bin_of_rank(const gf_hist_plan *plan, uint64_t rank) {
@@ -55,33 +75,27 @@ static gf_table *add_table(gf_result *result, const char *name, uint64_t rows) {
 static void add_bins(const gf_hist_plan *plan, gf_table *table) {
     table->for_people = true;
     table->chart = GF_CHART_BARS;
-    table->x_label = plan->ranged || plan->head.in.type == GF_F32 ? "sample value"
-                                                                  : "sample value / largest value";
+    table->brief = plan->brief ? TERMINAL_LINES : 0;
+    table->x_label = "sample value";
     table->y_label = "samples";
-    gf_table_add_column(table, "bin", GF_VALUE_UINT);
-    gf_table_add_column(table, "from", GF_VALUE_DOUBLE);
-    gf_table_add_column(table, "to", GF_VALUE_DOUBLE);
-    if (has_values(plan)) {
-        gf_table_add_column(table, "first", GF_VALUE_UINT);
-        gf_table_add_column(table, "last", GF_VALUE_UINT);
-    }
+    add_edges(plan, table);
     table->curves = table->column_count;
     for (uint32_t s = 0; s < plan->measured; s++)
         gf_table_add_column(table, gf_hist_channel_name(plan, s), GF_VALUE_UINT);
 }
 
-/* "Bin 3 [0.375, 0.5) count: 1234", and the first values on a line of their own. */
+/* "Bin 3 [96, 127] count: 1234", and the first values on a line of their own. */
 static void say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t rank,
                     gf_result *result) {
     const uint32_t bin = bin_of_rank(plan, rank);
     char from[48], to[48], values[GF_HIST_SHOWN * 24] = "";
-    gf_value value = gf_value_double(edge(plan, bin));
+    gf_value value = edge_value(plan, bin, COLUMN_FROM);
     gf_value_format(&value, from, sizeof from);
-    value = gf_value_double(edge(plan, bin + 1));
+    value = edge_value(plan, bin, COLUMN_TO);
     gf_value_format(&value, to, sizeof to);
     const uint64_t count = gf_hist_samples_count(hist->samples, rank);
     gf_result_say(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin, from, to,
-                  bin == plan->bins - 1 ? ']' : ')', count);
+                  has_values(plan) || bin == plan->bins - 1 ? ']' : ')', count);
     const uint64_t begin = gf_hist_samples_begin(hist->samples, rank);
     uint64_t end = gf_hist_samples_begin(hist->samples, rank + 1);
     if (end - begin > GF_HIST_SHOWN)
@@ -100,9 +114,7 @@ static void say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t
 static void describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
                              gf_result *result) {
     gf_table *table = add_table(result, "extracted", plan->extracts);
-    gf_table_add_column(table, "bin", GF_VALUE_UINT);
-    gf_table_add_column(table, "from", GF_VALUE_DOUBLE);
-    gf_table_add_column(table, "to", GF_VALUE_DOUBLE);
+    add_edges(plan, table);
     gf_table_add_column(table, "count", GF_VALUE_UINT);
     table = add_table(result, "samples", gf_hist_samples_shown(hist->samples));
     gf_table_add_column(table, "bin", GF_VALUE_UINT);
@@ -115,8 +127,32 @@ static void describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
         say_bin(plan, hist, rank, result);
 }
 
-static uint64_t nans(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s) {
-    return hist->counts[s * (plan->bins + 1) + plan->bins];
+/* What is in no bin: one of the counters behind those of the bins. */
+static uint64_t outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
+                        uint32_t counter) {
+    return hist->counts[s * plan->counters + plan->bins + counter];
+}
+
+/* "NaN in luma: 3", "outside the range in luma: 12 below 0.25, 7 above 0.75". */
+static void say_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
+                        gf_result *result) {
+    const char *name = gf_hist_channel_name(plan, s);
+    const uint64_t nan = outside(plan, hist, s, GF_HIST_AT_NAN);
+    if (nan)
+        gf_result_say(result, "NaN in %s: %" PRIu64 "\n", name, nan);
+    if (!plan->ranged)
+        return;
+    const uint64_t below = outside(plan, hist, s, GF_HIST_AT_BELOW);
+    const uint64_t above = outside(plan, hist, s, GF_HIST_AT_ABOVE);
+    char lo[48], hi[48];
+    gf_value value = gf_value_double(plan->lo);
+    gf_value_format(&value, lo, sizeof lo);
+    value = gf_value_double(plan->hi);
+    gf_value_format(&value, hi, sizeof hi);
+    if (below || above)
+        gf_result_say(result,
+                      "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s\n", name,
+                      below, lo, above, hi);
 }
 
 void gf_hist_describe(const gf_plan *head, const void *data, gf_result *result) {
@@ -135,25 +171,23 @@ void gf_hist_describe(const gf_plan *head, const void *data, gf_result *result) 
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "samples", GF_VALUE_UINT);
     gf_table_add_column(table, "nan", GF_VALUE_UINT);
+    if (plan->ranged) {
+        gf_table_add_column(table, "below", GF_VALUE_UINT);
+        gf_table_add_column(table, "above", GF_VALUE_UINT);
+    }
     for (uint32_t s = 0; s < plan->measured; s++)
-        if (nans(plan, hist, s))
-            gf_result_say(result, "NaN in %s: %" PRIu64 "\n", gf_hist_channel_name(plan, s),
-                          nans(plan, hist, s));
+        say_outside(plan, hist, s, result);
     if (plan->extracts)
         describe_samples(plan, hist, result);
 }
 
 static gf_value bins_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t bin,
                           size_t column) {
-    const size_t values = has_values(plan) ? 2 : 0;
     if (column == COLUMN_BIN)
         return gf_value_uint(bin);
     if (column <= COLUMN_TO)
-        return gf_value_double(edge(plan, column == COLUMN_FROM ? bin : bin + 1));
-    if (column < COLUMN_FIRST + values)
-        return gf_value_uint(column == COLUMN_FIRST ? first_value(plan, bin)
-                                                    : last_value(plan, bin));
-    return gf_value_uint(hist->counts[(column - COLUMN_FIRST - values) * (plan->bins + 1) + bin]);
+        return edge_value(plan, bin, column);
+    return gf_value_uint(hist->counts[(column - COLUMN_COUNTS) * plan->counters + bin]);
 }
 
 static gf_value rows_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t row,
@@ -169,7 +203,7 @@ static gf_value rows_cell(const gf_hist_plan *plan, const gf_hist_data *hist, ui
     case 2:
         return gf_value_uint(bin);
     default:
-        return gf_value_uint(hist->rows[(y * plan->measured + s) * (plan->bins + 1) + bin]);
+        return gf_value_uint(hist->rows[(y * plan->measured + s) * plan->counters + bin]);
     }
 }
 
@@ -207,6 +241,19 @@ static gf_value samples_cell(const gf_hist_plan *plan, const gf_hist_data *hist,
     }
 }
 
+static gf_value totals_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
+                            size_t column) {
+    if (column == COLUMN_CHANNEL)
+        return gf_value_text(gf_hist_channel_name(plan, (uint32_t)s));
+    if (column == COLUMN_SAMPLES)
+        return gf_value_uint(plan->head.in.width * plan->head.in.height);
+    return gf_value_uint(outside(plan, hist, s, (uint32_t)(column - COLUMN_NAN)));
+}
+
+_Static_assert(COLUMN_BELOW - COLUMN_NAN == GF_HIST_AT_BELOW &&
+                   COLUMN_ABOVE - COLUMN_NAN == GF_HIST_AT_ABOVE,
+               "columns are in the order of the counters");
+
 gf_value gf_hist_cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
                       size_t column) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
@@ -221,9 +268,6 @@ gf_value gf_hist_cell(const gf_plan *head, const void *data, size_t table, uint6
     case SAMPLES:
         return samples_cell(plan, hist, row, column);
     default:
-        if (column == 0)
-            return gf_value_text(gf_hist_channel_name(plan, (uint32_t)row));
-        return gf_value_uint(column == 1 ? plan->head.in.width * plan->head.in.height
-                                         : nans(plan, hist, row));
+        return totals_cell(plan, hist, row, column);
     }
 }

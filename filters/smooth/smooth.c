@@ -181,6 +181,14 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     return GF_OK;
 }
 
+static gf_status effective(const gf_plan *plan, gf_settings *settings, gf_error *error) {
+    char text[40];
+    const gf_value gain = {.type = GF_VALUE_FLOAT,
+                           .real = (double)((const gf_smooth_plan *)plan)->gain};
+    gf_value_format(&gain, text, sizeof text);
+    return gf_settings_set(settings, "gain", text, error);
+}
+
 const gf_filter gf_smooth_filter = {
     .info =
         {
@@ -216,6 +224,7 @@ const gf_filter gf_smooth_filter = {
         },
     .plan_bytes = sizeof(gf_smooth_plan),
     .plan = plan_smooth,
+    .effective = effective,
     .golden = gf_smooth_golden,
     .cpu = {gf_smooth_cpu_scratch, gf_smooth_cpu},
     .cuda = GF_IF_CUDA(&gf_smooth_cuda),

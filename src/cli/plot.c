@@ -80,6 +80,20 @@ static double number(const gf_cli_plot *plot, uint64_t row, size_t column) {
     return gf_cli_number(&value);
 }
 
+/* Is everything in these columns a whole number? */
+static bool is_whole(const gf_table *table, size_t first, size_t last) {
+    bool whole = true;
+    for (size_t c = first; c <= last; c++)
+        whole = whole && table->columns[c].type == GF_VALUE_UINT;
+    return whole;
+}
+
+/* Where the bin of a row ends: integers take the place up to the next one. */
+static double end_of(const gf_cli_plot *plot, uint64_t row) {
+    const bool bars = plot->table->chart == GF_CHART_BARS;
+    return number(plot, row, plot->to) + (bars && is_whole(plot->table, plot->to, plot->to));
+}
+
 /* Of a curve: what is too large to round the axis up counts as infinite, too small as zero. */
 static double height(const gf_cli_plot *plot, uint64_t row, size_t column) {
     const double value = number(plot, row, column), size = fabs(value);
@@ -117,14 +131,6 @@ static void extend(gf_extent *extent, double value) {
     extent->least = value > 0 && value < extent->least ? value : extent->least;
 }
 
-/* Is everything in these columns a whole number? */
-static bool is_whole(const gf_table *table, size_t first, size_t last) {
-    bool whole = true;
-    for (size_t c = first; c <= last; c++)
-        whole = whole && table->columns[c].type == GF_VALUE_UINT;
-    return whole;
-}
-
 static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     const gf_table *table = plot->table;
     const bool bars = table->chart == GF_CHART_BARS;
@@ -132,7 +138,7 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     gf_extent x = {INFINITY, -INFINITY, INFINITY}, y = x;
     for (uint64_t row = 0; row < table->row_count; row++) {
         extend(&x, number(plot, row, plot->from));
-        extend(&x, number(plot, row, plot->to));
+        extend(&x, end_of(plot, row));
         for (size_t c = table->curves; c <= last; c++)
             extend(&y, height(plot, row, c));
     }
@@ -197,7 +203,7 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
         for (;; row++) {
             const double value = height(plot, row, column);
             most = isfinite(value) && fabs(value) > fabs(most) ? value : most;
-            end = gf_axis_at(&plot->x, number(plot, row, plot->to));
+            end = gf_axis_at(&plot->x, end_of(plot, row));
             if (end - begin >= least || row + 1 == rows)
                 break;
         }

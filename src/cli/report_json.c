@@ -4,7 +4,7 @@
 #include "json.h"
 #include "report.h"
 
-#define SCHEMA_VERSION 1 /* grows when a member goes or changes its meaning */
+#define SCHEMA_VERSION 2 /* grows when a member goes or changes its meaning */
 
 static void print_range(FILE *file, const char *name, const gf_settings *settings) {
     gf_value lo = {.type = GF_VALUE_DOUBLE}, hi = lo;
@@ -87,6 +87,15 @@ static void print_table(FILE *file, const gf_result *result, size_t index) {
     putc('}', file);
 }
 
+/* The values that were used, whoever chose them. */
+static void print_effective(FILE *file, const gf_cli_run *run) {
+    gf_settings *effective = NULL;
+    gf_settings_effective(gf_filter_find(run->info->name), run->settings, &run->report->in,
+                          &effective, NULL);
+    gf_cli_report_settings(file, run->info, effective ? effective : run->settings);
+    gf_settings_free(effective);
+}
+
 void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
     const gf_report *report = run->report;
     fprintf(file, "{\"schema\": \"gpufilter\", \"version\": %d, \"program\": \"%s\", \"command\": ",
@@ -127,7 +136,7 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
             report->in_bytes, report->out_bytes, report->total_seconds);
     gf_cli_report_busy_json(file, report);
     fputs(", \"parameters\": ", file);
-    gf_cli_report_settings(file, run->info, run->settings);
+    print_effective(file, run);
     if (run->info->is_test && run->result)
         fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");
     if (run->result) {

@@ -76,26 +76,21 @@ static void print_single(FILE *file, const gf_result *result, size_t index) {
     }
 }
 
-/* Prints the names of the first `count` columns and returns how much of the line they take. */
-static int print_header(FILE *file, const gf_result *result, size_t index, size_t count,
-                        int widths[GF_MAX_COLUMNS], bool more) {
-    const gf_table *table = gf_result_table(result, index);
-    int used = 0;
-    for (size_t c = 0; c < count; c++) {
-        int name = text_width(table->columns[c].name);
-        widths[c] = column_width(result, index, c);
-        widths[c] = name > widths[c] ? name : widths[c];
-        used += widths[c] + GAP;
-        print_padded(file, table->columns[c].name, widths[c],
-                     table->columns[c].type != GF_VALUE_TEXT, !more && c + 1 == count);
-    }
-    return used;
+/* Print a column's name, as wide as its cells; returns how much of the line it takes. */
+static int print_name(FILE *file, const gf_column *column, int *width, bool last) {
+    const int name = text_width(column->name);
+    *width = name > *width ? name : *width;
+    print_padded(file, column->name, *width, column->type != GF_VALUE_TEXT, last);
+    return *width + GAP;
 }
 
 static void print_table(FILE *file, const gf_result *result, size_t index) {
     const gf_table *table = gf_result_table(result, index);
     int widths[GF_MAX_COLUMNS];
-    print_header(file, result, index, table->column_count, widths, false);
+    for (size_t c = 0; c < table->column_count; c++) {
+        widths[c] = column_width(result, index, c);
+        print_name(file, &table->columns[c], &widths[c], c + 1 == table->column_count);
+    }
     putc('\n', file);
     for (uint64_t row = 0; row < table->row_count; row++) {
         for (size_t c = 0; c < table->column_count; c++) {
@@ -151,27 +146,82 @@ static void print_bar(FILE *file, double part, int cells, bool utf8) {
         fputs(eighths[length % 8], file);
 }
 
-/* One line a bin and curve: what bin it is, the value, its share of the curve, a bar. */
+/* A table of bins as it is drawn: several of them on one line where it would be too long. */
+typedef struct gf_bars {
+    const gf_result *result;
+    size_t index;
+    const gf_table *table;
+    uint64_t step, lines; /* rows on a line */
+    char range[64];       /* "8-15" */
+} gf_bars;
+
+static gf_value sum_of(const gf_bars *bars, uint64_t row, uint64_t end, size_t column) {
+    gf_value sum = {.type = GF_VALUE_UINT};
+    for (; row < end; row++) {
+        const gf_value value = gf_result_cell(bars->result, bars->index, row, column);
+        sum.high += value.high + (sum.low > UINT64_MAX - value.low);
+        sum.low += value.low;
+    }
+    return sum;
+}
+
+/* A cell of a line: which rows it has, from where to where they reach, the sum of a curve. */
+static gf_value bars_cell(gf_bars *bars, uint64_t line, size_t column) {
+    const gf_table *table = bars->table;
+    const uint64_t row = line * bars->step;
+    const uint64_t end = row + bars->step < table->row_count ? row + bars->step : table->row_count;
+    if (column >= table->curves)
+        return sum_of(bars, row, end, column);
+    const gf_value first = gf_result_cell(bars->result, bars->index, row, column);
+    const gf_value last = gf_result_cell(bars->result, bars->index, end - 1, column);
+    if (column > 0 || bars->step == 1)
+        return strcmp(table->columns[column].name, "to") == 0 ? last : first;
+    char from[24], to[24];
+    gf_value_format(&first, from, sizeof from);
+    gf_value_format(&last, to, sizeof to);
+    snprintf(bars->range, sizeof bars->range, "%s-%s", from, to);
+    return (gf_value){.type = GF_VALUE_TEXT, .text = bars->range};
+}
+
+static int bars_width(gf_bars *bars, size_t column) {
+    int width = 0;
+    for (uint64_t line = 0; line < bars->lines; line++) {
+        char number[40];
+        const gf_value value = bars_cell(bars, line, column);
+        const int n = text_width(cell_text(&value, number));
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
+/* One line for the bins of a line and a curve: which bins, the value, its share of the curve, a
+ * bar. */
 static void print_bars(FILE *file, const gf_result *result, size_t index,
                        const gf_cli_screen *screen) {
     const gf_table *table = gf_result_table(result, index);
+    gf_bars bars = {.result = result, .index = index, .table = table, .step = 1};
+    if (screen->terminal && table->brief)
+        bars.step = (table->row_count + table->brief - 1) / table->brief;
+    bars.lines = (table->row_count + bars.step - 1) / bars.step;
     const bool several = table->column_count - table->curves > 1;
     double sums[GF_MAX_COLUMNS] = {0}, most = 0;
     int names = 0, values = several ? 0 : text_width(table->columns[table->curves].name);
     for (size_t c = table->curves; c < table->column_count; c++) {
-        int name = text_width(table->columns[c].name), width = column_width(result, index, c);
+        int name = text_width(table->columns[c].name), width = bars_width(&bars, c);
         names = several && name > names ? name : names;
         values = width > values ? width : values;
-        for (uint64_t row = 0; row < table->row_count; row++) {
-            gf_value value = gf_result_cell(result, index, row, c);
+        for (uint64_t line = 0; line < bars.lines; line++) {
+            gf_value value = bars_cell(&bars, line, c);
             double x = gf_cli_number(&value);
             sums[c] += x;
             most = x > most ? x : most;
         }
     }
-    int widths[GF_MAX_COLUMNS];
-    int used = print_header(file, result, index, table->curves, widths, true);
-    used += (several ? names + GAP : 0) + values + GAP + SHARE + GAP;
+    int widths[GF_MAX_COLUMNS], used = (several ? names + GAP : 0) + values + GAP + SHARE + GAP;
+    for (size_t c = 0; c < table->curves; c++) {
+        widths[c] = bars_width(&bars, c);
+        used += print_name(file, &table->columns[c], &widths[c], false);
+    }
     if (several)
         print_padded(file, "", names, false, false);
     print_padded(file, several ? "" : table->columns[table->curves].name, values, true, false);
@@ -180,16 +230,15 @@ static void print_bars(FILE *file, const gf_result *result, size_t index,
 
     int cells = screen->width - used;
     cells = cells < MIN_BAR ? MIN_BAR : cells > MAX_BAR ? MAX_BAR : cells;
-    for (uint64_t row = 0; row < table->row_count; row++) {
+    for (uint64_t line = 0; line < bars.lines; line++) {
         for (size_t c = table->curves; c < table->column_count; c++) {
             for (size_t i = 0; i < table->curves; i++) {
-                gf_value value = gf_result_cell(result, index, row, i);
-                if (c == table->curves)
-                    print_cell(file, &value, widths[i], false);
-                else
-                    print_padded(file, "", widths[i], false, false);
+                char number[40];
+                gf_value value = bars_cell(&bars, line, i);
+                print_padded(file, c == table->curves ? cell_text(&value, number) : "", widths[i],
+                             true, false);
             }
-            gf_value value = gf_result_cell(result, index, row, c);
+            gf_value value = bars_cell(&bars, line, c);
             double x = gf_cli_number(&value);
             if (several)
                 print_padded(file, table->columns[c].name, names, false, false);
@@ -205,6 +254,9 @@ static void print_bars(FILE *file, const gf_result *result, size_t index,
             putc('\n', file);
         }
     }
+    if (bars.step > 1)
+        fprintf(file, "(%" PRIu64 " %s, %" PRIu64 " a line; --%s %" PRIu64 " shows each)\n",
+                table->row_count, table->name, bars.step, table->name, table->row_count);
 }
 
 void gf_cli_report_text(FILE *file, const gf_cli_run *run) {

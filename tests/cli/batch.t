@@ -222,8 +222,8 @@ $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absen
 ! gpufilter: --files-from 'list': holds a NUL byte; add --null if they end the names
 ! gpufilter: absent: cannot open: No such file or directory
 $ printf 't\n' | gpufilter smooth --files-from - -O l -q; printf 't\n' | gpufilter hist -R --files-from - --csv -q -n 2 | head -n 2
-> file,bin,from,to,first,last,grey
-> t/1.png,0,0,0.5,0,127,44398
+> file,bin,from,to,grey
+> t/1.png,0,0,127,44398
 ! gpufilter: t: is a folder; add --recursive to take the images in it
 ! gpufilter: t/out/a/deep/3-3.jpeg: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
 ! gpufilter: t/out/a/deep/3.jpeg: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
@@ -289,11 +289,11 @@ $ gpufilter axis-sum ok.png absent.png samples/gradient16.png --csv --axis y 2>/
 > samples/gradient16.png,49,15440829
 > samples/gradient16.png,349,18667718
 $ gpufilter hist -n 2 ok.png 'a b.png' samples/scene.png --csv -q
-> file,bin,from,to,first,last,grey
-> ok.png,0,0,0.5,0,127,44398
-> ok.png,1,0.5,1,128,255,890602
-> a b.png,0,0,0.5,0,127,44398
-> a b.png,1,0.5,1,128,255,890602
+> file,bin,from,to,grey
+> ok.png,0,0,127,44398
+> ok.png,1,128,255,890602
+> a b.png,0,0,127,44398
+> a b.png,1,128,255,890602
 ! gpufilter: samples/scene.png: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
 [1]
 $ gpufilter hist -n 2 --json - ok.png in/bad.png <samples/page.png 2>/dev/null | grep -o '"files.*"image\|"grey": .*'

@@ -1,46 +1,67 @@
+# A terminal gets 32 lines where nobody asked for more; files and pipes all bins.
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never samples/page.png | tr -d '\r' | sed -n '1,5p;$p'
+> samples/page.png: 850x1100 grey u8, by cpu
+> 
+>     bin  from   to    grey    share
+>     0-7     0    7       4    0.00%  #
+>    8-15     8   15       1    0.00%  #
+> (256 bins, 8 a line; --bins 256 shows each)
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never --channel all samples/cutout.png | tr -d '\r' | sed -n '3,8p' | cut -c 1-36
+>     bin  from   to               sha
+>     0-7     0    7  r  114430   49.6
+>                     g  114430   49.6
+>                     b  114430   49.6
+>                     a  114430   49.6
+>    8-15     8   15  r       0    0.0
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --bins 100 samples/page.png | wc -l; gpufilter hist samples/page.png | wc -l; python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --csv samples/page.png | wc -l
+> 103
+> 259
+> 257
 # Bars, the count of the extracted bin and its first values.
 $ gpufilter hist samples/scene.png --bins 8 --extract 3
 > samples/scene.png: 768x512 RGB u8, by cpu
 > 
-> bin   from     to  first  last   luma    share
->   0      0  0.125      0    31   3103    0.79%  #
->   1  0.125   0.25     32    63  28793    7.32%  #########
->   2   0.25  0.375     64    95  55664   14.16%  ##################
->   3  0.375    0.5     96   127  68146   17.33%  ######################
->   4    0.5  0.625    128   159  97798   24.87%  ################################
->   5  0.625   0.75    160   191  93704   23.83%  ###############################
->   6   0.75  0.875    192   223  41176   10.47%  #############
->   7  0.875      1    224   255   4832    1.23%  ##
+> bin  from   to   luma    share
+>   0     0   31   3103    0.79%  ##
+>   1    32   63  28793    7.32%  ##############
+>   2    64   95  55664   14.16%  ###########################
+>   3    96  127  68146   17.33%  #################################
+>   4   128  159  97798   24.87%  ################################################
+>   5   160  191  93704   23.83%  ##############################################
+>   6   192  223  41176   10.47%  ####################
+>   7   224  255   4832    1.23%  ##
 > 
-> Bin 3 [0.375, 0.5) count: 68146
+> Bin 3 [96, 127] count: 68146
 >   values: 127 118 126 127 123 125 126 127 125 116 ...
 $ LC_ALL=C.UTF-8 gpufilter hist samples/scene.png --bins 3
 > samples/scene.png: 768x512 RGB u8, by cpu
 > 
-> bin                from                  to  first  last    luma    share
->   0                   0  0.3333333333333333      0    84   68421   17.40%  ███▎
->   1  0.3333333333333333  0.6666666666666666     85   169  213768   54.36%  ██████████
->   2  0.6666666666666666                   1    170   255  111027   28.24%  █████▎
+> bin  from   to    luma    share
+>   0     0   84   68421   17.40%  ███████████████
+>   1    85  169  213768   54.36%  ███████████████████████████████████████████████
+>   2   170  255  111027   28.24%  ████████████████████████▍
 $ gpufilter hist --channel all --bins 2 samples/cutout.png
 > samples/cutout.png: 480x480 RGBA u8, by cpu
 > 
-> bin  from   to  first  last               share
->   0     0  0.5      0   127  r  123177   53.46%  ###########################
->                              g  144068   62.53%  ###############################
->                              b  140858   61.14%  ##############################
->                              a  115295   50.04%  #########################
->   1   0.5    1    128   255  r  107223   46.54%  #######################
->                              g   86332   37.47%  ###################
->                              b   89542   38.86%  ###################
->                              a  115105   49.96%  #########################
+> bin  from   to               share
+>   0     0  127  r  123177   53.46%  ######################################
+>                 g  144068   62.53%  ############################################
+>                 b  140858   61.14%  ###########################################
+>                 a  115295   50.04%  ###################################
+>   1   128  255  r  107223   46.54%  #################################
+>                 g   86332   37.47%  ##########################
+>                 b   89542   38.86%  ###########################
+>                 a  115105   49.96%  ###################################
 $ gpufilter hist --bins 4 --range 2,9 samples/ramp.pfm
 > samples/ramp.pfm: 1024x4 grey f32, by cpu
 > 
 > bin  from    to  grey    share
->   0     2  3.75   368    8.98%  ######
->   1  3.75   5.5   352    8.59%  ######
->   2   5.5  7.25   484   11.82%  ########
->   3  7.25     9  2892   70.61%  ################################################
+>   0     2  3.75   248   14.73%  ####################
+>   1  3.75   5.5   352   20.90%  ############################
+>   2   5.5  7.25   484   28.74%  #######################################
+>   3  7.25     9   600   35.63%  ################################################
+> 
+> Outside the range in grey: 120 below 2, 2292 above 9
 # The published check: 128 samples v[i] = (i mod 80)/100 in a PFM, on every backend.
 $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 } 0..127)'; } >check.pfm; for backend in golden cpu; do gpufilter hist -b $backend --bins 8 --extract 0 --csv check.pfm; gpufilter hist -b $backend --bins 8 --extract 0 check.pfm | tail -n 2; done
 > bin,from,to,grey
@@ -67,7 +88,7 @@ $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 }
 >   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
 # JSON is one line; from "result" on it is the same on every backend, thread count and band.
 $ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": null, "channel": null, "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 0.25, 0.5, 0.75], "to": [0.25, 0.5, 0.75, 1], "first": [0, 64, 128, 192], "last": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [0.25, 0.5], "to": [0.5, 0.75], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
+> {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
 $ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--band-rows 1" "--band-rows 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
 # Extracted samples go to a file, all of them, in the image's order.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv
@@ -90,7 +111,7 @@ $ gpufilter hist -q --bins 8 --extract 7 --out v.json samples/page.png; head -c 
 > {"schema":"gpufilter-samples","version":1,"fields":["x","y","channel","value"],"samples":[
 > [32,0,"gr
 $ gpufilter hist --bins 8 --extract 3 --out - samples/scene.png 2>text | cmp - v.csv; tail -n 2 text
-> Bin 3 [0.375, 0.5) count: 68146
+> Bin 3 [96, 127] count: 68146
 >   values: 127 118 126 127 123 125 126 127 125 116 ...
 $ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png | cmp - v.csv
 $ cat samples/scene.png | gpufilter hist -q --bins 8 --extract 3 --out - - | cmp - v.csv
@@ -111,9 +132,9 @@ $ gpufilter hist -q --bins 8 --extract 3 --mask mask.pam samples/scene.png; head
 > MAXVAL 255
 > TUPLTYPE RGB_ALPHA
 > ENDHDR
-> bin,from,to,first,last,a
-> 0,0,0.5,0,127,325070
-> 1,0.5,1,128,255,68146
+> bin,from,to,a
+> 0,0,127,325070
+> 1,128,255,68146
 $ gpufilter hist -q --bins 8 --extract 3 --mask - --format pam samples/scene.png | cmp - mask.pam
 $ gpufilter hist -q --bins 8 --extract 3 --mask mask.png --out x.csv samples/scene.png; cmp x.csv v.csv; gpufilter compare mask.png mask.pam
 > mask.png, mask.pam: 768x512 RGBA u8, by cpu

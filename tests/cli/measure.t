@@ -40,7 +40,7 @@ $ gpufilter axis-sum --axis y m.pgm
 > channel  sum  mean
 > grey     276  11.5
 $ gpufilter axis-sum --json samples/ramp.pfm | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
+> {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
 $ gpufilter axis-sum --alpha samples/cutout.png | tail -n 5
 > channel       sum                mean
 > r        25774501  111.86849392361111
@@ -87,7 +87,7 @@ $ gpufilter compare --json samples/scene.png s.png | sed -E 's/.*"parameters"/"p
 $ for last in 0 200; do printf "Pf\\n1 1\\n-1\\n\\0\\0\\0\\$last" >zero$last.pfm; done; gpufilter compare --json zero200.pfm zero0.pfm | grep -o '"x".*'
 > "x": 0, "y": 0, "channel": "grey", "first": -0.0, "second": 0}}}
 $ gpufilter hist --json --bins 1 --range -0.0,2 zero200.pfm | sed -E 's/.*"parameters"/"parameters"/'
-> "parameters": {"bins": 1, "range": [-0.0, 2], "channel": null, "per-row": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0], "from": [0], "to": [2], "grey": [1]}, "totals": {"channel": ["grey"], "samples": [1], "nan": [0]}}}
+> "parameters": {"bins": 1, "range": [-0.0, 2], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0], "from": [0], "to": [2], "grey": [1]}, "totals": {"channel": ["grey"], "samples": [1], "nan": [0], "below": [0], "above": [0]}}}
 $ gpufilter compare --csv samples/scene.png s.png
 > samples,differing,largest,x,y,channel,first,second
 > 1179648,1113212,171,0,0,r,132,130
@@ -131,7 +131,7 @@ $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | 
 $ for options in "-b golden" "-j 1" "--band-rows 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
 # Image filters tell what they did as JSON, too.
 $ gpufilter smooth --json -k --radius 3 samples/page.png p.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 1, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": null, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
+> {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
 $ gpufilter smooth --csv samples/page.png q.png
 ! gpufilter: --csv: smooth has no such option, but axis-sum has; see 'gpufilter smooth --help'
 [2]

@@ -79,9 +79,9 @@ $ gpufilter smooth in/one.raw samples/page.png --raw 640x480:u16 -O mixed 2>&1 |
 > 1 done, 1 failed, 0 skipped in #
 >   brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter hist -R in --raw 640x480:u16 --bins 1 --csv -q
-> file,bin,from,to,first,last,grey
-> in/deep/two.RAW,0,0,1,0,65535,307200
-> in/one.raw,0,0,1,0,65535,307200
+> file,bin,from,to,grey
+> in/deep/two.RAW,0,0,65535,307200
+> in/one.raw,0,0,65535,307200
 # Another shape is another output.
 $ gpufilter smooth in/one.raw --raw 640x480:u16 -O out --resume 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 1 skipped in #

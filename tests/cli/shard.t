@@ -36,11 +36,11 @@ $ gpufilter smooth -R in a.png -O y --shard 1/2 -q; ls *.png | gpufilter smooth 
 ! gpufilter: y/a.png: would be written from in/a.png and from a.png; give them names apart with --name, such as '{index}-{stem}{ext}'
 # Measuring: in the shard's order.
 $ gpufilter hist -n 2 -R --shard 2/3 samples/page.png e.png d.png c.png b.png --csv -q
-> file,bin,from,to,first,last,grey
-> e.png,0,0,0.5,0,127,44398
-> e.png,1,0.5,1,128,255,890602
-> b.png,0,0,0.5,0,127,44398
-> b.png,1,0.5,1,128,255,890602
+> file,bin,from,to,grey
+> e.png,0,0,127,44398
+> e.png,1,128,255,890602
+> b.png,0,0,127,44398
+> b.png,1,128,255,890602
 $ gpufilter axis-sum a.png --shard 1/1 --json -q | grep -o '"files.*"image'
 > "files": ["a.png"], "image
 $ gpufilter hist -n 2 --shard 1/2 - absent.png --json <a.png 2>/dev/null | grep -o '"grey": .*'

@@ -19,37 +19,44 @@ def measured(image, channel):
     return [channel], image[:, :, [names.index(channel)]]
 
 
+NAN, BELOW, ABOVE = -1, -2, -3
+
+
 def bin_of(values, count, span):
-    """The bin of every sample; -1 for NaN."""
+    """The bin of every sample; NAN, BELOW or ABOVE for those in none."""
     if values.dtype != F32 and span is None:
         return np.minimum(count - 1, values.astype(np.int64) * count // top(values))
-    v = values.astype(F64)
+    v = x = values.astype(F64)
     if span is not None:
-        v = (v - span[0]) / (span[1] - span[0])
+        v = (x - span[0]) / (span[1] - span[0])
     v = np.floor(v * count)
     v = np.where(v < 0, 0, np.where(v > count - 1, count - 1, v))
-    return np.where(np.isnan(v), -1, v).astype(np.int64)
+    if span is not None:
+        v = np.where(x < span[0], BELOW, np.where(x > span[1], ABOVE, v))
+    return np.where(np.isnan(x), NAN, v).astype(np.int64)
 
 
 def hist(image, count, span, channel, extract, per_row):
     """The tables, the extracted samples in order, and the mask."""
     names, values = measured(image, channel)
     bins = bin_of(values, count, span)
-    low, high = span or (0, 1)
-    edges = [low + (high - low) * (k / count) for k in range(count + 1)]
-    edges[count] = high
+    most = 1 if image.dtype == F32 else top(image)
+    if span is not None:
+        edges = [span[0] + (span[1] - span[0]) * (k / count) for k in range(count)] + [span[1]]
+    elif image.dtype == F32 or count > most + 1:  # some bins hold no integer value
+        edges = [k * most / count for k in range(count + 1)]
+    else:
+        every = np.arange(most + 1, dtype=image.dtype)
+        edges = [int(v) for v in np.searchsorted(bin_of(every, count, None), np.arange(count + 1))]
     table = {"bin": list(range(count)), "from": edges[:-1], "to": edges[1:]}
-    if image.dtype != F32 and span is None and count <= top(image) + 1:  # none is empty
-        every = np.arange(top(image) + 1, dtype=image.dtype)
-        first = [int(v) for v in np.searchsorted(bin_of(every, count, None), np.arange(count + 1))]
-        table.update(first=first[:-1], last=[v - 1 for v in first[1:]])
+    if isinstance(edges[0], int):
+        table["to"] = [v - 1 for v in edges[1:]]
     for c, name in enumerate(names):
         table[name] = [int(n) for n in np.bincount(bins[:, :, c][bins[:, :, c] >= 0], minlength=count)]
-    nan = [int((bins[:, :, c] < 0).sum()) for c in range(len(names))]
-    result = {
-        "bins": table,
-        "totals": {"channel": names, "samples": [values[:, :, 0].size] * len(names), "nan": nan},
-    }
+    totals = {"channel": names, "samples": [values[:, :, 0].size] * len(names)}
+    for name, which in [("nan", NAN)] + ([("below", BELOW), ("above", ABOVE)] if span is not None else []):
+        totals[name] = [int((bins[:, :, c] == which).sum()) for c in range(len(names))]
+    result = {"bins": table, "totals": totals}
     if per_row:
         rows = [(y, c, k) for y in range(bins.shape[0]) for c in range(len(names)) for k in range(count)]
         counted = [np.bincount(bins[y, :, c][bins[y, :, c] >= 0], minlength=count)
@@ -77,8 +84,8 @@ def hist(image, count, span, channel, extract, per_row):
     samples["channel"] = np.array(places)[samples["channel"]]
     result["extracted"] = {
         "bin": wanted,
-        "from": [edges[k] for k in wanted],
-        "to": [edges[k + 1] for k in wanted],
+        "from": [table["from"][k] for k in wanted],
+        "to": [table["to"][k] for k in wanted],
         "count": [sum(table[name][k] for name in names) for k in wanted],
     }
     # The first ten of each bin are among the tables, unless there are too many bins to list.
