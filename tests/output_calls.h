@@ -24,7 +24,7 @@ static struct {
     bool named;              /* there are no files without a name */
     bool no_proc;            /* nor is there /proc */
     bool no_exchange;        /* file systems exchange no names */
-    bool stay_nameless;      /* what has no name gets none */
+    int stay_nameless;       /* what has no name gets none, for this errno */
     char fails;              /* this call, */
     unsigned after;          /* when it has been called so often, */
     int cause;               /* with this errno */
@@ -85,7 +85,7 @@ int stat(const char *path, struct stat *info) {
 }
 
 int linkat(int from, const char *old, int to, const char *new, int flags) {
-    const int cause = calls_do.stay_nameless && strncmp(old, "/proc/", 6) == 0 ? EPERM : 0;
+    const int cause = strncmp(old, "/proc/", 6) == 0 ? calls_do.stay_nameless : 0;
 
     return calls_end(calls_note('L', cause) ? -1 : syscall(SYS_linkat, from, old, to, new, flags));
 }
