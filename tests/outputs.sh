@@ -181,6 +181,17 @@ deep() { # paths from 3900 bytes to beyond what the system takes: all or nothing
         [ -z "$(find $folder -type f)" ]
 }
 check "long paths" deep
+too_deep() { # a path with space for the output's name, and none for a temporary one beside it
+    local folder=here name=o.png
+    fresh
+    for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
+    folder=$folder/$(printf 'e%.0s' {1..230})/$(printf 'e%.0s' {1..69})
+    mkdir -p $folder && echo old >$folder/$name || return 1
+    one_line 1 'its path is too long for a temporary file beside it; change into its folder and name it from there' \
+        gpufilter smooth in.ppm $folder/$name --force && [ "$(cat $folder/$name)" = old ] && [ "$(ls -A $folder)" = $name ] &&
+        (cd -P $folder && gpufilter smooth "$work/in.ppm" $name --force -q) && cmp $folder/$name want.png && [ "$(ls -A $folder)" = $name ]
+}
+check "a path that is too long for a temporary name" too_deep
 fresh
 mkdir here/folder && ln -s nothing here/dangling.png && mkfifo here/pipe.png
 check "a folder" one_line 1 'is a folder' gpufilter smooth in.ppm here/folder --force --format png
