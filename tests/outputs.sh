@@ -153,6 +153,22 @@ else
     skip 5 "folders without permission: there is no other user to be"
 fi
 
+# ---- folders whose files stay ------------------------------------------------------------------------------------------
+append_only() { # new files appear; none is replaced, and none is left
+    gpufilter smooth in.ppm here/f/new.png -q && cmp here/f/new.png want.png &&
+        one_line 1 'o.png: its folder is append-only, so no file in it can be replaced or removed; write to another folder' \
+            gpufilter smooth in.ppm here/f/o.png --force && [ "$(cat here/f/o.png)" = old ] && [ "$(ls -A here/f | wc -l)" -eq 2 ] &&
+        one_line 1 'append-only' gpufilter hist in.pgm -x 3 -q --out here/f/v.csv --mask here/f/o.png --force && [ "$(ls -A here/f | wc -l)" -eq 2 ]
+}
+fresh
+mkdir here/f && echo old >here/f/o.png
+if chattr +a here/f 2>/dev/null; then
+    check "a folder that is append-only" append_only
+    chattr -a here/f
+else
+    skip 1 "an append-only folder: only root may make one, on some file systems"
+fi
+
 # ---- names -------------------------------------------------------------------------------------------------------------
 fresh
 name=$(printf 'n%.0s' {1..251}).png

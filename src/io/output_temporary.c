@@ -1,6 +1,6 @@
 /* An output's temporary name: known to signal handlers before a file has it, and as long as one
  * does. */
-#define _GNU_SOURCE /* getrandom */
+#define _GNU_SOURCE /* getrandom, statx */
 
 #include "io/output_temporary.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,15 +61,37 @@ static char *temporary_name(const char *target) {
     return name;
 }
 
-bool gf_output_temporary_fits(const gf_output *output) {
+/* Can files in the folder be made, but neither renamed nor removed? */
+static bool is_append_only(const char *folder) {
+#ifdef STATX_ATTR_APPEND
+    struct statx info;
+
+    return statx(AT_FDCWD, folder, 0, 0, &info) == 0 &&
+           (info.stx_attributes & STATX_ATTR_APPEND) != 0;
+#else
+    (void)folder;
+    return false;
+#endif
+}
+
+int gf_output_check_temporary(const gf_output *output) {
     const char *stem = gf_path_last_part(output->target);
 
-    return stem - output->target + stem_bytes(stem) + AROUND_STEM <= PATH_MAX;
+    if (stem - output->target + stem_bytes(stem) + AROUND_STEM > PATH_MAX)
+        return ENAMETOOLONG;
+    char *folder = gf_path_folder(output->target);
+    if (folder == NULL)
+        return ENOMEM;
+    const bool append_only = is_append_only(folder);
+    free(folder);
+    return append_only ? EPERM : 0;
 }
 
 int gf_output_begin_temporary(gf_output *output) {
-    if (!gf_output_temporary_fits(output))
-        return ENAMETOOLONG;
+    const int refused = gf_output_check_temporary(output);
+
+    if (refused != 0)
+        return refused;
     output->temporary = temporary_name(output->target);
     if (output->temporary == NULL)
         return ENOMEM;
@@ -83,6 +106,7 @@ void gf_output_end_temporary(gf_output *output) {
     output->temporary = NULL;
 }
 
+/* Report why an output has no temporary name. */
 static gf_status fail_name(const gf_output *output, int cause, gf_error *error) {
     switch (cause) {
     case ENOMEM:
@@ -92,6 +116,12 @@ static gf_status fail_name(const gf_output *output, int cause, gf_error *error) 
                        "%s: its path is too long for a temporary file beside it; change into its "
                        "folder and name it from there",
                        output->name);
+    case EPERM:
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: its folder is append-only, so no file in it can be replaced or removed; "
+            "write to another folder",
+            output->name);
     default:
         return gf_fail(error, GF_FAILED, "%s: too many outputs are open at once", output->name);
     }
