@@ -24,7 +24,9 @@ static struct {
     bool named;              /* there are no files without a name */
     bool no_proc;            /* nor is there /proc */
     bool no_exchange;        /* file systems exchange no names */
-    bool stay_nameless;      /* what has no name gets none */
+    int stay_nameless;       /* what has no name gets none, for this errno */
+    bool stay;               /* nothing is renamed or removed */
+    bool append_only;        /* nor is it in such a folder, which says so */
     char fails;              /* this call, */
     unsigned after;          /* when it has been called so often, */
     int cause;               /* with this errno */
@@ -84,21 +86,40 @@ int stat(const char *path, struct stat *info) {
     return fstatat(AT_FDCWD, path, info, 0);
 }
 
+int statx(int folder, const char *path, int flags, unsigned mask, struct statx *info) {
+    const long result = syscall(SYS_statx, folder, path, flags, mask, info);
+
+    if (result == 0 && calls_do.append_only)
+        info->stx_attributes |= STATX_ATTR_APPEND;
+    return (int)result;
+}
+
+static inline int calls_stay(void) {
+    return calls_do.stay || calls_do.append_only ? EPERM : 0;
+}
+
+int unlink(const char *path) {
+    errno = calls_stay();
+    return errno != 0 ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
 int linkat(int from, const char *old, int to, const char *new, int flags) {
-    const int cause = calls_do.stay_nameless && strncmp(old, "/proc/", 6) == 0 ? EPERM : 0;
+    const int cause = strncmp(old, "/proc/", 6) == 0 ? calls_do.stay_nameless : 0;
 
     return calls_end(calls_note('L', cause) ? -1 : syscall(SYS_linkat, from, old, to, new, flags));
 }
 
 int rename(const char *old, const char *new) {
-    return calls_end(calls_note('R', 0) ? -1
-                                        : syscall(SYS_renameat2, AT_FDCWD, old, AT_FDCWD, new, 0));
+    return calls_end(calls_note('R', calls_stay())
+                         ? -1
+                         : syscall(SYS_renameat2, AT_FDCWD, old, AT_FDCWD, new, 0));
 }
 
 int renameat2(int from, const char *old, int to, const char *new, unsigned flags) {
     const bool exchange = flags == RENAME_EXCHANGE;
+    const int cause = exchange && calls_do.no_exchange ? EINVAL : calls_stay();
 
-    return calls_end(calls_note(exchange ? 'X' : 'N', exchange && calls_do.no_exchange ? EINVAL : 0)
+    return calls_end(calls_note(exchange ? 'X' : 'N', cause)
                          ? -1
                          : syscall(SYS_renameat2, from, old, to, new, flags));
 }

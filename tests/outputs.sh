@@ -157,6 +157,22 @@ else
     skip 5 "folders without permission: there is no other user to be"
 fi
 
+# ---- folders whose files stay ------------------------------------------------------------------------------------------
+append_only() { # new files appear; none is replaced, and none is left
+    gpufilter smooth in.ppm here/f/new.png -q && cmp here/f/new.png want.png &&
+        one_line 1 'o.png: its folder is append-only, so no file in it can be replaced or removed; write to another folder' \
+            gpufilter smooth in.ppm here/f/o.png --force && [ "$(cat here/f/o.png)" = old ] && [ "$(ls -A here/f | wc -l)" -eq 2 ] &&
+        one_line 1 'append-only' gpufilter hist in.pgm -x 3 -q --out here/f/v.csv --mask here/f/o.png --force && [ "$(ls -A here/f | wc -l)" -eq 2 ]
+}
+fresh
+mkdir here/f && echo old >here/f/o.png
+if chattr +a here/f 2>/dev/null; then
+    check "a folder that is append-only" append_only
+    chattr -a here/f
+else
+    skip 1 "an append-only folder: only root may make one, on some file systems"
+fi
+
 # ---- names -------------------------------------------------------------------------------------------------------------
 fresh
 name=$(printf 'n%.0s' {1..251}).png
@@ -185,6 +201,17 @@ deep() { # paths from 3900 bytes to beyond what the system takes: all or nothing
         [ -z "$(find $folder -type f)" ]
 }
 check "long paths" deep
+too_deep() { # a path with space for the output's name, and none for a temporary one beside it
+    local folder=here name=o.png
+    fresh
+    for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
+    folder=$folder/$(printf 'e%.0s' {1..230})/$(printf 'e%.0s' {1..69})
+    mkdir -p $folder && echo old >$folder/$name || return 1
+    one_line 1 'its path is too long for a temporary file beside it; change into its folder and name it from there' \
+        gpufilter smooth in.ppm $folder/$name --force && [ "$(cat $folder/$name)" = old ] && [ "$(ls -A $folder)" = $name ] &&
+        (cd -P $folder && gpufilter smooth "$work/in.ppm" $name --force -q) && cmp $folder/$name want.png && [ "$(ls -A $folder)" = $name ]
+}
+check "a path that is too long for a temporary name" too_deep
 fresh
 mkdir here/folder && ln -s nothing here/dangling.png && mkfifo here/pipe.png
 check "a folder" one_line 1 'is a folder' gpufilter smooth in.ppm here/folder --force --format png

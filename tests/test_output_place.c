@@ -149,6 +149,55 @@ static void do_not_move_folders(void **state) {
     }
 }
 
+/* A folder where files are made, and neither renamed nor removed (chattr +a). */
+static void need_no_temporary_that_would_stay(void **state) {
+    gf_output *output;
+    gf_error error = {0};
+
+    (void)state;
+    put_old("a");
+    calls_do.append_only = true;
+    assert_no_output(in_folder("a"), true, GF_FAILED,
+                     "/a: its folder is append-only, so no file in it can be replaced or removed; "
+                     "write to another folder");
+    assert_bytes(in_folder("a"), "old", 3);
+    assert_int_equal(count_files(false), 1);
+    assert_int_equal(gf_output_open(in_folder("b"), false, &output, &error),
+                     named ? GF_FAILED : GF_OK);
+    if (output != NULL)
+        commit(output);
+    assert_int_equal(count_files(false), named ? 1 : 2);
+    /* It appears while its output is written. */
+    if (!named) {
+        output = complete("c", true);
+        put_old("c");
+        assert_int_equal(gf_output_place(output, &error), GF_FAILED);
+        assert_message(&error, "/c: cannot put the output in place: Operation not permitted");
+        gf_output_close(output);
+        assert_int_equal(count_files(false), 3);
+    }
+}
+
+/* The folder does not say that it is such a one. */
+static void name_a_temporary_that_stays(void **state) {
+    gf_error error = {0};
+
+    (void)state;
+    put_old("a");
+    gf_output *output = complete("a", true);
+    calls_do.stay = true;
+    assert_int_equal(gf_output_place(output, &error), GF_FAILED);
+    assert_message(&error,
+                   "/a: cannot put the output in place: Operation not permitted; cannot "
+                   "remove its temporary file ");
+    const char *last = strrchr(error.message, '/');
+    assert_non_null(last);
+    assert_int_equal(strncmp(last, "/.a.gpufilter-", 14), 0);
+    assert_int_equal(access(in_folder(last + 1), F_OK), 0);
+    gf_output_close(output);
+    assert_bytes(in_folder("a"), "old", 3);
+}
+
 static void replace_both(void) {
     assert_int_equal(unlink(in_folder("a")), 0);
     put_bytes(in_folder("a"), "theirs", 6);
@@ -212,6 +261,8 @@ int main(void) {
         BOTH(say_what_cannot_be_taken_back),
         BOTH(replace_what_is_gone),
         BOTH(do_not_move_folders),
+        BOTH(need_no_temporary_that_would_stay),
+        BOTH(name_a_temporary_that_stays),
         BOTH(keep_what_came_since),
         BOTH(are_not_parted_by_a_signal),
     };

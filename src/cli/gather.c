@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,26 +216,62 @@ static gf_status take_line(gf_gather *gather, const char *path, gf_error *error)
     return take_name(gather, strcmp(path, "-") == 0 ? "./-" : path, error);
 }
 
+/* A list of names that is being read. */
+typedef struct gf_list {
+    FILE *file;
+    const char *name;
+    bool null;       /* a NUL byte ends a name, not a newline */
+    uint64_t number; /* of the name, empty ones counted */
+    char path[PATH_MAX];
+    size_t length;
+} gf_list;
+
+static gf_status fail_list(const gf_list *list, gf_error *error) {
+    return gf_set_error(error, GF_USAGE,
+                        "--files-from '%s': %s %" PRIu64
+                        " is longer than a path can be (%d bytes); %s",
+                        list->name, list->null ? "name" : "line", list->number, PATH_MAX - 1,
+                        list->null ? "leave --null out if each name is on a line of its own"
+                                   : "put one name on each line");
+}
+
+/* Read the next name. What no system call takes as a path is not held in memory. */
+static gf_status read_name(gf_list *list, gf_error *error) {
+    const int end = list->null ? 0 : '\n';
+    int c;
+    list->length = 0;
+    list->number++;
+    while ((c = getc_unlocked(list->file)) != end) {
+        if (c == EOF && ferror(list->file) && errno == EINTR) {
+            clearerr(list->file);
+            continue;
+        }
+        if (c == EOF)
+            break;
+        if (!c)
+            return gf_set_error(error, GF_USAGE,
+                                "--files-from '%s': holds a NUL byte; add --null if they end the "
+                                "names",
+                                list->name);
+        if (list->length == PATH_MAX - 1)
+            return fail_list(list, error);
+        list->path[list->length++] = (char)c;
+    }
+    list->path[list->length] = 0;
+    return ferror(list->file)
+               ? gf_set_error(error, GF_FAILED, "%s: cannot read: %s", list->name, strerror(errno))
+               : GF_OK;
+}
+
 static gf_status read_list(gf_gather *gather, FILE *file, const char *name, bool null,
                            gf_error *error) {
-    char *line = NULL;
-    size_t room = 0;
+    gf_list list = {.file = file, .name = name, .null = null};
     gf_status status = GF_OK;
-    const int end = null ? 0 : '\n';
-    for (ssize_t length; !status && (length = getdelim(&line, &room, end, file)) != -1;) {
-        if (line[length - 1] == end)
-            line[--length] = 0;
-        if (strlen(line) != (size_t)length)
-            status = gf_set_error(error, GF_USAGE,
-                                  "--files-from '%s': holds a NUL byte; add --null if they end the "
-                                  "names",
-                                  name);
-        else if (length)
-            status = take_line(gather, line, error);
+    while (!status && !feof(file)) {
+        status = read_name(&list, error);
+        if (!status && list.length)
+            status = take_line(gather, list.path, error);
     }
-    if (!status && !feof(file))
-        status = gf_set_error(error, GF_FAILED, "%s: cannot read: %s", name, strerror(errno));
-    free(line);
     return status;
 }
 

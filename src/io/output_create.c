@@ -36,11 +36,11 @@ static bool is_reached(gf_output *output) {
 }
 
 gf_status gf_output_create(gf_output *output, mode_t mode, gf_error *error) {
-    /* What replaces something needs a temporary name in the end: that it is too long for one is
-     * told now. */
-    const bool too_long = output->replaces && !gf_output_temporary_fits(output);
+    /* What replaces something needs a temporary name in the end: whether it can have one is checked
+     * now. */
+    const bool refused = output->replaces && gf_output_check_temporary(output) != 0;
 
-    output->fd = too_long ? -1 : gf_output_open_nameless(output->target, 0, mode);
+    output->fd = refused ? -1 : gf_output_open_nameless(output->target, 0, mode);
     output->owned = output->fd >= 0;
     if (output->owned && is_reached(output))
         return GF_OK;

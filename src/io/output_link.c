@@ -11,11 +11,12 @@
 #include "io/output_temporary.h"
 #include "io/temporaries.h"
 
-/* Does the system refuse what it was asked for, rather than fail at it? It may do so with a name
- * for a file that has none, though it made that file: AppArmor, some file systems. */
+/* Does the system refuse to name a file that has no name, though it made that file? AppArmor and
+ * SELinux do, file systems without links, FUSE and sandboxes without the call, and mounts of a part
+ * of a file system. Other errors would meet a copy, too. */
 static bool is_refused(int cause) {
     return cause == EPERM || cause == EACCES || cause == EXDEV || cause == EOPNOTSUPP ||
-           cause == ENOENT;
+           cause == ENOENT || cause == ENOSYS || cause == EINVAL;
 }
 
 static int copy_if_refused(gf_output *output, int cause) {

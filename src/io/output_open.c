@@ -74,16 +74,16 @@ static gf_status open_special(gf_output *output, const char *path, const struct 
 static gf_status resolve_target(gf_output *output, const char *path, bool exists, gf_error *error) {
     struct stat info;
 
-    if (exists) {
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        if (!exists)
+            return gf_fail(error, GF_FAILED,
+                           "%s: is a symbolic link to nothing; remove it or create its target",
+                           path);
         /* Replace what a link points to, not the link. */
         output->target = realpath(path, NULL);
         if (output->target == NULL)
             return gf_fail(error, GF_FAILED, "%s: cannot resolve: %s", path, strerror(errno));
         return GF_OK;
-    }
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
-        return gf_fail(error, GF_FAILED,
-                       "%s: is a symbolic link to nothing; remove it or create its target", path);
     }
     if (*gf_path_last_part(path) == '\0')
         return gf_fail(error, GF_FAILED, "%s: is not a file name", path);

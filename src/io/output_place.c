@@ -146,13 +146,30 @@ static bool take_back(gf_output *output) {
     return false;
 }
 
+/* Append to the message of a failure. */
+static void extend_message(gf_error *error, const char *before, const char *name,
+                           const char *after) {
+    const size_t used = error != NULL ? strlen(error->message) : 0;
+
+    if (error != NULL)
+        (void)snprintf(error->message + used, sizeof error->message - used, "; %s%s%s", before,
+                       name, after);
+}
+
 static void take_all_back(gf_output *const *outputs, size_t count, gf_error *error) {
     while (count > 0)
-        if (!take_back(outputs[--count]) && error != NULL) {
-            const size_t used = strlen(error->message);
-            (void)snprintf(error->message + used, sizeof error->message - used,
-                           "; %s was put in place before that", outputs[count]->name);
-        }
+        if (!take_back(outputs[--count]))
+            extend_message(error, "", outputs[count]->name, " was put in place before that");
+}
+
+/* Remove the temporary files, and name in the message those that stay: nothing removes them later.
+ */
+static void remove_temporaries(gf_output *const *outputs, size_t count, gf_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        const char *temporary = outputs[i]->joined ? NULL : outputs[i]->temporary;
+        if (temporary != NULL && unlink(temporary) != 0 && errno != ENOENT)
+            extend_message(error, "cannot remove its temporary file ", temporary, "");
+    }
 }
 
 /* What it replaced is not needed any more. */
@@ -175,8 +192,10 @@ gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *er
     gf_hold_signals(&before);
     for (; placed < count && status == GF_OK; placed += status == GF_OK)
         status = place(outputs[placed], placed + 1 < count, error);
-    if (status != GF_OK)
+    if (status != GF_OK) {
         take_all_back(outputs, placed, error);
+        remove_temporaries(outputs, count, error);
+    }
     for (size_t i = 0; i < count && status == GF_OK; i++)
         settle(outputs[i]);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,6 +1,6 @@
 /* An output's temporary name: known to signal handlers before a file has it, and as long as one
  * does. */
-#define _GNU_SOURCE /* getrandom */
+#define _GNU_SOURCE /* getrandom, statx */
 
 #include "io/output_temporary.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 
 /* Names of temporary files are short enough for every file system (143 bytes where names are
  * encrypted) whatever the target is called. */
-enum { STEM_BYTES = 64, AROUND_STEM = 64 };
+enum { STEM_BYTES = 64, AROUND_STEM = sizeof "..gpufilter-0123456789abcdef.tmp" };
 
 static uint64_t random_number(void) {
     static _Thread_local uint64_t counter;
@@ -60,16 +61,42 @@ static char *temporary_name(const char *target) {
     return name;
 }
 
-bool gf_output_temporary_fits(const gf_output *output) {
-    return strlen(output->target) + STEM_BYTES + AROUND_STEM <= PATH_MAX;
+/* Can files in the folder be made, but neither renamed nor removed? */
+static bool is_append_only(const char *folder) {
+#ifdef STATX_ATTR_APPEND
+    struct statx info;
+
+    return statx(AT_FDCWD, folder, 0, 0, &info) == 0 &&
+           (info.stx_attributes & STATX_ATTR_APPEND) != 0;
+#else
+    (void)folder;
+    return false;
+#endif
+}
+
+int gf_output_check_temporary(const gf_output *output) {
+    const char *stem = gf_path_last_part(output->target);
+
+    if (stem - output->target + stem_bytes(stem) + AROUND_STEM > PATH_MAX)
+        return ENAMETOOLONG;
+    char *folder = gf_path_folder(output->target);
+    if (folder == NULL)
+        return ENOMEM;
+    const bool append_only = is_append_only(folder);
+    free(folder);
+    return append_only ? EPERM : 0;
 }
 
 int gf_output_begin_temporary(gf_output *output) {
+    const int refused = gf_output_check_temporary(output);
+
+    if (refused != 0)
+        return refused;
     output->temporary = temporary_name(output->target);
     if (output->temporary == NULL)
         return ENOMEM;
     output->slot = gf_temporary_add(output->temporary);
-    return output->slot < 0 ? ENAMETOOLONG : 0;
+    return output->slot < 0 ? EMFILE : 0;
 }
 
 void gf_output_end_temporary(gf_output *output) {
@@ -79,16 +106,32 @@ void gf_output_end_temporary(gf_output *output) {
     output->temporary = NULL;
 }
 
+/* Report why an output has no temporary name. */
+static gf_status fail_name(const gf_output *output, int cause, gf_error *error) {
+    switch (cause) {
+    case ENOMEM:
+        return gf_fail_memory(error, output->name, strlen(output->target) + STEM_BYTES, "a name");
+    case ENAMETOOLONG:
+        return gf_fail(error, GF_FAILED,
+                       "%s: its path is too long for a temporary file beside it; change into its "
+                       "folder and name it from there",
+                       output->name);
+    case EPERM:
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: its folder is append-only, so no file in it can be replaced or removed; "
+            "write to another folder",
+            output->name);
+    default:
+        return gf_fail(error, GF_FAILED, "%s: too many outputs are open at once", output->name);
+    }
+}
+
 gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error) {
     for (int attempt = 0; attempt < GF_TEMPORARY_ATTEMPTS; attempt++) {
         const int failed = gf_output_begin_temporary(output);
-        if (failed == ENOMEM)
-            return gf_fail_memory(error, output->name, strlen(output->target) + STEM_BYTES,
-                                  "a name");
         if (failed != 0)
-            return gf_fail(error, GF_FAILED,
-                           "%s: too many outputs are open at once, or its path is too long",
-                           output->name);
+            return fail_name(output, failed, error);
         /* For reading, too: what is only written cannot be mapped. */
         output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         int cause = errno;

@@ -58,28 +58,43 @@ static double cpu_seconds(const struct rusage *usage) {
            1e-6 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-/* Another part of the program may have taken its end: then that is all that is known of it. */
-static ending wait_for(pid_t child, uint32_t seconds) {
+/* Wait for the end of a child. Returns 0 or an errno. */
+static int wait_for(pid_t child, ending *ended, uint32_t seconds) {
     struct rusage usage;
     int status;
-    pid_t got;
 
-    do {
-        got = wait4(child, &status, __WALL, &usage);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return (ending){.end = GF_SANDBOX_DONE};
+    while (wait4(child, &status, __WALL, &usage) < 0) {
+        /* Reaped by another part of the program: it has ended, and how is unknown. */
+        if (errno == ECHILD) {
+            *ended = (ending){.end = GF_SANDBOX_DONE};
+            return 0;
+        }
+        if (errno != EINTR)
+            return errno;
+    }
     if (WIFEXITED(status)) {
         const int code = WEXITSTATUS(status);
-        return (ending){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
+        *ended = (ending){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
+        return 0;
     }
     const bool late = WTERMSIG(status) == SIGKILL && cpu_seconds(&usage) > 0.5 * seconds;
-    return (ending){.end = late ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
+    *ended = (ending){.end = late ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
+    return 0;
 }
 
-/* false: there can be no child, errno says why. */
-static bool run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
-                uint32_t seconds, ending *ended) {
+/* Kill and reap a child that wait4 failed for. It is not reaped yet, so no other process has its
+ * number. Another call waits, since wait4 may fail again. */
+static void kill_child(pid_t child) {
+    siginfo_t info;
+
+    (void)kill(child, SIGKILL);
+    while (waitid(P_PID, (id_t)child, &info, WEXITED | __WALL) != 0 && errno == EINTR)
+        continue;
+}
+
+/* Run the work in a child, until that has ended. */
+static gf_status run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
+                     uint32_t seconds, const char *name, ending *ended, gf_error *error) {
     const pid_t parent = getpid();
     sigset_t all, before;
 
@@ -92,37 +107,37 @@ static bool run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *s
         work(context);
         gf_sandbox_exit(0);
     }
-    const int cause = errno;
+    int cause = errno;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (child < 0) {
-        errno = cause;
-        return false;
-    }
-    *ended = wait_for(child, seconds);
-    return true;
-}
-
-static gf_status fail_fork(const char *name, gf_error *error) {
+    if (child < 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: cannot start a process to decode it: %s; run fewer at a time", name,
+                       strerror(cause));
+    cause = wait_for(child, ended, seconds);
+    if (cause == 0)
+        return GF_OK;
+    /* What it shares may not be read while it writes there. */
+    kill_child(child);
     return gf_fail(error, GF_FAILED,
-                   "%s: cannot start a process to decode it: %s; run fewer at a time", name,
-                   strerror(errno));
+                   "%s: cannot wait for the process that decodes it: %s; run again", name,
+                   strerror(cause));
 }
 
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error) {
-    ending ended, probe;
+    ending ended = {0}, probe = {0};
+    gf_status status = run(work, context, shared, seconds, name, &ended, error);
 
-    if (!run(work, context, shared, seconds, &ended))
-        return fail_fork(name, error);
+    if (status != GF_OK)
+        return status;
     *end = ended.end;
     if (ended.end != GF_SANDBOX_STOPPED)
         return GF_OK;
     /* What the child says of its sandbox may be a lie that is to have it switched off: one that
      * does nothing tells the truth. */
-    if (!run(nothing, NULL, shared, seconds, &probe))
-        return fail_fork(name, error);
-    if (probe.end != GF_SANDBOX_STOPPED)
-        return GF_OK;
+    status = run(nothing, NULL, shared, seconds, name, &probe, error);
+    if (status != GF_OK || probe.end != GF_SANDBOX_STOPPED)
+        return status;
     return gf_fail(error, GF_FAILED,
                    "%s: is not decoded, for want of a sandbox (%s); convert it to PNG, or use "
                    "--no-sandbox if you trust it",

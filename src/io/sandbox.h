@@ -27,8 +27,8 @@ typedef struct gf_sandbox_memory {
  * wait for anybody: other threads are not there, and what they had locked stays so.
  *
  * seconds: of CPU time, until it is stopped. GF_FAILED with a message about `name` if there can be
- * no child, or no sandbox. May be called by any thread; the process's handling of SIGCHLD does not
- * matter and sees nothing of it. */
+ * no child, or no sandbox, or if the child cannot be waited for: it is killed then. May be called
+ * by any thread; the process's handling of SIGCHLD does not matter and sees nothing of it. */
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error);
 

@@ -221,6 +221,18 @@ $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absen
 > 0 done, 0 failed, 0 skipped in #
 ! gpufilter: --files-from 'list': holds a NUL byte; add --null if they end the names
 ! gpufilter: absent: cannot open: No such file or directory
+# A name is no longer than a path; what follows is not read.
+$ { printf 'ok.png\n\n'; head -c 4095 /dev/zero | tr '\0' a; } | gpufilter smooth --files-from - -O l --force 2>&1 | sed 's/a[a.]*a:/a:/; s/in [0-9].*/in #/'
+> gpufilter: a: cannot open: File name too long
+> 1 done, 1 failed, 0 skipped in #
+$ { printf 'ok.png\n\n'; head -c 4096 /dev/zero | tr '\0' a; } >long; gpufilter smooth --files-from long -O no; tr '\n' '\0' <long >long0; gpufilter smooth --files-from long0 -0 -O no; ls no
+! gpufilter: --files-from 'long': line 3 is longer than a path can be (4095 bytes); put one name on each line
+! gpufilter: --files-from 'long0': name 3 is longer than a path can be (4095 bytes); leave --null out if each name is on a line of its own
+! ls: cannot access 'no': No such file or directory
+[2]
+$ head -c 100000000 /dev/zero | tr '\0' a | gpufilter smooth --files-from - -O no; echo ${PIPESTATUS[1]}
+> 141
+! gpufilter: --files-from 'standard input': line 1 is longer than a path can be (4095 bytes); put one name on each line
 $ printf 't\n' | gpufilter smooth --files-from - -O l -q; printf 't\n' | gpufilter hist -R --files-from - --csv -q -n 2 | head -n 2
 > file,bin,from,to,grey
 > t/1.png,0,0,127,44398

@@ -1,4 +1,4 @@
-/* Memory from the system, and calls by their numbers. */
+/* Memory from the system, calls by their numbers, and waiting for a process. */
 #define _GNU_SOURCE
 
 #include "layer_inside.h"
@@ -6,11 +6,14 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 void *__real_mmap(void *, size_t, int, int, int, off_t);
 void *__wrap_mmap(void *, size_t, int, int, int, off_t);
 long __real_syscall(long, ...);
 long __wrap_syscall(long, ...);
+pid_t __real_wait4(pid_t, int *, int, struct rusage *);
+pid_t __wrap_wait4(pid_t, int *, int, struct rusage *);
 
 /* What may not be supported is mapping a file. */
 void *__wrap_mmap(void *at, size_t bytes, int allowed, int flags, int fd, off_t from) {
@@ -46,4 +49,20 @@ long __wrap_syscall(long number, ...) {
     if (met.act == FAULT_DIE && getpid() == self)
         gf_fault_die();
     return result;
+}
+
+/* ECHILD: another part of the program has reaped the child, so it has ended. */
+pid_t __wrap_wait4(pid_t child, int *status, int options, struct rusage *usage) {
+    const gf_fault_meeting met = gf_fault_meet(CALL_wait4, 0, SITE);
+    if (met.act == FAULT_FAIL && met.cause != ECHILD) {
+        errno = met.cause;
+        return -1;
+    }
+    const pid_t result = __real_wait4(child, status, options, usage);
+    if (met.act == FAULT_DIE)
+        gf_fault_die();
+    if (met.act != FAULT_FAIL)
+        return result;
+    errno = ECHILD;
+    return -1;
 }

@@ -1,0 +1,83 @@
+/* Waiting for a child that fails: no result is read before the child has ended. */
+#define _GNU_SOURCE /* syscall */
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "sandbox_util.h"
+
+enum { LAST = 30000000 };
+
+static void computes_for_a_while(void *context) {
+    (void)context;
+    shared->reached = 1;
+    for (volatile uint64_t i = 0; i <= LAST; i++)
+        shared->counter = i;
+}
+
+/* How often wait4 fails, and with which errno; ECHILD: the child is reaped first. */
+static struct { int times, cause; } wait_fails;
+
+/* Replaces the system's. */
+pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
+    if (wait_fails.times == 0 || wait_fails.cause == ECHILD) {
+        const long got = syscall(SYS_wait4, child, status, options, usage);
+        if (wait_fails.times == 0)
+            return (pid_t)got;
+    }
+    wait_fails.times--;
+    errno = wait_fails.cause;
+    return -1;
+}
+
+/* Fails the image, and leaves no child that still writes to the memory. */
+static void kills_a_child_that_it_cannot_wait_for(void **state) {
+    static const int causes[] = {EIO, EINVAL, EPERM, ENOSYS};
+    static const int times[] = {1, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
+            gf_sandbox_end end = GF_SANDBOX_DONE;
+            gf_error error = {0};
+            char message[200];
+            wait_fails.times = times[k];
+            wait_fails.cause = causes[i];
+            (void)snprintf(message, sizeof message,
+                           "x: cannot wait for the process that decodes it: %s; run again",
+                           strerror(causes[i]));
+            const gf_status status =
+                gf_sandbox_run(never_ends, NULL, &memory, 2, "x", &end, &error);
+            wait_fails.times = 0;
+            assert_int_equal(status, GF_FAILED);
+            assert_string_equal(error.message, message);
+            assert_false(children_left());
+        }
+    }
+}
+
+/* Interrupted often, it has the result in the end; so it has if another part of the program has
+ * reaped the child. */
+static void has_the_result_whoever_waits(void **state) {
+    int context = 0;
+
+    (void)state;
+    wait_fails.times = 1000;
+    wait_fails.cause = EINTR;
+    assert_int_equal(run(computes_for_a_while, &context, 60), GF_SANDBOX_DONE);
+    assert_int_equal(wait_fails.times, 0);
+    assert_int_equal(shared->counter, LAST);
+    wait_fails.times = 1;
+    wait_fails.cause = ECHILD;
+    assert_int_equal(run(computes_for_a_while, &context, 60), GF_SANDBOX_DONE);
+    assert_int_equal(shared->counter, LAST);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kills_a_child_that_it_cannot_wait_for),
+        cmocka_unit_test(has_the_result_whoever_waits),
+    };
+
+    return cmocka_run_group_tests(tests, map_shared, unmap_shared);
+}
