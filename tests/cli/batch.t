@@ -225,6 +225,7 @@ $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absen
 $ { printf 'ok.png\n\n'; head -c 4095 /dev/zero | tr '\0' a; } | gpufilter smooth --files-from - -O l --force 2>&1 | sed 's/a[a.]*a:/a:/; s/in [0-9].*/in #/'
 > gpufilter: a: cannot open: File name too long
 > 1 done, 1 failed, 0 skipped in #
+>   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ { printf 'ok.png\n\n'; head -c 4096 /dev/zero | tr '\0' a; } >long; gpufilter smooth --files-from long -O no; tr '\n' '\0' <long >long0; gpufilter smooth --files-from long0 -0 -O no; ls no
 ! gpufilter: --files-from 'long': line 3 is longer than a path can be (4095 bytes); put one name on each line
 ! gpufilter: --files-from 'long0': name 3 is longer than a path can be (4095 bytes); leave --null out if each name is on a line of its own
