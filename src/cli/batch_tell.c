@@ -30,14 +30,16 @@ static bool has_text(const gf_cli_batch_run *run, const gf_result *result) {
 }
 
 /* The CSV without its header. */
-static void print(const gf_cli_batch_run *run, const gf_cli_run *one, FILE *file) {
+static gf_status print(const gf_cli_batch_run *run, const gf_cli_run *one, FILE *file,
+                       gf_error *error) {
     if (run->json)
-        gf_cli_report_json(file, one);
-    else if (run->csv)
+        return gf_cli_report_json(file, one, error);
+    if (run->csv)
         gf_cli_report_csv(file, one->result, one->inputs[0],
                           one->screen ? one->screen->terminal : gf_cli_screen_of(file).terminal);
     else
         gf_cli_report_text(file, one);
+    return GF_OK;
 }
 
 gf_status gf_cli_batch_render(const gf_cli_batch_run *run, const gf_batch_done *done, char **text,
@@ -52,14 +54,12 @@ gf_status gf_cli_batch_render(const gf_cli_batch_run *run, const gf_batch_done *
         gf_cli_report_csv_header(file, done->result, one.inputs[0]);
     if (file && fflush(file) == 0)
         *header = *size;
-    if (file)
-        print(run, &one, file);
-    const bool good = file && !ferror(file);
+    const bool good = file && !print(run, &one, file, error) && !ferror(file);
     if (file && fclose(file) == 0 && good)
         return GF_OK;
     free(*text);
     *text = NULL;
-    return gf_set_error(error, GF_FAILED, "%s: out of memory for what was measured", one.inputs[0]);
+    return gf_set_error(error, GF_FAILED, "%s: out of memory for its report", one.inputs[0]);
 }
 
 /* The first header is for all. */
@@ -112,12 +112,12 @@ static gf_status tell(gf_cli_batch_run *run, const gf_cli_over *over, gf_error *
     if (over->text)
         fwrite(over->text + over->header, 1, over->size - over->header, stdout);
     else if (text)
-        print(run, &one, stdout);
-    if (run->verbose) {
+        status = print(run, &one, stdout, error);
+    if (!status && run->verbose) {
         fflush(stdout);
         gf_cli_report_run(&one, true);
     }
-    return GF_OK;
+    return status;
 }
 
 /* ---- and besides ----------------------------------------------------------------------------- */

@@ -94,16 +94,18 @@ typedef struct gf_cli_job {
 /* Print the report to its last byte. */
 static gf_status print_report(const gf_cli_run *run, const gf_cli_tell *tell, gf_error *error) {
     FILE *file = tell->data_out ? stderr : stdout;
-    if (tell->json)
-        gf_cli_report_json(file, run);
-    else if (tell->csv) {
+    gf_status status = GF_OK;
+    if (tell->json) {
+        status = gf_cli_report_json(file, run, error);
+    } else if (tell->csv) {
         gf_cli_report_csv_header(file, run->result, NULL);
         gf_cli_report_csv(file, run->result, NULL, false);
-    } else if (run->result && !tell->quiet)
+    } else if (run->result && !tell->quiet) {
         gf_cli_report_text(file, run);
-    if (fflush(file) != 0 || ferror(file))
-        return gf_set_error(error, GF_FAILED, "standard output: %s", strerror(errno));
-    return GF_OK;
+    }
+    if (!status && (fflush(file) != 0 || ferror(file)))
+        status = gf_set_error(error, GF_FAILED, "standard output: %s", strerror(errno));
+    return status;
 }
 
 /* gf_file_options.ready: draw the plot, which appears together with the other outputs, and print

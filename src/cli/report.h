@@ -38,8 +38,9 @@ void gf_cli_format_text(const gf_format *format, char *text, size_t size);
 
 /* A heading, the tables, charts of bars as far as the line is wide, and the result's own lines. */
 void gf_cli_report_text(FILE *file, const gf_cli_run *run);
-/* One line: a record whose last member, "result", is the same for every backend. */
-void gf_cli_report_json(FILE *file, const gf_cli_run *run);
+/* Print one line: a record whose last member, "result", is the same for every backend. Nothing if
+ * there is no memory for it. */
+gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
 /* A line of its own: the shares of the time in which the stages were busy, and which one the others
  * waited for. */
 void gf_cli_report_busy(FILE *file, const gf_report *report);

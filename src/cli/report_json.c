@@ -87,16 +87,7 @@ static void print_table(FILE *file, const gf_result *result, size_t index) {
     putc('}', file);
 }
 
-/* The values that were used, whoever chose them. */
-static void print_effective(FILE *file, const gf_cli_run *run) {
-    gf_settings *effective = NULL;
-    gf_settings_effective(gf_filter_find(run->info->name), run->settings, &run->report->in,
-                          &effective, NULL);
-    gf_cli_report_settings(file, run->info, effective ? effective : run->settings);
-    gf_settings_free(effective);
-}
-
-void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
+static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
     const gf_report *report = run->report;
     fprintf(file, "{\"schema\": \"gpufilter\", \"version\": %d, \"program\": \"%s\", \"command\": ",
             SCHEMA_VERSION, gf_version());
@@ -136,7 +127,7 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
             report->in_bytes, report->out_bytes, report->total_seconds);
     gf_cli_report_busy_json(file, report);
     fputs(", \"parameters\": ", file);
-    print_effective(file, run);
+    gf_cli_report_settings(file, run->info, effective);
     if (run->info->is_test && run->result)
         fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");
     if (run->result) {
@@ -150,4 +141,14 @@ void gf_cli_report_json(FILE *file, const gf_cli_run *run) {
         putc('}', file);
     }
     fputs("}\n", file);
+}
+
+gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
+    gf_settings *effective; /* the values that were used, whoever chose them */
+    if (gf_settings_effective(gf_filter_find(run->info->name), run->settings, &run->report->in,
+                              &effective, NULL))
+        return gf_set_error(error, GF_FAILED, "%s: out of memory for its record", run->inputs[0]);
+    print_record(file, run, effective);
+    gf_settings_free(effective);
+    return GF_OK;
 }
