@@ -384,6 +384,13 @@ typedef struct gf_busy {
     uint32_t workers; /* 0: there was no such stage */
 } gf_busy;
 
+/* Metadata of an input that its output lacks, though `strip` was not asked for: bits. */
+typedef enum gf_dropped {
+    GF_DROPPED_ICC = 1,        /* a colour profile: colours look different without it */
+    GF_DROPPED_EXIF = 2,       /* camera settings, time, place */
+    GF_DROPPED_ORIENTATION = 4 /* in EXIF: the picture is to be turned or mirrored */
+} gf_dropped;
+
 /* What was done, by whom, and how long each part of the pipeline was busy. Of a job that failed: as
  * far as it came, the rest zero. */
 typedef struct gf_report {
@@ -404,6 +411,7 @@ typedef struct gf_report {
     bool counts_clipped; /* was it counted? */
     double brightness; /* factor of a flat area's samples, such as 1.452; 0: the filter has none */
     char advice[64];   /* the option that avoids clipping by that factor; empty for none */
+    uint32_t dropped;  /* bits of gf_dropped: what a JPEG holds beside its pixels */
     uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t ranks;       /* how many did it together; 0 if it was one process alone */

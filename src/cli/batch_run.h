@@ -27,6 +27,9 @@ typedef struct gf_cli_batch_run {
     uint64_t settings;       /* digest of all that decides what is made of an input */
     uint64_t in_bytes, out_bytes;
     gf_cli_brightness brightness;
+    uint64_t dropping; /* images whose outputs lack metadata, the last of them, and which */
+    const char *last_dropping;
+    uint32_t dropped;
     char who[256];           /* did each: backend and device; "" if not always the same */
     uint64_t done, skipped;  /* what failed is counted in the progress */
     pthread_mutex_t telling; /* for the progress, and all that is printed while images run */

@@ -151,7 +151,7 @@ static void name_file(const gf_cli_batch_run *run, const gf_cli_over *over, gf_e
 }
 
 /* For the sum: who did each, as long as that is always the same. */
-static void count_work(gf_cli_batch_run *run, const gf_report *report) {
+static void count_work(gf_cli_batch_run *run, const char *in, const gf_report *report) {
     char who[sizeof run->who];
     snprintf(who, sizeof who, "%s (%s)", report->backend, report->device);
     if (run->done == 0)
@@ -161,6 +161,11 @@ static void count_work(gf_cli_batch_run *run, const gf_report *report) {
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
     gf_cli_brightness_add(&run->brightness, report);
+    if (report->dropped) {
+        run->dropping++;
+        run->last_dropping = in;
+        run->dropped |= report->dropped;
+    }
 }
 
 static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
@@ -190,7 +195,7 @@ static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
         gf_cli_event_failed(progress, run->items[over->item].in, error.message);
         progress->failed++;
     } else {
-        count_work(run, over->report);
+        count_work(run, run->items[over->item].in, over->report);
         run->done++;
         progress->pixels += (double)over->report->in.width * (double)over->report->in.height;
     }
@@ -240,4 +245,5 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
         gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);
     gf_cli_report_brightness(&run->brightness);
+    gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
 }

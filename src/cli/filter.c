@@ -123,6 +123,8 @@ static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error)
 /* Print the summary on standard error, once the outputs are in place. */
 static void print_summary(const gf_cli_run *run, const gf_cli_tell *tell) {
     gf_cli_report_failure(run);
+    if (!tell->quiet)
+        gf_cli_report_dropped(run->inputs[0], 1, run->report->dropped);
     const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
     if (line && !tell->quiet)
         gf_cli_report_run(run, tell->verbose);

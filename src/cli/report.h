@@ -55,6 +55,9 @@ void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *i
 void gf_cli_report_failure(const gf_cli_run *run);
 /* On standard error: a line about the run; verbose: more of them. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
+/* On standard error: a line about metadata (bits of gf_dropped) that the outputs of some files
+ * lack; of one file its name. Nothing for no bits. */
+void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
 /* On standard error, as the end of such a line: ", 1.2 MB in, 999 kB out", the latter if any. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 

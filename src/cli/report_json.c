@@ -87,6 +87,18 @@ static void print_table(FILE *file, const gf_result *result, size_t index) {
     putc('}', file);
 }
 
+static void print_dropped(FILE *file, uint32_t dropped) {
+    static const char *const names[] = {"icc", "exif", "orientation"};
+    const char *gap = ", \"dropped\": [";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!(dropped >> i & 1))
+            continue;
+        fprintf(file, "%s\"%s\"", gap, names[i]);
+        gap = ", ";
+    }
+    fputs(dropped ? "]" : "", file);
+}
+
 static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
     const gf_report *report = run->report;
     fprintf(file, "{\"schema\": \"gpufilter\", \"version\": %d, \"program\": \"%s\", \"command\": ",
@@ -117,6 +129,7 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
         fprintf(file, ", \"clipped\": %" PRIu64, report->clipped);
     else if (run->output)
         fputs(", \"clipped\": null", file);
+    print_dropped(file, report->dropped);
     if (report->verified)
         fputs(", \"verified\": true", file);
     if (report->ranks)

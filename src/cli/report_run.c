@@ -42,6 +42,25 @@ void gf_cli_report_bytes(uint64_t in, uint64_t out) {
     fputs(" out", stderr);
 }
 
+void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
+    static const char *const names[] = {"ICC profile", "EXIF data", "orientation"};
+    const char *gap = ": ";
+    if (!dropped)
+        return;
+    fputs("gpufilter: ", stderr);
+    if (files == 1)
+        gf_cli_print_name(stderr, name, "standard input");
+    else
+        fprintf(stderr, "%" PRIu64 " files", files);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!(dropped >> i & 1))
+            continue;
+        fprintf(stderr, "%s%s", gap, names[i]);
+        gap = ", ";
+    }
+    fputs(" dropped: metadata of JPEG is not carried yet; --strip accepts that\n", stderr);
+}
+
 void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
     const gf_format *out = &report->out;
     if (report->brightness > brightness->factor) {

@@ -104,6 +104,8 @@ static void decode(gf_device_files *all, gf_held *held) {
         status = gf_task_check_metadata(task, &error);
     held->report.busy[GF_DECODING] = gf_source_busy(source, gf_now() - start);
     held->report.in_bytes = source->bytes;
+    held->report.dropped =
+        all->files->options.files.strip || !held->out_format.width ? 0 : source->dropped;
     if (status) {
         tell(all, held, status, &error);
         return;

@@ -89,6 +89,7 @@ static void share_report(gf_held *held, const gf_report *report, size_t count) {
     own.busy[GF_DECODING] = held->report.busy[GF_DECODING];
     own.busy[GF_ENCODING] = (gf_busy){0};
     own.in_bytes = held->report.in_bytes;
+    own.dropped = held->report.dropped;
     own.start_seconds /= (double)count;
     held->report = own;
 }

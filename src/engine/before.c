@@ -68,6 +68,7 @@ static gf_status hold(gf_task *task, gf_error *error) {
     gf_memory_source_own(held, pixels, free);
     held->metadata = source->metadata;
     held->bytes = source->bytes;
+    held->dropped = source->dropped;
     gf_metadata_init(&source->metadata);
     task->memory -= format->height * row;
     gf_task_exchange_source(task, held);

@@ -54,7 +54,7 @@ static size_t list_outputs(const gf_task *task, gf_output **outputs) {
 }
 
 /* Report what went into the outputs. */
-static void report_outputs(gf_task *task) {
+static void report_outputs(gf_task *task, bool strip) {
     gf_output *outputs[2];
     const size_t count = list_outputs(task, outputs);
     for (size_t i = 0; i < count; i++)
@@ -63,6 +63,7 @@ static void report_outputs(gf_task *task) {
         return;
     task->report->counts_clipped = task->sink->counts_clipped;
     task->report->clipped = task->sink->clipped;
+    task->report->dropped = strip ? 0 : task->source->dropped;
 }
 
 static gf_status place_all(gf_task *task, const gf_file_options *options, gf_error *error) {
@@ -81,7 +82,7 @@ static gf_status complete(gf_task *task, const gf_settings *settings,
     if (!status && task->ranks)
         gf_task_share_report(task);
     if (!status)
-        report_outputs(task);
+        report_outputs(task, options && options->strip);
     if (!status && options && options->ready && gf_is_first(task->ranks)) {
         const gf_ready ready = {.file = task->sink ? gf_output_reach(task->sink->output) : NULL,
                                 .result = made,

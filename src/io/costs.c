@@ -10,7 +10,7 @@ static uint32_t at_most(uint32_t threads, uint32_t most) {
 
 bool gf_format_costs(const char *format, const char *compression, uint32_t threads,
                      gf_codec_costs *costs) {
-    static const char *const stb[] = {"jpg", "bmp", "tga", "hdr"};
+    static const char *const stb[] = {"jpg", "jpeg", "bmp", "tga", "hdr"};
     const char *const *known = gf_output_formats();
     while (*known && strcmp(*known, format) != 0)
         known++;

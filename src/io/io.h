@@ -70,7 +70,8 @@ struct gf_source {
      * whoever calls it takes the time. */
     uint32_t threads;
     double busy_seconds;
-    uint64_t bytes;  /* of the file, that were read of it or skipped; complete after finish */
+    uint32_t dropped; /* bits of gf_dropped: metadata that is not carried */
+    uint64_t bytes;   /* of the file, that were read of it or skipped; complete after finish */
     char kind[8];    /* of file, "png"; empty for memory */
     char stored[96]; /* how the file holds the pixels: "8-bit palette, interlaced" */
 };

@@ -122,29 +122,30 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
 
 /* ---- sinks ----------------------------------------------------------------------------------- */
 
+/* Each name is also an ending. */
 static const struct sink_kind {
     const char *name;
-    const char *endings[3]; /* NULL-terminated; the first is the name */
     gf_check_sink *check;
     gf_open_sink *open;
     bool by_rows; /* each row has its place in the file */
 } sink_kinds[] = {
-    {"png", {"png"}, gf_png_sink_check, gf_png_sink_open, false},
-    {"pgm", {"pgm"}, gf_pgm_sink_check, gf_pnm_sink_open, true},
-    {"ppm", {"ppm"}, gf_ppm_sink_check, gf_pnm_sink_open, true},
-    {"pnm", {"pnm"}, gf_pnm_sink_check, gf_pnm_sink_open, true},
-    {"pam", {"pam"}, gf_pam_sink_check, gf_pam_sink_open, true},
-    {"pfm", {"pfm"}, gf_pfm_sink_check, gf_pfm_sink_open, true},
-    {"jpg", {"jpg", "jpeg"}, gf_jpg_sink_check, gf_jpg_sink_open, false},
-    {"bmp", {"bmp"}, gf_bmp_sink_check, gf_bmp_sink_open, false},
-    {"tga", {"tga"}, gf_tga_sink_check, gf_tga_sink_open, false},
-    {"hdr", {"hdr"}, gf_hdr_sink_check, gf_hdr_sink_open, false},
-    {"raw", {"raw"}, gf_raw_sink_check, gf_raw_sink_open, true},
+    {"png", gf_png_sink_check, gf_png_sink_open, false},
+    {"pgm", gf_pgm_sink_check, gf_pnm_sink_open, true},
+    {"ppm", gf_ppm_sink_check, gf_pnm_sink_open, true},
+    {"pnm", gf_pnm_sink_check, gf_pnm_sink_open, true},
+    {"pam", gf_pam_sink_check, gf_pam_sink_open, true},
+    {"pfm", gf_pfm_sink_check, gf_pfm_sink_open, true},
+    {"jpg", gf_jpg_sink_check, gf_jpg_sink_open, false},
+    {"jpeg", gf_jpg_sink_check, gf_jpg_sink_open, false},
+    {"bmp", gf_bmp_sink_check, gf_bmp_sink_open, false},
+    {"tga", gf_tga_sink_check, gf_tga_sink_open, false},
+    {"hdr", gf_hdr_sink_check, gf_hdr_sink_open, false},
+    {"raw", gf_raw_sink_check, gf_raw_sink_open, true},
 };
 
 const char *const *gf_output_formats(void) {
-    static const char *const names[] = {"png", "pgm", "ppm", "pnm", "pam", "pfm",
-                                        "jpg", "bmp", "tga", "hdr", "raw", NULL};
+    static const char *const names[] = {"png",  "pgm", "ppm", "pnm", "pam", "pfm", "jpg",
+                                        "jpeg", "bmp", "tga", "hdr", "raw", NULL};
 
     _Static_assert(sizeof names / sizeof *names == sizeof sink_kinds / sizeof *sink_kinds + 1,
                    "one name a kind");
@@ -152,12 +153,23 @@ const char *const *gf_output_formats(void) {
 }
 
 static const struct sink_kind *find_kind(const char *text) {
-    for (size_t i = 0; i < sizeof sink_kinds / sizeof *sink_kinds; i++) {
-        for (const char *const *end = sink_kinds[i].endings; *end != NULL; end++) {
-            if (strcasecmp(text, *end) == 0)
-                return &sink_kinds[i];
-        }
-    }
+    for (size_t i = 0; i < sizeof sink_kinds / sizeof *sink_kinds; i++)
+        if (strcasecmp(text, sink_kinds[i].name) == 0)
+            return &sink_kinds[i];
+    return NULL;
+}
+
+/* The format that an ending stands for, where nothing writes it; NULL for none that is known. */
+static const char *unwritten(const char *ending) {
+    static const char *const known[][2] = {
+        {"tif", "TIFF"},      {"tiff", "TIFF"},   {"gif", "GIF"},   {"psd", "PSD"},
+        {"webp", "WebP"},     {"avif", "AVIF"},   {"heic", "HEIC"}, {"jxl", "JPEG XL"},
+        {"jp2", "JPEG 2000"}, {"exr", "OpenEXR"}, {"pbm", "PBM"},   {"svg", "SVG"},
+        {"pdf", "PDF"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(ending, known[i][0]) == 0)
+            return known[i][1];
     return NULL;
 }
 
@@ -168,7 +180,7 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
         if (*kind == NULL) {
             return gf_fail(error, GF_USAGE,
                            "--format: '%s' is not written; use png, pgm, ppm, pnm, pam, pfm, jpg, "
-                           "bmp, tga, hdr or raw",
+                           "jpeg, bmp, tga, hdr or raw",
                            format);
         }
         return GF_OK;
@@ -177,6 +189,12 @@ static gf_status choose_kind(const char *path, const char *format, const struct 
     *kind = find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_ending(path));
     if (*kind == NULL && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
+    const char *known = unwritten(gf_path_ending(path));
+    if (*kind == NULL && known != NULL) {
+        return gf_fail(error, GF_USAGE,
+                       "%s: cannot write %s; use an ending such as .png, .pam or .pfm, or --format",
+                       path, known);
+    }
     if (*kind == NULL) {
         return gf_fail(error, GF_USAGE,
                        "%s: cannot tell the format from this name; use a known ending such as "

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io/bmp_palette.h"
 #include "io/costs.h"
+#include "io/jpeg_check.h"
 #include "io/kinds.h"
 #include "io/limits.h"
 #include "io/sandbox.h"
@@ -355,6 +356,8 @@ static gf_status open_source(opening *file, gf_input *input, gf_source **opened,
     file->shared.base = NULL;
     gf_memory_source_own(*opened, shared, release);
     describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
+    if (gf_stb_is_jpeg(file->data))
+        (*opened)->dropped = gf_jpeg_metadata(file->data, file->size);
     return GF_OK;
 }
 

@@ -54,7 +54,7 @@ $ gpufilter smooth --backend gpu samples/scene.png out.png
 ! gpufilter: --backend 'gpu': must be auto, golden, cpu or cuda
 [2]
 $ gpufilter smooth --format jpeg2000 samples/scene.png out.png
-! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga, hdr or raw
+! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, bmp, tga, hdr or raw
 [2]
 $ gpufilter smooth --max-memory lots samples/scene.png out.png
 ! gpufilter: --max-memory 'lots': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
@@ -122,6 +122,12 @@ $ gpufilter smooth samples/scene.png out.xyz
 [2]
 $ gpufilter smooth samples/scene.png out
 ! gpufilter: out: cannot tell the format from this name; use a known ending such as .png, or --format
+[2]
+$ for name in out.tif out.TIFF out.webp out.gif; do gpufilter smooth samples/scene.png $name; done
+! gpufilter: out.tif: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
+! gpufilter: out.TIFF: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
+! gpufilter: out.webp: cannot write WebP; use an ending such as .png, .pam or .pfm, or --format
+! gpufilter: out.gif: cannot write GIF; use an ending such as .png, .pam or .pfm, or --format
 [2]
 $ gpufilter smooth samples/gradient16.png out.jpg
 ! gpufilter: out.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam

@@ -62,8 +62,8 @@ $ gpufilter help smooth
 > 
 > Outputs:
 >       --format FORMAT     format of the image written, instead of what its name
->                           says (png, pgm, ppm, pnm, pam, pfm, jpg, bmp, tga,
->                           hdr, raw)
+>                           says (png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, bmp,
+>                           tga, hdr, raw)
 >   -c, --compression EFFORT
 >                           PNG: how much time to spend on a small file; numbers
 >                           are zlib's levels (fast, balanced, small, 0, 1, 2, 3,
