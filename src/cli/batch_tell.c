@@ -225,13 +225,14 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
     const double seconds = gf_cli_now() - progress->began;
     const double rate = progress->pixels * 1e-6 / seconds;
     const uint64_t all = run->inputs.count + run->inputs.failed;
+    char skipped[160];
     const uint64_t rest = all - run->done - progress->failed - run->skipped;
     gf_cli_event_end(progress, run->done, progress->failed, run->skipped);
     if (run->quiet)
         return;
     fflush(stdout);
     fprintf(stderr, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " skipped", run->done,
-            progress->failed, run->skipped);
+            progress->failed, run->skipped + run->inputs.skipped);
     if (rest)
         fprintf(stderr, ", %" PRIu64 " not begun", rest);
     fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
@@ -244,6 +245,9 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
     if (run->done)
         gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);
+    gf_cli_skipped_text(&run->inputs, skipped, sizeof skipped);
+    if (*skipped)
+        fprintf(stderr, "  %s\n", skipped);
     gf_cli_report_brightness(&run->brightness);
     gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
 }

@@ -1,9 +1,12 @@
+#define _GNU_SOURCE /* strcasestr */
 #include "gather.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +17,6 @@
 typedef struct gf_gather {
     gf_cli_inputs *inputs;
     bool recursive, fail_fast;
-    bool raw; /* folders hold images without a header */
     const char *out_dir;
     bool out_there; /* it exists, and this is it: */
     struct stat out;
@@ -132,6 +134,25 @@ static bool is_out(gf_gather *gather, const struct stat *info) {
            info->st_ino == gather->out.st_ino;
 }
 
+/* Count a file that is not called as a picture is. Remember its ending if there is room, and if a
+ * terminal shows it as it is. */
+static void skip(gf_cli_inputs *inputs, const char *name) {
+    const char *ending = gf_cli_ending(name), *kept = inputs->endings;
+    const size_t length = strlen(ending), used = strlen(kept);
+    inputs->skipped++;
+    for (size_t i = 1; i < length; i++)
+        if (!isalnum((unsigned char)ending[i]))
+            return;
+    if (length < 2)
+        return;
+    for (const char *at = kept; (at = strcasestr(at, ending)); at += length)
+        if (at[length] == 0 || at[length] == ',')
+            return;
+    if (used + strlen(", ") + length < sizeof inputs->endings)
+        snprintf(inputs->endings + used, sizeof inputs->endings - used, "%s%s", used ? ", " : "",
+                 ending);
+}
+
 static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_error *error);
 
 /* What a folder holds under a name. Links to folders are not followed: they may lead back. */
@@ -145,7 +166,7 @@ static gf_status visit(gf_gather *gather, const char *folder, const char *name, 
         below = strlen(path) - strlen(name);
     bool there = lstat(path, &info) == 0;
     const int cause = there ? 0 : errno;
-    const bool picture = gf_cli_is_picture(name, gather->raw);
+    const bool picture = gf_cli_is_picture(name, gather->inputs->raw);
     gf_status status = GF_OK;
     if (there && S_ISDIR(info.st_mode)) {
         if (!is_out(gather, &info))
@@ -155,6 +176,8 @@ static gf_status visit(gf_gather *gather, const char *folder, const char *name, 
         there = there && (!S_ISLNK(info.st_mode) || stat(path, &info) == 0);
         if (!there || S_ISREG(info.st_mode))
             return add(gather, path, below, there ? &info : NULL, error);
+    } else if (there && S_ISREG(info.st_mode)) {
+        skip(gather->inputs, name);
     } else if (cause && cause != ENOENT) {
         /* It may be a folder, with pictures in it. */
         gf_set_error(error, GF_FAILED, "%s: cannot look at it: %s", path, strerror(cause));
@@ -288,21 +311,43 @@ static gf_status take_list(gf_gather *gather, const char *name, bool null, gf_er
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
+    const char *endings = inputs->endings;
+    text[0] = 0;
+    if (inputs->skipped)
+        snprintf(text, size, "%" PRIu64 " file%s skipped: %s%s%s%s", inputs->skipped,
+                 inputs->skipped == 1 ? "" : "s",
+                 inputs->raw ? "not called .raw" : "unsupported format", *endings ? " (" : "",
+                 endings, *endings ? ")" : "");
+}
+
+static gf_status fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs, const char *list,
+                            gf_error *error) {
+    char skipped[160];
+    gf_cli_skipped_text(inputs, skipped, sizeof skipped);
+    if (!line->operand_count)
+        return gf_set_error(error, GF_FAILED, "--files-from '%s': names no files%s%s", list,
+                            *skipped ? "; " : "", skipped);
+    return gf_set_error(error, GF_FAILED, "%s: no images found%s%s", line->operands[0],
+                        *skipped ? "; " : "", skipped);
+}
+
 gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inputs *inputs,
                         gf_error *error) {
     gf_gather gather = {.inputs = inputs,
                         .out_dir = out_dir,
                         .recursive = gf_settings_flag(line->common, "recursive"),
-                        .fail_fast = gf_settings_flag(line->common, "fail-fast"),
-                        .raw = gf_cli_raw(line) != NULL};
+                        .fail_fast = gf_settings_flag(line->common, "fail-fast")};
     gf_status status = GF_OK;
+    inputs->raw = gf_cli_raw(line) != NULL;
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0 ? add(&gather, strdup("-"), 0, NULL, error)
                                                      : take_name(&gather, line->operands[i], error);
     const char *list = gf_settings_text(line->common, "files-from");
     if (!status && list)
         status = take_list(&gather, list, gf_settings_flag(line->common, "null"), error);
-    return status;
+    return status || inputs->count || inputs->failed ? status
+                                                     : fail_empty(line, inputs, list, error);
 }
 
 void gf_cli_inputs_free(gf_cli_inputs *inputs) {

@@ -20,7 +20,10 @@ typedef struct gf_cli_input {
 typedef struct gf_cli_inputs {
     gf_cli_input *list;
     size_t count, room;
-    uint64_t failed; /* folders and names that gave none; that has been told */
+    uint64_t failed;  /* folders and names that gave none; that has been told */
+    uint64_t skipped; /* files in folders that are not called as pictures are */
+    char endings[64]; /* of some of them: ".tif, .webp" */
+    bool raw;         /* pictures without a header are looked for */
 } gf_cli_inputs;
 
 int64_t gf_cli_time(const struct stat *info);
@@ -30,6 +33,8 @@ int64_t gf_cli_time(const struct stat *info);
  * no other, unless under --fail-fast: it is then the error. */
 gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inputs *inputs,
                         gf_error *error);
+/* Writes "2 files skipped: unsupported format (.tif, .webp)"; "" if there were none. */
+void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size);
 void gf_cli_inputs_free(gf_cli_inputs *inputs);
 
 #endif

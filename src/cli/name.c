@@ -11,15 +11,14 @@
 
 #define MAX_DIGITS 20
 
-/* From its last dot on; "" if it has none. The dot of a hidden file begins no ending. */
-static const char *ending_of(const char *base) {
+const char *gf_cli_ending(const char *base) {
     const char *dot = strrchr(base, '.');
     return dot && dot != base ? dot : "";
 }
 
 /* The kind of files that its ending stands for; NULL: none that is known. */
 static const gf_about_format *find_format(const char *name) {
-    const char *ending = ending_of(name);
+    const char *ending = gf_cli_ending(name);
     for (const gf_about_format *format = gf_about_formats; *ending && format->name; format++)
         for (const char *at = format->endings; *at; at += strspn(at, " ")) {
             const size_t size = strcspn(at, " ");
@@ -120,7 +119,7 @@ static void put_ending(FILE *file, const char *base, const char *format) {
     if (format)
         fprintf(file, ".%s", format);
     else
-        fputs(gf_cli_is_written(base) ? ending_of(base) : ".png", file);
+        fputs(gf_cli_is_written(base) ? gf_cli_ending(base) : ".png", file);
 }
 
 char *gf_cli_template_fill(const char *template, const char *base, const char *format,
@@ -135,7 +134,7 @@ char *gf_cli_template_fill(const char *template, const char *base, const char *f
         if (part.kind == PART_CHARACTER)
             putc(part.character, file);
         else if (part.kind == PART_STEM)
-            fwrite(base, 1, strlen(base) - strlen(ending_of(base)), file);
+            fwrite(base, 1, strlen(base) - strlen(gf_cli_ending(base)), file);
         else if (part.kind == PART_EXT)
             put_ending(file, base, format);
         else if (part.kind == PART_NAME)

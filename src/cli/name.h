@@ -4,6 +4,8 @@
 
 #include "gpufilter.h"
 
+/* From a base name's last dot on; "" if it has none. The dot of a hidden file begins no ending. */
+const char *gf_cli_ending(const char *base);
 /* Is this how files of pictures are called? raw: pictures without a header, whose name alone would
  * tell nothing: what cameras make is called so, too. */
 bool gf_cli_is_picture(const char *name, bool raw);

@@ -171,7 +171,28 @@ $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilt
 > ./a/2.PGM
 > ./a/deep/3.jpeg
 > ./b/6.png
-> 0 done, 0 failed, 4 skipped in #
+> 0 done, 0 failed, 5 skipped in #
+>   1 file skipped: unsupported format (.txt)
+# What is not called like an image is counted; finding none is a failure, and leaves no folder behind.
+$ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
+> 1
+> 1
+> 1
+> 1
+> 1
+! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
+! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
+! gpufilter: odd: no images found; 7 files skipped: not called .raw (.tif, .webp, .tiff)
+! gpufilter: --files-from '/dev/null': names no files
+! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.tiff)
+! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.tiff)
+! ls: cannot access 'none': No such file or directory
+[2]
+$ cp samples/card.png odd; for option in "-k" "-k --resume" "-q -k -f"; do gpufilter smooth -R odd -O some $option 2>&1 | sed 's/ in .*/ in #/'; done; rm -r odd some
+> 1 done, 0 failed, 7 skipped in #
+>   7 files skipped: unsupported format (.tif, .webp, .tiff)
+> 0 done, 0 failed, 8 skipped in #
+>   7 files skipped: unsupported format (.tif, .webp, .tiff)
 $ gpufilter smooth -R t -O t/out/ --name '{stem}-{index}{ext}' -q; (cd t/out; find . -type f | sort)
 > ./.gpufilter-done
 > ./1-1.png
@@ -205,7 +226,9 @@ $ ln -s absent.png t/b/8.png; ln -s absent t/b/notes; gpufilter smooth -R t/b -O
 > 6.png
 ! gpufilter: t/b/8.png: cannot open: No such file or directory
 $ mkdir none; gpufilter smooth -R none -O both2 2>&1 | sed 's/in .*/in #/'; ls -A both2
-> 0 done, 0 failed, 0 skipped in #
+> gpufilter: none: no images found
+! ls: cannot access 'both2': No such file or directory
+[2]
 # Lists of names.
 $ printf 'ok.png\n\nin/page.png' | gpufilter smooth --files-from - -O l -q; ls l
 > ok.png
@@ -218,7 +241,7 @@ $ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.
 > 1
 > 0 done, 0 failed, 5 skipped in #
 $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absent -O odd; gpufilter smooth --files-from /dev/null -O odd2 2>&1 | sed 's/in .*/in #/'
-> 0 done, 0 failed, 0 skipped in #
+> gpufilter: --files-from '/dev/null': names no files
 ! gpufilter: --files-from 'list': holds a NUL byte; add --null if they end the names
 ! gpufilter: absent: cannot open: No such file or directory
 # A name is no longer than a path; what follows is not read.
