@@ -111,6 +111,47 @@ end_by_many() {
 }
 check "ended by many signals" end_by_many
 
+# One line says how far it came: to the signal's whole process group, as Ctrl-C sends it, once, whatever is under way.
+interrupt() { # SIGNAL OUTPUTS COMMAND...: when there are so many; what it says is in errors
+    local signal=$1 outputs=$2 program code
+    shift 2
+    rm -f slow.pgm
+    mkfifo slow.pgm
+    setsid env --default-signal "$@" >told 2>errors &
+    program=$!
+    exec 9>slow.pgm # opened for reading: of one thread, what is before it is over
+    for _ in $(seq 500); do
+        [ "$(ls stopped 2>/dev/null | wc -l)" -lt "$outputs" ] || break
+        sleep 0.02
+    done
+    sleep 0.1
+    kill -s "$signal" -- -$program
+    wait $program
+    code=$?
+    exec 9>&-
+    [ $code -eq $((128 + $(kill -l "$signal"))) ] || { echo "$signal: exit $code"; cat errors; return 1; }
+}
+said() { diff <(printf '%s' "$1") <(grep -v 'ends too early' errors); }
+interrupted() {
+    local files="in/1/001.pgm in/1/008.pgm in/1/043.pgm slow.pgm in/1/015.pgm" resume=$'; --resume continues\n' signal
+    gpufilter smooth in/1/001.pgm -k --format jpg - >picture.jpg || return 1
+    for signal in INT TERM HUP; do
+        rm -rf stopped
+        for option in "" --resume; do
+            interrupt $signal 2 gpufilter smooth $files -O stopped -j 1 $option && said "gpufilter: interrupted: 2 of 5 done$resume" || return 1
+        done
+        rm -rf stopped
+        interrupt $signal 2 gpufilter smooth in/1/001.pgm slow.pgm picture.jpg -O stopped -j 3 &&
+            said "gpufilter: interrupted: 2 of 3 done$resume" || return 1
+        rm -rf stopped
+        interrupt $signal 2 gpufilter smooth $files -O stopped -j 1 -q && said "" || return 1
+        interrupt $signal 0 gpufilter hist in/1/001.pgm slow.pgm -j 1 && said $'gpufilter: interrupted: 1 of 2 done\n' || return 1
+        interrupt $signal 0 gpufilter smooth slow.pgm alone.pgm && said "" || return 1
+    done
+    gpufilter smooth in/1/{001,008,015}.pgm -O stopped -j 1 --resume 2>sum && summary 1 0 2 sum && [ "$(litter stopped)" = 0 ]
+}
+check "interrupted, and says so" interrupted
+
 # A line that is torn, as by a disk that was full, and one that was never written: these outputs are nobody's, and
 # stay until they are gone or --force is given.
 unknown() { # once without its line

@@ -119,6 +119,8 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     }
     progress->total = run->inputs.count + run->inputs.failed;
     progress->ended = run->skipped + progress->failed;
+    if (!run->quiet && run->rank == 0)
+        progress->go_on = run->outputs ? "; --resume continues" : "";
     gf_cli_progress_begin(progress, gf_cli_show_of(common, run->ranks > 1));
     if (run->rank == 0)
         gf_cli_event_begin(progress, run->info->name);
@@ -129,7 +131,7 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     else
         status =
             gf_run_batch(run->filter, run->line->filter, run->items, run->to_run, &options, error);
-    gf_cli_progress_hide();
+    gf_cli_progress_end();
     if (run->rank > 0)
         return status;
     if (run->done) /* the last device failed on the way, or one rank could run none */

@@ -22,6 +22,8 @@ static void on_signal(int signal_number) {
     sigset_t only;
     gf_remove_temporaries();
     gf_cli_progress_hide();
+    if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP)
+        gf_cli_progress_interrupted();
     /* Not by SA_RESETHAND: that puts the default action back before the signal is blocked, and the
      * next one, a moment after, as timeout(1) sends it, would end the process at once. */
     signal(signal_number, SIG_DFL);

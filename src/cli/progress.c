@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,11 @@ const char *const gf_cli_progress_ways[] = {
 
 /* Is the line on the screen? Process-wide, for the signal handler, as the screen is. */
 static volatile sig_atomic_t shown;
+/* For the signal handler, too: the batch under way. */
+static struct {
+    _Atomic uint64_t done, of;   /* files */
+    const char *_Atomic message; /* what follows their numbers; NULL: there is no batch */
+} interrupted;
 
 double gf_cli_now(void) {
     struct timespec t;
@@ -55,6 +61,9 @@ void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show) {
     progress->show = show;
     progress->began = gf_cli_now();
     progress->drawn = progress->began;
+    interrupted.done = progress->ended - progress->failed;
+    interrupted.of = progress->total;
+    interrupted.message = progress->go_on;
     if (show == GF_CLI_SHOW_BAR)
         progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
 }
@@ -212,6 +221,7 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
     } ways[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, draw_bar},
                 [GF_CLI_SHOW_LINES] = {LINE_SECONDS, print_line},
                 [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, print_event}};
+    interrupted.done = progress->ended - progress->failed;
     if (!ways[progress->show].draw) /* nothing is to be shown */
         return;
     const double now = gf_cli_now();
@@ -225,4 +235,42 @@ void gf_cli_progress_hide(void) {
     if (shown)
         (void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
     shown = 0;
+}
+
+void gf_cli_progress_end(void) {
+    interrupted.message = NULL;
+    gf_cli_progress_hide();
+}
+
+/* ---- in a signal handler --------------------------------------------------------------------- */
+
+/* Appends to a text of that length; returns the new one. */
+static size_t append(char *text, size_t length, const char *more) {
+    memcpy(text + length, more, strlen(more));
+    return length + strlen(more);
+}
+
+static size_t append_number(char *text, size_t length, uint64_t number) {
+    char digits[24];
+    size_t at = sizeof digits - 1;
+    digits[at] = 0;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    return append(text, length, digits + at);
+}
+
+void gf_cli_progress_interrupted(void) {
+    char line[160];
+    const char *message = interrupted.message;
+    if (!message)
+        return;
+    size_t length = append(line, 0, "gpufilter: interrupted: ");
+    length = append_number(line, length, interrupted.done);
+    length = append(line, length, " of ");
+    length = append_number(line, length, interrupted.of);
+    length = append(line, length, " done");
+    length = append(line, length, message);
+    length = append(line, length, "\n");
+    (void)!write(STDERR_FILENO, line, length);
 }

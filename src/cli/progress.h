@@ -22,6 +22,8 @@ typedef struct gf_cli_progress {
     double of, done, under_way;    /* work: of all, of those that ended, and what is done of the
                                     * others; bytes of files, or rows of the one image */
     double pixels, pixels_under_way;
+    const char
+        *go_on; /* a batch that is interrupted says how far it came, and this; NULL: neither */
 } gf_cli_progress;
 
 /* Seconds since some fixed moment. */
@@ -34,6 +36,10 @@ gf_cli_show gf_cli_progress_choose(const char *way, bool quiet, bool lines);
 void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show);
 /* Draws or prints the line, if the last time is long enough ago. */
 void gf_cli_progress_draw(gf_cli_progress *progress);
+/* No more of it. */
+void gf_cli_progress_end(void);
+/* Says that a batch was interrupted, if one is under way. Async-signal-safe. */
+void gf_cli_progress_interrupted(void);
 /* Takes the bar away, before something else is printed and in the end. Async-signal-safe. */
 void gf_cli_progress_hide(void);
 
