@@ -15,7 +15,7 @@ TYPES = [np.uint8, np.uint16, np.float32]  # by gf_type
 
 
 class gf_error(ctypes.Structure):
-    _fields_ = [("status", c_int), ("message", c_char * 1024)]
+    _fields_ = [("status", c_int), ("message", c_char * 1024), ("cause", c_int)]
 
 
 class gf_format(ctypes.Structure):

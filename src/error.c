@@ -48,6 +48,7 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
     if (!error)
         return status;
     error->status = status;
+    error->cause = 0;
     /* A path may be longer than a message. What is wrong stands at the end: the middle gives way.
      */
     char text[3 * PATH_MAX];

@@ -83,6 +83,7 @@ typedef struct gf_error {
     char message[1024]; /* one line without a newline: the file or option, what is wrong, what to
                          * do. Options are called as in the program ("--radius"); of long paths the
                          * middle is left out, bytes that gf_printable refuses are '?' */
+    int cause; /* errno where an output cannot be created, written or put in place; else 0 */
 } gf_error;
 
 /* Bytes of the character at the start of a NUL-terminated text, 1 to 4, if it is valid UTF-8 and no

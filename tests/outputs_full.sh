@@ -76,12 +76,32 @@ fill() { # KIND INPUT KIB: there is room for a part of it; an old one stays, and
     one_line 1 "$full" gpufilter smooth $2 disk/o.$1 && [ "$(ls -A disk | grep -v lost+found)" = old ] && [ "$(room)" = "$before" ] &&
         one_line 1 "$full" gpufilter smooth $2 disk/old --format "$1" --force && cmp disk/old old && [ "$(room)" = "$before" ]
 }
+stopped() { # WHY: said once, and the others were not begun
+    grep -q "^gpufilter: disk/.*: $1; no others are begun, --resume continues$" err && [ "$(grep -c '^gpufilter: ' err)" -eq 1 ] &&
+        [ "$(sed -n 's/.* \([0-9]*\) failed, .*/\1/p' err)" -le 3 ] && grep -q ' skipped, [0-9]* not begun in ' err || { cat err; return 1; }
+}
+no_folder() { # WHY COMMAND: what that does to the folder of the outputs, while the first image of many is under way
+    rm -rf disk/out pipe && mkfifo pipe
+    gpufilter smooth pipe many/*.ppm -O disk/out --threads 1 --raw 60x40x3:u8 2>err &
+    exec 9>pipe
+    sh -c "$2"
+    head -c 7200 /dev/zero >&9
+    exec 9>&-
+    wait $!
+    [ $? -eq 1 ] && stopped "$1"
+}
+folders_full() { # the folders of a tree cannot be made
+    rm -rf tree disk/* && mkdir -p disk/out && for i in {1..9}; do mkdir -p tree/$i && cp in.ppm tree/$i; done
+    mount -o remount,nr_inodes=5 disk
+    gpufilter smooth -R tree -O disk/out 2>err
+    [ $? -eq 1 ] && stopped "$full" && grep -q '^0 done, 1 failed, 0 skipped, 8 not begun' err
+}
 fill_batch() { # some fit; the rest is made when there is room
     rm -rf disk/* many && mkdir many
     for i in {1..30}; do cp in.ppm many/$i.ppm; done
     head -c "$1" /dev/zero >disk/ballast
-    gpufilter smooth many/*.ppm -O disk/out --threads 3 -q 2>err
-    [ $? -eq 1 ] && [ "$(ls disk/out | wc -l)" -lt 30 ] && [ "$(find disk -name '.*.tmp' | wc -l)" -eq 0 ] || return 1
+    gpufilter smooth many/*.ppm -O disk/out --threads 3 2>err
+    [ $? -eq 1 ] && stopped "$full" && [ "$(ls disk/out | wc -l)" -lt 30 ] && [ "$(find disk -name '.*.tmp' | wc -l)" -eq 0 ] || return 1
     for file in disk/out/*; do [ ! -e "$file" ] || cmp "$file" want.ppm || return 1; done
     rm disk/ballast
     gpufilter smooth many/*.ppm -O disk/out --threads 3 --resume --force -q || return 1
@@ -94,13 +114,17 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
         --mask disk/m.png
     mount -o remount,size=6000k disk
     check "a disk in memory is full: a batch" fill_batch 2500000
+    check "the folder of a batch is removed" no_folder "its folder does not exist.*" "rm -r disk/out"
+    check "the folder of a batch may only be read" no_folder ".*Read-only file system" "mount -o remount,ro disk"
+    mount -o remount,rw disk
+    check "no room for folders" folders_full
     rm -rf disk/*
     check "no room for another file" one_line 1 "$full" sh -c 'mount -o remount,nr_inodes=1 disk && exec gpufilter smooth in.ppm disk/o.png'
     check "a file system that may only be read" one_line 1 'Read-only file system' sh -c \
         'mount -o remount,ro disk && exec gpufilter smooth in.ppm disk/o.png'
     unmount
 else
-    skip 10 "full disks: only root may mount one"
+    skip 13 "full disks: only root may mount one"
 fi
 if [ "$(id -u)" -eq 0 ] && truncate -s 10M image && mkfs.ext4 -q -F -m 0 -b 1024 -J size=1 image 2>/dev/null && mounted -o loop image; then
     fresh

@@ -106,7 +106,7 @@ static void auto_knows_its_machine(void **state) {
 /* A backend that cannot begin is replaced under auto, never where it was asked for. */
 static void only_auto_falls_back(void **state) {
     (void)state;
-    gf_error error = {GF_FAILED, "cuda: device memory: out of memory"};
+    gf_error error = {.status = GF_FAILED, .message = "cuda: device memory: out of memory"};
     char reason[64];
     void *backend_state = NULL;
     gf_engine *engine = NULL;

@@ -164,7 +164,7 @@ static gf_status prepare(gf_cli_batch_run *run, gf_error *error) {
         status = open_folder(run, error);
     if (!status)
         status = gf_cli_batch_choose(run, error);
-    if (run->fail_fast && run->progress.failed)
+    if ((run->fail_fast && run->progress.failed) || run->stopped)
         run->to_run = 0;
     return status;
 }

@@ -67,9 +67,9 @@ gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error) {
             make_folder(run, &run->outputs[i], &last, &last_length, &one) == FATE_FAIL)
             fate = FATE_FAIL;
         if (fate == FATE_FAIL) {
-            gf_cli_complain(&one);
+            gf_cli_batch_complain(run, one.cause, &one);
             run->progress.failed++;
-            if (run->fail_fast)
+            if (run->fail_fast || run->stopped)
                 break;
         } else if (fate == FATE_SKIP) {
             run->skipped++;

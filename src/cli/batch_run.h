@@ -38,6 +38,7 @@ typedef struct gf_cli_batch_run {
         *parts; /* of each item, how much of it is done while it is under way; NULL: not watched */
     char *header;  /* of the CSV; NULL: there is none yet */
     int out_cause; /* why standard output failed, an errno */
+    bool stopped;  /* no output can be written */
 
     uint32_t rank, ranks; /* of several processes, which one this is */
     gf_cli_screen screen; /* of rank 0 */
@@ -91,6 +92,9 @@ typedef struct gf_cli_over {
     uint32_t rank;
 } gf_cli_over;
 
+/* Tells of a failure; cause: of gf_error. What keeps all outputs from being written, such as a full
+ * disk, is told once, however many images are under way, and run->stopped is set. */
+void gf_cli_batch_complain(gf_cli_batch_run *run, int cause, gf_error *error);
 /* Tells and counts it. False: begin no others. */
 bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over);
 /* gf_batch_options.done */

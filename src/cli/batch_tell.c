@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch_run.h"
 #include "commands.h"
@@ -168,6 +169,25 @@ static void count_work(gf_cli_batch_run *run, const char *in, const gf_report *r
     }
 }
 
+/* Does an errno that an output failed with keep all others from being written, too? */
+static bool stops_all(const gf_cli_batch_run *run, int cause) {
+    return cause == ENOSPC || cause == EDQUOT ||
+           (cause && run->outputs &&
+            access(gf_settings_text(run->line->common, "out-dir"), W_OK | X_OK) != 0);
+}
+
+void gf_cli_batch_complain(gf_cli_batch_run *run, int cause, gf_error *error) {
+    const bool stop = stops_all(run, cause);
+    if (stop && run->stopped)
+        return;
+    if (stop)
+        gf_set_error(error, error->status, "%s; no others are begun, --resume continues",
+                     error->message);
+    run->stopped = run->stopped || stop;
+    gf_cli_progress_hide();
+    gf_cli_complain(error);
+}
+
 static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
     gf_cli_progress *progress = &run->progress;
     const size_t i = run->which[over->item];
@@ -190,8 +210,7 @@ static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
     if (elsewhere) {
         run->skipped++;
     } else if (status) {
-        gf_cli_progress_hide();
-        gf_cli_complain(&error);
+        gf_cli_batch_complain(run, over->error->cause, &error);
         gf_cli_event_failed(progress, run->items[over->item].in, error.message);
         progress->failed++;
     } else {
@@ -202,7 +221,7 @@ static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
     if (!run->out_cause && ferror(stdout))
         run->out_cause = errno ? errno : EIO;
     gf_cli_progress_draw(progress);
-    return !run->out_cause && !(run->fail_fast && progress->failed);
+    return !run->out_cause && !run->stopped && !(run->fail_fast && progress->failed);
 }
 
 bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over) {

@@ -79,9 +79,11 @@ gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *
             break;
     }
     free(part);
-    return cause ? gf_set_error(error, GF_FAILED, "%s: cannot create the folder: %s", path,
-                                strerror(cause))
-                 : GF_OK;
+    if (!cause)
+        return GF_OK;
+    gf_set_error(error, GF_FAILED, "%s: cannot create the folder: %s", path, strerror(cause));
+    error->cause = cause;
+    return GF_FAILED;
 }
 
 void gf_cli_folders_remove(const gf_cli_folders *made) {

@@ -72,8 +72,8 @@ struct gf_source {
     double busy_seconds;
     uint32_t dropped; /* bits of gf_dropped: metadata that is not carried */
     uint64_t bytes;   /* of the file, that were read of it or skipped; complete after finish */
-    char kind[8];    /* of file, "png"; empty for memory */
-    char stored[96]; /* how the file holds the pixels: "8-bit palette, interlaced" */
+    char kind[8];     /* of file, "png"; empty for memory */
+    char stored[96];  /* how the file holds the pixels: "8-bit palette, interlaced" */
 };
 
 /* How long a source was busy, complete after finish; calls of it took so many seconds. */

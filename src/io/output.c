@@ -77,16 +77,22 @@ bool gf_output_seekable(const gf_output *output) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
+gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error *error) {
+    if (cause == ENOENT)
+        (void)gf_fail(error, GF_FAILED, "%s: its folder does not exist; create it first", path);
+    else
+        (void)gf_fail(error, GF_FAILED, "%s: %s: %s", path, what, strerror(cause));
+    if (error != NULL)
+        error->cause = cause;
+    return GF_FAILED;
+}
+
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: cannot write: %s", output->name, strerror(cause));
+    return gf_output_fail(output->name, "cannot write", cause, error);
 }
 
 gf_status gf_output_fail_create(const char *path, int cause, gf_error *error) {
-    if (cause == ENOENT) {
-        return gf_fail(error, GF_FAILED, "%s: its folder does not exist; create it first", path);
-    }
-    return gf_fail(error, GF_FAILED, "%s: cannot create a file in its folder: %s", path,
-                   strerror(cause));
+    return gf_output_fail(path, "cannot create a file in its folder", cause, error);
 }
 
 gf_status gf_output_fail_exists(const char *name, gf_error *error) {

@@ -113,9 +113,9 @@ static gf_status place(gf_output *output, bool revocable, gf_error *error) {
         return gf_output_fail_exists(output->name, error);
     if (cause == EEXIST)
         cause = place_over(output, revocable);
-    return cause == 0 ? GF_OK
-                      : gf_fail(error, GF_FAILED, "%s: cannot put the output in place: %s",
-                                output->name, strerror(cause));
+    return cause == 0
+               ? GF_OK
+               : gf_output_fail(output->name, "cannot put the output in place", cause, error);
 }
 
 /* 1: nobody has put something else there since; 0: somebody has, or it is gone; -1: cannot tell. */
