@@ -210,7 +210,7 @@ static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
     if (elsewhere) {
         run->skipped++;
     } else if (status) {
-        gf_cli_batch_complain(run, over->error->cause, &error);
+        gf_cli_batch_complain(run, over->status ? over->error->cause : 0, &error);
         gf_cli_event_failed(progress, run->items[over->item].in, error.message);
         progress->failed++;
     } else {

@@ -205,7 +205,7 @@ static gf_status ask_auto(gf_bench *bench, gf_error *error) {
                                    row->files, &row->forecast, error);
                 row->cuda = row->forecast.cuda && has_device(&bench->machine);
             }
-    if (!status && !bench->json)
+    if (!status && !bench->json && has_device(&bench->machine))
         gf_bench_tell_forecasts(bench);
     return status;
 }

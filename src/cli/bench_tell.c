@@ -70,28 +70,34 @@ void gf_bench_tell_codec(const gf_bench *bench) {
     fflush(stdout);
 }
 
+/* Decimals of a number of seconds: none is wider than 12.34 until they are days. */
+static int places(double seconds) {
+    return seconds < 99.995 ? 2 : seconds < 999.95 ? 1 : 0;
+}
+
 /* A line for each filter and format of files, with all sizes. */
 void gf_bench_tell_forecasts(const gf_bench *bench) {
     if (bench->forecast_count == 0)
         return;
     printf(
-        "\nWhom --backend auto would take, and the seconds it expects on cpu / on cuda, %.2f s of\n"
-        "these to start the GPU, which is not touched before it is expected to win.\n",
+        "\nWhom --backend auto would take, and the seconds it expects on cpu / on cuda,\n"
+        "%.2f s of these to start the GPU, which it does only where that is to win.\n",
         bench->forecasts[0].forecast.start_seconds);
     printf("%-*s %-5s", bench->name_width, "filter", "files");
     for (size_t i = 0; i < GF_BENCH_SIZES && i < bench->forecast_count; i++) {
         char size[32];
         snprintf(size, sizeof size, "%.0f MP", pixels(&bench->forecasts[i].format) * 1e-6);
-        printf(" %20s", size);
+        printf(" %18s", size);
     }
     for (size_t i = 0; i < bench->forecast_count; i++) {
         const gf_bench_forecast *row = &bench->forecasts[i];
         char cell[64];
         if (i % GF_BENCH_SIZES == 0)
             printf("\n%-*s %-5s", bench->name_width, row->item->name, row->files);
-        snprintf(cell, sizeof cell, "%s %.2f / %.2f", row->cuda ? "cuda" : "cpu",
-                 row->forecast.cpu_seconds, row->forecast.cuda_seconds);
-        printf(" %20s", cell);
+        snprintf(cell, sizeof cell, "%s %.*f / %.*f", row->cuda ? "cuda" : "cpu",
+                 places(row->forecast.cpu_seconds), row->forecast.cpu_seconds,
+                 places(row->forecast.cuda_seconds), row->forecast.cuda_seconds);
+        printf(" %18s", cell);
     }
     putchar('\n');
 }

@@ -84,21 +84,44 @@ static int print_name(FILE *file, const gf_column *column, int *width, bool last
     return *width + GAP;
 }
 
-static void print_table(FILE *file, const gf_result *result, size_t index) {
+/* The end of the columns from `first` on that fit into a line beside the first of all; at least
+ * one. */
+static size_t fitting(const gf_table *table, const int *widths, size_t first, int line) {
+    int used = widths[0];
+    size_t end = first;
+    while (end < table->column_count && (end == first || used + GAP + widths[end] <= line))
+        used += GAP + widths[end++];
+    return end;
+}
+
+/* Columns that a line has no room for follow in another table, beside the first column again. */
+static void print_table(FILE *file, const gf_result *result, size_t index, int line) {
     const gf_table *table = gf_result_table(result, index);
     int widths[GF_MAX_COLUMNS];
     for (size_t c = 0; c < table->column_count; c++) {
+        const int name = text_width(table->columns[c].name);
         widths[c] = column_width(result, index, c);
-        print_name(file, &table->columns[c], &widths[c], c + 1 == table->column_count);
+        widths[c] = name > widths[c] ? name : widths[c];
     }
-    putc('\n', file);
-    for (uint64_t row = 0; row < table->row_count; row++) {
-        for (size_t c = 0; c < table->column_count; c++) {
-            gf_value value = gf_result_cell(result, index, row, c);
-            print_cell(file, &value, widths[c], c + 1 == table->column_count);
-        }
+    size_t end = 1;
+    do {
+        const size_t first = end;
+        end = fitting(table, widths, first, line);
+        fputs(first > 1 ? "\n" : "", file);
+        print_name(file, &table->columns[0], &widths[0], false);
+        for (size_t c = first; c < end; c++)
+            print_name(file, &table->columns[c], &widths[c], c + 1 == end);
         putc('\n', file);
-    }
+        for (uint64_t row = 0; row < table->row_count; row++) {
+            gf_value value = gf_result_cell(result, index, row, 0);
+            print_cell(file, &value, widths[0], false);
+            for (size_t c = first; c < end; c++) {
+                value = gf_result_cell(result, index, row, c);
+                print_cell(file, &value, widths[c], c + 1 == end);
+            }
+            putc('\n', file);
+        }
+    } while (end < table->column_count);
 }
 
 /* ---- bars ------------------------------------------------------------------------------------ */
@@ -280,7 +303,7 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
         else if (table->chart == GF_CHART_BARS)
             print_bars(file, run->result, t, &screen);
         else
-            print_table(file, run->result, t);
+            print_table(file, run->result, t, screen.width);
     }
     const char *text = gf_result_text(run->result);
     if (!*text)

@@ -20,13 +20,13 @@ static uint64_t count_cases(const gf_verify_track *track) {
 /* ---- what is told ---------------------------------------------------------------------------- */
 
 static void print_text(const gf_verify *verify, const gf_error *missing) {
-    printf("%-12s %-14s %6s %8s %15s %12s %9s\n", "filter", "backend", "cases", "images", "samples",
+    printf("%-10s %-14s %6s %8s %15s %12s %9s\n", "filter", "backend", "cases", "images", "samples",
            "differences", "seconds");
     for (size_t i = 0; i < verify->track_count; i++)
         for (size_t t = 0; t < verify->target_count; t++) {
             const gf_verify_track *track = &verify->tracks[i];
             const gf_verify_tally *tally = &track->tallies[t];
-            printf("%-12s %-14s %6" PRIu64 " %8" PRIu64 " %15" PRIu64 " %12" PRIu64 " %9.2f\n",
+            printf("%-10s %-14s %6" PRIu64 " %8" PRIu64 " %15" PRIu64 " %12" PRIu64 " %9.2f\n",
                    gf_filter_describe(track->filter)->name, verify->targets[t].name,
                    count_cases(track), tally->images, tally->samples, tally->differences,
                    tally->seconds);

@@ -170,7 +170,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
         for (int i = 0; i < GF_BACKEND_COUNT; i++)
             if (backend_at(i) == engine->named)
                 which = i;
-    } else if (wants_cuda(engine, plan, codec, reason, size)) {
+    } else if (gf_has_cuda() && wants_cuda(engine, plan, codec, reason, size)) {
         gf_error refused;
         if (start(engine, CUDA, &refused) == GF_OK)
             which = CUDA;

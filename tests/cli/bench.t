@@ -24,22 +24,7 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > files, # thread ms MP/s ns/sample
 > png read 1225x816 RGB u8 # # #
 > png write 1225x816 RGB u8 # # #
-> 
-> Whom --backend auto would take, and the seconds it expects on cpu / on cuda, # s of
-> these to start the GPU, which is not touched before it is expected to win.
-> filter files # MP # MP # MP
-> smooth png cpu # / # cpu # / # cpu # / #
-> smooth pnm cpu # / # cpu # / # cpu # / #
-> normalize png cpu # / # cpu # / # cpu # / #
-> normalize pnm cpu # / # cpu # / # cpu # / #
-> axis-sum png cpu # / # cpu # / # cpu # / #
-> axis-sum pnm cpu # / # cpu # / # cpu # / #
-> hist png cpu # / # cpu # / # cpu # / #
-> hist pnm cpu # / # cpu # / # cpu # / #
-> dot png cpu # / # cpu # / # cpu # / #
-> dot pnm cpu # / # cpu # / # cpu # / #
-> compare png cpu # / # cpu # / # cpu # / #
-> compare pnm cpu # / # cpu # / # cpu # / #
+$ gpufilter bench --size 1 --seconds 0 | awk 'length > 80'; gpufilter verify --samples 1 | awk 'length > 80'
 # A record; which can be read.
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|why_no_cuda|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
 > {"schema": "gpufilter-bench", "version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "why_no_cuda": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "memory": [{"where": "cpu, 1 thread", "copy": #, "upload": null, "download": null, "both": null}, {"where": "cpu, 2 threads", "copy": #, "upload": null, "download": null, "both": null}], "filters": [{"filter": "hist", "settings": "bins=8", "where": "golden", "backend": "golden", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": null, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": #, "same": true}], "codec": {"files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "decode_seconds": #, "encode_seconds": #, "file_bytes": #}, "auto": [{"filter": "hist", "settings": "bins=8", "files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "png", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "pnm", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "pnm", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}, {"filter": "hist", "settings": "bins=8", "files": "pnm", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "takes": "cpu", "cpu_seconds": #, "cuda_seconds": #, "start_seconds": #, "reason": "expected #"}]}
@@ -57,7 +42,6 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 1 smooth 'smooth
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 1 --type f32 dot | grep -oE '^(p[a-z]* (read|write) [^ ]* RGB f32|dot +p[a-z]*)'
 > pfm read 1225x816 RGB f32
 > pfm write 1225x816 RGB f32
-> dot          pfm
 # What is not there, or does not fit.
 $ gpufilter bench nothing
 ! gpufilter: bench: 'nothing': no such filter; see 'gpufilter --help'

@@ -61,6 +61,48 @@ $ gpufilter dot samples/scene.png samples/scene.png
 $ gpufilter smooth -k samples/scene.png s.png; gpufilter dot samples/scene.png s.png
 > samples/scene.png, s.png: 768x512 RGB u8, by cpu
 > 
+> channel          a.b          a.a          b.b              cosine
+> r         9820654756   9912117178   9807406932  0.9960476890920682
+> g         8040898654   8127947178   8029570057  0.9953320903043417
+> b         6048551320   6153405085   6036238747  0.9924540593193885
+> total    23910104730  24193469441  23873215736  0.9948942958110617
+> 
+> channel                 mse                psnr
+> r         198.9100087483724  25.144237243758155
+> g        192.56573232014975  25.285013552775307
+> b        235.34442138671875   24.41376452636506
+> total    208.94005415174695   24.93058657940637
+# No line is longer than a terminal has columns, or 80, however large the numbers.
+$ for type in u16le u16be f32le f32be; do size=$((6000 * 4 * (${type:1:2} / 8))); head -c $size samples/scene.png >x.raw; tail -c $size samples/scene.png >y.raw; gpufilter dot --raw 100x60x4:$type x.raw y.raw; gpufilter axis-sum --raw 100x60x4:$type --axis y x.raw; done | awk '{ lines++ } length > 80; END { print lines " lines" }'
+> 472 lines
+$ for width in 44 150; do python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' sh -c "stty cols $width; NO_COLOR=1 gpufilter dot samples/scene.png s.png" | tr -d '\r'; done
+> samples/scene.png, s.png: 768x512 RGB u8, by cpu
+> 
+> channel          a.b          a.a
+> r         9820654756   9912117178
+> g         8040898654   8127947178
+> b         6048551320   6153405085
+> total    23910104730  24193469441
+> 
+> channel          b.b              cosine
+> r         9807406932  0.9960476890920682
+> g         8029570057  0.9953320903043417
+> b         6036238747  0.9924540593193885
+> total    23873215736  0.9948942958110617
+> 
+> channel                 mse
+> r         198.9100087483724
+> g        192.56573232014975
+> b        235.34442138671875
+> total    208.94005415174695
+> 
+> channel                psnr
+> r        25.144237243758155
+> g        25.285013552775307
+> b         24.41376452636506
+> total     24.93058657940637
+> samples/scene.png, s.png: 768x512 RGB u8, by cpu
+> 
 > channel          a.b          a.a          b.b              cosine                 mse                psnr
 > r         9820654756   9912117178   9807406932  0.9960476890920682   198.9100087483724  25.144237243758155
 > g         8040898654   8127947178   8029570057  0.9953320903043417  192.56573232014975  25.285013552775307
@@ -69,7 +111,7 @@ $ gpufilter smooth -k samples/scene.png s.png; gpufilter dot samples/scene.png s
 $ gpufilter dot --json samples/gradient16.png samples/gradient16.png | sed 's/.*"result"//'
 > : {"products": {"channel": ["grey"], "a.b": [390803183006364], "a.a": [390803183006364], "b.b": [390803183006364], "cosine": [1], "mse": [0], "psnr": ["inf"]}}}
 $ gpufilter dot samples/scene.png - <s.png | tail -n 1
-> total    23910104730  24193469441  23873215736  0.9948942958110617  208.94005415174695   24.93058657940637
+> total    208.94005415174695   24.93058657940637
 # compare: 0 the same, 1 different, 2 could not compare.
 $ gpufilter compare samples/scene.png samples/scene.png
 > samples/scene.png, samples/scene.png: 768x512 RGB u8, by cpu

@@ -103,11 +103,10 @@ $ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL,
 # Devices are written to, never replaced.
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
-$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
+$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
 >   brightness x1.452, # % of samples clipped; --keep-brightness avoids it
 >   768x512 RGB u8 in 16 bands of 32 rows
->   auto: expected # s on cpu, # s on cuda with # s start-up
 >   busy: decoding # %, computing # %, encoding # % of # s
 $ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > w.png: # s, # MP/s by golden (1 thread, scalar), 909 kB in, 560 kB out
