@@ -465,7 +465,9 @@ typedef struct gf_file_options {
     const char *sample_format; /* of extracted samples: "csv", "npy", "json"; NULL: from the name */
     bool force;                /* replace existing outputs; binary data to a terminal */
     gf_sync sync;
-    bool strip;              /* leave the input's metadata out */
+    bool dry_run; /* only see whether inputs and outputs can be opened: nothing is computed
+                   * or written. Of gf_run_file alone; else GF_USAGE */
+    bool strip;   /* leave the input's metadata out */
     const char *compression; /* of a PNG: one of gf_compressions(); NULL: the first */
     uint64_t max_pixels;     /* 0: GF_DEFAULT_MAX_PIXELS */
     uint64_t max_memory;     /* for each file whose format must be held whole, beside the engine's

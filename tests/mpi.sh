@@ -79,6 +79,12 @@ fails_fast() {
     [ $? -eq 1 ] && grep -q ' 1 failed, .* not begun in ' told
 }
 
+dry_run() {
+    mpi 3 smooth same/*.pgm -O dry --dry-run >list 2>told && diff list <(for file in same/*.pgm; do echo "dry/${file#same/}"; done) &&
+        grep -q "^dry run: $(ls same | wc -l) to do, 0 failed, 0 skipped$" told && [ ! -e dry ] || return 1
+    mpi 3 smooth "same/$(ls same | head -n 1)" alone.pgm --dry-run >list && [ "$(cat list)" = alone.pgm ] && [ ! -e alone.pgm ]
+}
+
 no_backend() {
     mpi 3 smooth same/*.pgm -O none/at/all --backend cuda --device 77 2>told >text
     [ $? -eq 3 ] && [ ! -e none ] && [ ! -s text ] && [ "$(grep -c '^gpufilter: ' told)" = 1 ] &&
@@ -167,6 +173,7 @@ test_batches() {
     check "--resume" resumed
     check "what is there is kept" kept
     check "--fail-fast" fails_fast
+    check "a dry run" dry_run
     check "no such backend" no_backend
     if grep -q 'fsanitize' "$build/config" || ! make_no_thread; then
         skip 2 "a rank without threads: not with a sanitizer, nor without cc"

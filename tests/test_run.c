@@ -373,6 +373,44 @@ static void looks_at_the_output_before_it_measures(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
+/* ---- dry runs -------------------------------------------------------------------------------- */
+
+/* All is opened, and refused, as in a run; nothing is made. */
+static void opens_all_and_writes_nothing(void **state) {
+    seen saw = {.answer = GF_OK};
+    gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &saw};
+    gf_result *result;
+    gf_error error = {0};
+
+    (void)state;
+    put_picture("in.pgm", 20, 10);
+    put_bytes(in_folder("old.png"), "old", 3);
+    gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
+    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
+    assert_message(&error, "old.png: exists already");
+    options.force = true;
+    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_OK);
+    assert_null(result);
+    assert_int_equal(saw.calls, 0);
+    assert_bytes(in_folder("old.png"), "old", 3);
+    assert_int_equal(count_files(false), 2);
+    gf_settings_free(settings);
+    settings = hist_settings("bins=4 extract=1", "none/new.csv", "old.png");
+    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
+    assert_message(&error, "its folder does not exist");
+    gf_settings_free(settings);
+    assert_int_equal(truncate(in_folder("in.pgm"), 4), 0);
+    settings = hist_settings("bins=4", NULL, NULL);
+    assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
+    assert_message(&error, "in.pgm");
+    const gf_batch_options batch = {.files = options};
+    assert_int_equal(gf_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &error),
+                     GF_USAGE);
+    assert_message(&error, "hist: a batch makes no dry run");
+    gf_settings_free(settings);
+    assert_int_equal(count_files(false), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(shows_outputs_after_ready, empty_folder),
@@ -384,6 +422,7 @@ int main(void) {
         cmocka_unit_test_teardown(samples_in_memory_are_held, empty_folder),
         cmocka_unit_test_teardown(notices_a_file_that_changed, empty_folder),
         cmocka_unit_test_teardown(looks_at_the_output_before_it_measures, empty_folder),
+        cmocka_unit_test_teardown(opens_all_and_writes_nothing, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

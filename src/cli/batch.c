@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch_ranks.h"
 
@@ -68,9 +69,6 @@ static gf_status check(gf_cli_batch_run *run, gf_error *error) {
     const char *folder = gf_settings_text(common, "out-dir");
     if (folder && !folder[0])
         return gf_set_error(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
-    if (!run->line->operand_count && !gf_settings_given(common, "files-from"))
-        return gf_set_error(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
-                            run->info->name, run->info->name);
     /* Of none: that refuses settings that suit no image. */
     return gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
 }
@@ -79,13 +77,16 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
     const char *folder = gf_settings_text(run->line->common, "out-dir");
     const bool sync = gf_cli_file_options(run->line).sync == GF_SYNC_ALWAYS;
     run->folders.sync = sync;
-    gf_status status = gf_cli_folders_make(&run->folders, folder, error);
+    gf_status status = GF_OK;
+    if (!run->dry_run)
+        status = gf_cli_folders_make(&run->folders, folder, error);
     if (!status)
         status = gf_cli_batch_digest(run, error);
     if (!status)
         status = gf_cli_journal_open(folder, run->shard.number, run->shard.of, sync, &run->journal,
                                      error);
-    if (!status && gf_settings_flag(run->line->common, "resume"))
+    if (!status && gf_settings_flag(run->line->common, "resume") &&
+        (!run->dry_run || access(folder, F_OK) == 0))
         status = gf_cli_journal_read(run->journal, error);
     return status;
 }
@@ -154,7 +155,7 @@ static gf_status prepare(gf_cli_batch_run *run, gf_error *error) {
     const char *folder = gf_settings_text(run->line->common, "out-dir");
     gf_status status = check(run, error);
     if (!status)
-        status = gf_cli_gather(run->line, folder, &run->inputs, error);
+        status = gf_cli_gather(run->info->name, run->line, folder, &run->inputs, error);
     run->progress.failed = run->inputs.failed;
     if (!status && folder)
         status = gf_cli_outputs_name(run->line, &run->inputs, &run->outputs, error);
@@ -169,6 +170,16 @@ static gf_status prepare(gf_cli_batch_run *run, gf_error *error) {
     return status;
 }
 
+/* List the outputs that would be written. */
+static gf_status list(const gf_cli_batch_run *run) {
+    for (size_t i = 0; i < run->to_run && run->outputs; i++)
+        gf_cli_list_output(run->items[i].out);
+    if (!run->quiet)
+        fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n",
+                run->to_run, run->progress.failed, run->skipped + run->inputs.skipped);
+    return run->progress.failed ? GF_FAILED : GF_OK;
+}
+
 gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
     const gf_settings *common = line->common;
     gf_cli_batch_run run = {.filter = filter,
@@ -178,16 +189,21 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                             .csv = gf_settings_flag(common, "csv"),
                             .quiet = gf_settings_flag(common, "quiet"),
                             .verbose = gf_settings_flag(common, "verbose"),
-                            .fail_fast = gf_settings_flag(common, "fail-fast")};
+                            .fail_fast = gf_settings_flag(common, "fail-fast"),
+                            .dry_run = gf_settings_flag(common, "dry-run")};
     const gf_ranks *job = &gf_cli_this_rank()->job;
     run.rank = job->rank;
     run.ranks = job->count;
     pthread_mutex_init(&run.telling, NULL);
     gf_status status = run.rank == 0 ? prepare(&run, error) : GF_OK;
-    if (run.ranks > 1)
-        status = gf_cli_batch_send_list(&run, status, error);
-    if (!status)
-        status = compute(&run, error);
+    if (run.dry_run) {
+        status = run.rank == 0 && !status ? list(&run) : status;
+    } else {
+        if (run.ranks > 1)
+            status = gf_cli_batch_send_list(&run, status, error);
+        if (!status)
+            status = compute(&run, error);
+    }
     gf_cli_journal_close(run.journal);
     /* Other shards have seen these folders, and count on them. */
     if (!run.begun && !run.shard.of)

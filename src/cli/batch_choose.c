@@ -1,6 +1,8 @@
 /* Which inputs of a batch are run: not what is finished, and not what would be written over. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch_run.h"
 #include "commands.h"
@@ -13,6 +15,11 @@ static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
     const gf_cli_look *look = &output->look;
     const bool force = gf_settings_flag(common, "force"),
                resume = gf_settings_flag(common, "resume");
+    if (run->dry_run && access(run->inputs.list[i].path, R_OK) != 0) {
+        gf_set_error(error, GF_FAILED, "%s: cannot open: %s", run->inputs.list[i].path,
+                     strerror(errno));
+        return FATE_FAIL;
+    }
     if (resume && look->there && gf_cli_batch_is_finished(run, i, look))
         return FATE_SKIP;
     /* As for a single image: what appears while the batch runs is replaced, too. */
@@ -35,7 +42,7 @@ static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
 static gf_fate make_folder(gf_cli_batch_run *run, const gf_cli_output *output, const char **last,
                            size_t *last_length, gf_error *error) {
     const size_t length = output->folder;
-    if (length < output->below ||
+    if (run->dry_run || length < output->below ||
         (*last && *last_length == length && memcmp(*last, output->path, length) == 0))
         return FATE_RUN;
     char *folder = strndup(output->path, length);

@@ -15,7 +15,7 @@ typedef struct gf_cli_batch_run {
     const gf_filter *filter;
     const gf_filter_info *info;
     const gf_cli_line *line;
-    bool json, csv, quiet, verbose, fail_fast;
+    bool json, csv, quiet, verbose, fail_fast, dry_run;
     bool begun; /* nothing stood against all of them */
     gf_cli_shard shard;
     gf_cli_inputs inputs;    /* those of the shard, once all have been gathered and checked */

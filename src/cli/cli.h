@@ -47,6 +47,8 @@ void gf_cli_print_text(FILE *file, const char *text);
 /* Print a file's name likewise; "-" as what it stands for, "standard input" or "standard output".
  */
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);
+/* Print the name of an output on a line of standard output: its exact bytes but on a terminal. */
+void gf_cli_list_output(const char *name);
 
 void gf_cli_version(void);
 /* Help on standard output: of the program, of one filter, of a command and the options that it

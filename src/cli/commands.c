@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_SHARED 12
+#define MAX_SHARED 16
 
 /* The options that a command shares, in the order that it names them. */
 static size_t collect(const gf_command *command, gf_param params[MAX_SHARED]) {

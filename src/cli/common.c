@@ -56,6 +56,10 @@ static const struct gf_common {
       .type = GF_PARAM_FLAG,
       .help = "replace an existing output; allow an image to a terminal"}},
     {ABOUT_OUTPUT,
+     {.name = "dry-run",
+      .type = GF_PARAM_FLAG,
+      .help = "write nothing: list the outputs, or say what is in their way"}},
+    {ABOUT_OUTPUT,
      {.name = "sync",
       .type = GF_PARAM_CHOICE,
       .metavar = "WHEN",
@@ -358,6 +362,7 @@ gf_file_options gf_cli_file_options(const gf_cli_line *line) {
                              .sample_format = gf_settings_text(common, "sample-format"),
                              .force = gf_settings_flag(common, "force"),
                              .sync = (gf_sync)gf_settings_choice(common, "sync"),
+                             .dry_run = gf_settings_flag(common, "dry-run"),
                              .strip = gf_settings_flag(common, "strip"),
                              .compression = gf_settings_text(common, "compression"),
                              .max_pixels = gf_settings_size(common, "max-pixels"),
@@ -383,6 +388,8 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
         return gf_set_error(error, GF_USAGE, "--csv: not together with --json");
     if (gf_settings_flag(line->common, "quiet") && gf_settings_flag(line->common, "verbose"))
         return gf_set_error(error, GF_USAGE, "--quiet: not together with --verbose");
+    if (gf_settings_flag(line->common, "json") && gf_settings_flag(line->common, "dry-run"))
+        return gf_set_error(error, GF_USAGE, "--dry-run: not together with --json");
     if (gf_settings_flag(line->common, "keep-going") && gf_settings_flag(line->common, "fail-fast"))
         return gf_set_error(error, GF_USAGE, "--fail-fast: not together with --keep-going");
     return GF_OK;

@@ -1,6 +1,7 @@
 /* Text for people: errors and names, which may hold any bytes. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "colour.h"
@@ -23,6 +24,14 @@ void gf_cli_print_text(FILE *file, const char *text) {
             putc('?', file);
         text += size ? size : 1;
     }
+}
+
+void gf_cli_list_output(const char *name) {
+    if (isatty(STDOUT_FILENO))
+        gf_cli_print_name(stdout, name, "standard output");
+    else
+        fputs(name, stdout);
+    putchar('\n');
 }
 
 void gf_cli_print_name(FILE *file, const char *name, const char *standard) {

@@ -49,11 +49,26 @@ static gf_status check_inputs(const gf_filter_info *info, const gf_cli_line *lin
     return GF_OK;
 }
 
+/* A habit of those who know ImageMagick: a folder for all that is in it. */
+static gf_status check_folder(const gf_filter_info *info, const gf_cli_line *line,
+                              gf_error *error) {
+    struct stat what;
+    const char *name = line->operand_count ? line->operands[0] : "-";
+    if (info->inputs != 1 || info->is_test || is_standard(name) || stat(name, &what) != 0 ||
+        !S_ISDIR(what.st_mode))
+        return GF_OK;
+    return gf_set_error(error, GF_FAILED,
+                        "%s: is a folder; for the images in it use 'gpufilter %s -R %s%s'", name,
+                        info->name, name, info->makes_image ? " --out-dir OUT" : "");
+}
+
 /* Finds what contradicts each other before anything is done. */
 static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_cli_tell *tell,
                        gf_error *error) {
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
     gf_status status = gf_cli_check_common(info, line, error);
+    if (!status)
+        status = check_folder(info, line, error);
     if (status)
         return status;
     if (line->operand_count > operands && info->makes_image)
@@ -130,6 +145,20 @@ static void print_summary(const gf_cli_run *run, const gf_cli_tell *tell) {
         gf_cli_report_run(run, tell->verbose);
 }
 
+/* Print the names of what a run would write. */
+static void list_outputs(const gf_filter_info *info, const gf_cli_line *line) {
+    if (info->makes_image)
+        gf_cli_list_output(line->operands[info->inputs]);
+    for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
+            gf_settings_given(line->filter, param->name))
+            gf_cli_list_output(gf_settings_text(line->filter, param->name));
+    }
+    if (gf_settings_given(line->common, "plot"))
+        gf_cli_list_output(gf_settings_text(line->common, "plot"));
+}
+
 /* gf_file_options.progress, in this thread. */
 static void watch(void *context, const gf_progress *now) {
     gf_cli_progress *progress = context;
@@ -186,7 +215,9 @@ static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *pas
     status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
     if (!status)
         status = compute(filter, line, &job, &result, &report, error);
-    if (!status && gf_cli_ranks_first())
+    if (!status && gf_cli_ranks_first() && gf_settings_flag(line->common, "dry-run"))
+        list_outputs(info, line);
+    else if (!status && gf_cli_ranks_first())
         print_summary(&job.done, &job.tell);
     *passed = status || !result || gf_result_passed(result);
     gf_cli_plot_close(job.plot);

@@ -332,14 +332,17 @@ static gf_status fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs
                         *skipped ? "; " : "", skipped);
 }
 
-gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inputs *inputs,
-                        gf_error *error) {
+gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,
+                        gf_cli_inputs *inputs, gf_error *error) {
     gf_gather gather = {.inputs = inputs,
                         .out_dir = out_dir,
                         .recursive = gf_settings_flag(line->common, "recursive"),
                         .fail_fast = gf_settings_flag(line->common, "fail-fast")};
     gf_status status = GF_OK;
     inputs->raw = gf_cli_raw(line) != NULL;
+    if (!line->operand_count && !gf_settings_given(line->common, "files-from"))
+        return gf_set_error(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
+                            command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0 ? add(&gather, strdup("-"), 0, NULL, error)
                                                      : take_name(&gather, line->operands[i], error);

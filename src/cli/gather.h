@@ -28,11 +28,12 @@ typedef struct gf_cli_inputs {
 
 int64_t gf_cli_time(const struct stat *info);
 
-/* Gathers them, in the order in which they are named; what a folder holds in the order of its
- * names. Folders that are out_dir (NULL for none) are left out. A folder that cannot be read stops
- * no other, unless under --fail-fast: it is then the error. */
-gf_status gf_cli_gather(const gf_cli_line *line, const char *out_dir, gf_cli_inputs *inputs,
-                        gf_error *error);
+/* Gathers them for a command, in the order in which they are named; what a folder holds in the
+ * order of its names. Folders that are out_dir (NULL for none) are left out. A folder that cannot
+ * be read stops no other, unless under --fail-fast: it is then the error. GF_FAILED where there are
+ * none. */
+gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,
+                        gf_cli_inputs *inputs, gf_error *error);
 /* Writes "2 files skipped: unsupported format (.tif, .webp)"; "" if there were none. */
 void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size);
 void gf_cli_inputs_free(gf_cli_inputs *inputs);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "gather.h"
 #include "json.h"
 #include "report.h"
 
@@ -58,11 +59,14 @@ static void print_json(const char *path, const gf_file_info *info) {
 
 static gf_status run(const gf_cli_line *line, gf_error *error) {
     const bool json = gf_settings_flag(line->filter, "json");
+    char skipped[160];
     const gf_file_options options = gf_command_file_options(line);
-    gf_status worst = GF_OK;
-    (void)error;
-    for (size_t i = 0; i < line->operand_count; i++) {
-        const char *path = line->operands[i];
+    gf_cli_inputs inputs = {0};
+    gf_status worst = gf_cli_gather(gf_info_command.info.name, line, NULL, &inputs, error);
+    if (!worst && inputs.failed)
+        worst = GF_FAILED;
+    for (size_t i = 0; i < inputs.count; i++) {
+        const char *path = inputs.list[i].path;
         gf_file_info info;
         gf_error one;
         const gf_status status = gf_inspect_file(path, &options, &info, &one);
@@ -75,8 +79,16 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
             print_text(path, &info);
         }
     }
+    gf_cli_skipped_text(&inputs, skipped, sizeof skipped);
+    if (*skipped)
+        fprintf(stderr, "%s\n", skipped);
+    gf_cli_inputs_free(&inputs);
     return worst;
 }
+
+static const char *const shared[] = {
+    "files-from",  "null",       "recursive", "raw",  "max-memory", "max-pixels", "max-chunk",
+    "max-seconds", "no-sandbox", "color",     "help", "version",    NULL};
 
 static const gf_param params[] = {
     {.name = "json", .type = GF_PARAM_FLAG, .help = "print a line of JSON for each file"},
@@ -93,10 +105,10 @@ const gf_command gf_info_command = {
                  "read does not stop the others; the exit code is then 1.\n",
              .examples = "gpufilter info *.png\n"
                          "gpufilter info --json - <scan.png\n",
+             .inputs = 1,
              .params = params,
              .param_count = sizeof params / sizeof params[0]},
-    .shared = gf_command_limits,
-    .least = 1,
+    .shared = shared,
     .most = SIZE_MAX,
     .run = run,
 };

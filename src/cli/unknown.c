@@ -1,5 +1,6 @@
 #include "unknown.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,15 +32,45 @@ static const char *whose(const char *name, size_t length) {
     return NULL;
 }
 
+/* What other programs call such a thing, and how it is done here by those that have an option. */
+static const char *habit(const gf_filter_info *info, const gf_cli_line *line, const char *name,
+                         size_t length) {
+    static const struct {
+        const char *names, *option, *answer;
+    } habits[] = {
+        {"|o|output|", "out-dir", "name the output behind the input, or a folder with --out-dir"},
+        {"|o|output|", "out", "--out is for extracted samples; what is measured is printed"},
+        {"|o|output|", "json", "what it finds is printed: write > FILE behind it"},
+        {"|y|yes|overwrite|", "force", "--force replaces an existing output"},
+        {"|sigma|", "radius", "--radius says how far it reaches, in pixels"},
+    };
+    char word[16];
+    if (length > sizeof word - 3)
+        return NULL;
+    snprintf(word, sizeof word, "|%.*s|", (int)length, name);
+    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
+        const char *option = habits[i].option;
+        if (strstr(habits[i].names, word) &&
+            (has(info->params, info->param_count, option, strlen(option)) ||
+             has(line->params, line->param_count, option, strlen(option))))
+            return habits[i].answer;
+    }
+    return NULL;
+}
+
 gf_status gf_cli_unknown_option(const gf_filter_info *info, const gf_cli_line *line,
                                 const char *argument, char letter, gf_error *error) {
     char text[256];
+    const char *name = letter ? &letter : argument + 2;
+    const size_t length = letter ? 1 : strcspn(name, "=");
+    const char *answer = habit(info, line, name, length);
+    if (answer)
+        return gf_set_error(error, GF_USAGE, "%s%.*s: %s has no such option; %s",
+                            letter ? "-" : "--", (int)length, name, info->name, answer);
     if (letter)
         return gf_set_error(error, GF_USAGE,
                             "-%c: %s has no such option; see 'gpufilter %s --help'", letter,
                             info->name, info->name);
-    const char *name = argument + 2;
-    const size_t length = strcspn(name, "=");
     const char *other = whose(name, length);
     if (other)
         return gf_set_error(error, GF_USAGE,

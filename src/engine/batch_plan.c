@@ -107,6 +107,9 @@ gf_status gf_files_check(gf_files *files, gf_error *error) {
     if (!status && files->options.take && files->options.in_order)
         status = gf_fail(error, GF_USAGE, "%s: items that are taken have no order to be told in",
                          files->filter->info.name);
+    if (!status && files->options.files.dry_run)
+        status = gf_fail(error, GF_USAGE, "%s: a batch makes no dry run; open each file by itself",
+                         files->filter->info.name);
     if (!status)
         status = check_items(files, error);
     if (!status)

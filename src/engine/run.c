@@ -127,7 +127,9 @@ static gf_status run_opened(gf_task *task, const gf_settings *settings, const ch
     own.ranks = task->ranks;
     gf_status status = gf_task_open_outputs(task, settings, out_path, &own, error);
     status = gf_ranks_agree(task->ranks, status, error);
-    if (!status && task->filter->before)
+    if (status || own.dry_run)
+        return status;
+    if (task->filter->before)
         status = gf_measure_file(task, error);
     status = gf_ranks_agree(task->ranks, status, error);
     return status ? status : complete(task, settings, &own, result, error);

@@ -173,6 +173,39 @@ $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilt
 > ./b/6.png
 > 0 done, 0 failed, 5 skipped in #
 >   1 file skipped: unsupported format (.txt)
+# A dry run lists what would be written, and makes nothing.
+$ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-run samples/card.png samples/page.png; gpufilter smooth --dry-run samples/card.png dry.tif; gpufilter smooth --dry-run absent.png dry.png; gpufilter smooth --dry-run --json samples/card.png dry.png; ls dry.png
+> dry.png
+! gpufilter: samples/page.png: exists already; use --force to replace it
+! gpufilter: dry.tif: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
+! gpufilter: absent.png: cannot open: No such file or directory
+! gpufilter: --dry-run: not together with --json
+! ls: cannot access 'dry.png': No such file or directory
+[2]
+$ gpufilter hist --dry-run -x 3 samples/card.png --out v.csv --plot p.svg --mask m.png; gpufilter hist --dry-run samples/card.png; gpufilter compare --dry-run samples/card.png samples/card.png --diff d.png; gpufilter smooth --dry-run samples/gradient16.png dry.jpg; ls v.csv p.svg m.png d.png
+> v.csv
+> m.png
+> p.svg
+> d.png
+! gpufilter: dry.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam
+! ls: cannot access 'v.csv': No such file or directory
+! ls: cannot access 'p.svg': No such file or directory
+! ls: cannot access 'm.png': No such file or directory
+! ls: cannot access 'd.png': No such file or directory
+[2]
+$ gpufilter smooth --dry-run samples/{card,page}.png absent.png -O dry --name 'a-{name}'; ls dry; gpufilter smooth -k samples/page.png -O dry -q; gpufilter smooth -k --dry-run samples/{card,page}.png -O dry --resume; gpufilter smooth --dry-run samples/{card,page}.png -O dry -q; gpufilter hist --dry-run samples/{card,page}.png; ls -A dry; rm -r dry
+> dry/a-card.png
+> dry/a-page.png
+> dry/card.png
+> dry/card.png
+> .gpufilter-done
+> page.png
+! gpufilter: absent.png: cannot open: No such file or directory
+! dry run: 2 to do, 1 failed, 0 skipped
+! ls: cannot access 'dry': No such file or directory
+! dry run: 1 to do, 0 failed, 1 skipped
+! gpufilter: dry/page.png: exists already; use --force to replace it, or --resume to skip what is finished
+! dry run: 2 to do, 0 failed, 0 skipped
 # What is not called like an image is counted; finding none is a failure, and leaves no folder behind.
 $ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
 > 1

@@ -16,8 +16,16 @@ $ echo text >text.txt; gpufilter info text.txt
 ! gpufilter: text.txt: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 [1]
 $ gpufilter info
-! gpufilter: info: takes FILE..., got 0 files; see 'gpufilter info --help'
+! gpufilter: info: no inputs are named; see 'gpufilter info --help'
 [2]
+$ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.pfm tree/a.pfm; touch tree/notes.txt; gpufilter info -R tree samples/card.png; echo tree/a.pfm | gpufilter info --files-from - --json | grep -o '"file": "[^"]*"'; gpufilter info -R none; gpufilter info tree; rm -r tree none
+> tree/a.pfm: PFM, 1024x4 grey f32 (32-bit float, little-endian, scale 1), 16 kB of pixels
+> tree/deep/b.png: PNG, 240x240 grey u8 (8-bit grey), 58 kB of pixels
+> samples/card.png: PNG, 240x240 grey u8 (8-bit grey), 58 kB of pixels
+> "file": "tree/a.pfm"
+! 1 file skipped: unsupported format (.txt)
+! gpufilter: none: no images found
+! gpufilter: tree: is a folder; add --recursive to take the images in it
 $ gpufilter info --bins 3 samples/page.png
 ! gpufilter: --bins: info has no such option, but hist has; see 'gpufilter info --help'
 [2]

@@ -81,7 +81,7 @@ $ gpufilter smooth absent.png out.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [1]
 $ gpufilter smooth samples out.png
-! gpufilter: samples: is a folder; name an image file
+! gpufilter: samples: is a folder; for the images in it use 'gpufilter smooth -R samples --out-dir OUT'
 [1]
 $ head -c 20000 samples/scene.png >short.png; gpufilter smooth short.png out.png
 ! gpufilter: short.png: the PNG ends too early; get a complete copy
@@ -195,6 +195,38 @@ $ gpufilter help devises
 $ gpufilter samples/page.png out.png
 ! gpufilter: samples/page.png: is a file; say before it what to do with it, as in 'gpufilter info samples/page.png'
 [2]
+$ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 2"; do for filter in smooth hist dot info; do gpufilter $filter $option samples/card.png; done; done 2>&1 >/dev/null | sort | uniq -c | sed 's/^ *//'
+> 1 gpufilter: --out: which bins? Name them with --extract
+> 1 gpufilter: --output: dot has no such option; what it finds is printed: write > FILE behind it
+> 1 gpufilter: --output: hist has no such option; --out is for extracted samples; what is measured is printed
+> 1 gpufilter: --output: info has no such option; what it finds is printed: write > FILE behind it
+> 1 gpufilter: --output: smooth has no such option; name the output behind the input, or a folder with --out-dir
+> 1 gpufilter: --overwrite: dot has no such option; see 'gpufilter dot --help'
+> 1 gpufilter: --overwrite: hist has no such option; --force replaces an existing output
+> 1 gpufilter: --overwrite: info has no such option; see 'gpufilter info --help'
+> 1 gpufilter: --overwrite: smooth has no such option; --force replaces an existing output
+> 1 gpufilter: --sigma: dot has no such option; did you mean --simd?
+> 1 gpufilter: --sigma: hist has no such option; did you mean --simd?
+> 1 gpufilter: --sigma: info has no such option; see 'gpufilter info --help'
+> 1 gpufilter: --sigma: smooth has no such option; --radius says how far it reaches, in pixels
+> 1 gpufilter: --yes: dot has no such option; see 'gpufilter dot --help'
+> 1 gpufilter: --yes: hist has no such option; --force replaces an existing output
+> 1 gpufilter: --yes: info has no such option; see 'gpufilter info --help'
+> 1 gpufilter: --yes: smooth has no such option; --force replaces an existing output
+> 1 gpufilter: -f: dot has no such option; see 'gpufilter dot --help'
+> 1 gpufilter: -f: info has no such option; see 'gpufilter info --help'
+> 1 gpufilter: -o: dot has no such option; what it finds is printed: write > FILE behind it
+> 1 gpufilter: -o: info has no such option; what it finds is printed: write > FILE behind it
+> 1 gpufilter: -o: smooth has no such option; name the output behind the input, or a folder with --out-dir
+> 1 gpufilter: -y: dot has no such option; see 'gpufilter dot --help'
+> 2 gpufilter: -y: hist has no such option; --force replaces an existing output
+> 1 gpufilter: -y: info has no such option; see 'gpufilter info --help'
+> 2 gpufilter: -y: smooth has no such option; --force replaces an existing output
+$ mkdir pictures; gpufilter smooth pictures out; gpufilter smooth pictures; gpufilter hist pictures; gpufilter dot pictures pictures; rmdir pictures
+! gpufilter: pictures: is a folder; for the images in it use 'gpufilter smooth -R pictures --out-dir OUT'
+! gpufilter: pictures: is a folder; for the images in it use 'gpufilter smooth -R pictures --out-dir OUT'
+! gpufilter: pictures: is a folder; for the images in it use 'gpufilter hist -R pictures'
+! gpufilter: pictures: is a folder; name an image file
 $ gpufilter smooth --gian 2 samples/page.png out.png
 ! gpufilter: --gian: smooth has no such option; did you mean --gain?
 [2]

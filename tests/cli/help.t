@@ -71,6 +71,8 @@ $ gpufilter help smooth
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal
+>       --dry-run           write nothing: list the outputs, or say what is in
+>                           their way
 >       --sync WHEN         outputs that are on the disk, safe from a power
 >                           failure, before they appear: those that replace a
 >                           file (auto), all, or none (auto, always, never;
