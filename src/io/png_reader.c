@@ -40,16 +40,22 @@ static void PNGCBAPI on_error(png_structp png, png_const_charp message) {
     leave(png);
 }
 
+/* True for a warning about tRNS after which the pixels are right. A tRNS beside an alpha channel
+ * has no meaning. Of a key with too many bits the low ones count. A duplicate, and a tRNS in front
+ * of PLTE or behind the pixels, is intact, and decoders ignore it. */
+static bool trns_is_harmless(const char *message) {
+    return strstr(message, "with alpha") != NULL || strstr(message, "out-of-range") != NULL ||
+           strstr(message, "duplicate") != NULL || strstr(message, "out of place") != NULL;
+}
+
 /* libpng goes on without an ancillary chunk that is damaged or too large. For metadata the first is
- * right, but tRNS is pixels, and a limit must not be met in silence. */
+ * right, but a damaged tRNS loses pixels, and a limit must not be met in silence. */
 static void PNGCBAPI on_warning(png_structp png, png_const_charp message) {
     gf_png_reader *reader = png_get_error_ptr(png);
     bool idat = strncmp(message, "IDAT", 4) == 0;
     bool trns = strncmp(message, "tRNS", 4) == 0;
 
-    /* Where the image has an alpha channel of its own, a tRNS beside it says nothing; of a key with
-     * too many bits the low ones count. */
-    if (trns && strstr(message, "with alpha") == NULL && strstr(message, "out-of-range") == NULL)
+    if (trns && !trns_is_harmless(message))
         on_error(png, message);
     if (strstr(message, "CRC error") != NULL) {
         memcpy(reader->bad_chunk, message, 4);

@@ -171,7 +171,8 @@ static void read_layout(png_source *source) {
     layout->channels = png_get_channels(png, info);
     layout->depth = png_get_bit_depth(png, info);
     layout->indexed = png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE;
-    bool transparent = png_get_tRNS(png, info, &alpha, &alpha_count, &key) != 0;
+    /* libpng drops a tRNS that precedes PLTE: its count is then 0. */
+    bool transparent = png_get_tRNS(png, info, &alpha, &alpha_count, &key) != 0 && alpha_count != 0;
 
     if (layout->indexed) {
         png_colorp colors = NULL;
