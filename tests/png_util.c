@@ -30,6 +30,10 @@ static void put32(png_bytes *bytes, uint32_t v) {
     put(bytes, raw, 4);
 }
 
+void png_put_signature(png_bytes *file) {
+    put(file, "\x89PNG\r\n\x1a\n", 8);
+}
+
 void png_put_chunk(png_bytes *file, const char *name, const void *data, size_t size,
                    bool bad_checksum) {
     put32(file, (uint32_t)size);
@@ -285,7 +289,7 @@ void png_make(const png_spec *spec, png_bytes *file, gf_format *format, unsigned
                                    spec->interlaced};
 
     *file = (png_bytes){0};
-    put(file, "\x89PNG\r\n\x1a\n", 8);
+    png_put_signature(file);
     put32(&header, spec->width);
     put32(&header, spec->height);
     put(&header, rest, sizeof rest);

@@ -47,6 +47,9 @@ typedef struct png_spec {
     size_t extra_count;
 } png_spec;
 
+/* Appends the bytes that every PNG begins with. */
+void png_put_signature(png_bytes *file);
+
 /* Appends a chunk with its checksum. */
 void png_put_chunk(png_bytes *file, const char *name, const void *data, size_t size,
                    bool bad_checksum);

@@ -144,6 +144,12 @@ static int PNGCBAPI on_chunk(png_structp png, png_unknown_chunkp chunk) {
     memset(reader->bad_chunk, 0, 4);
     if ((chunk->name[0] & 0x20) == 0)
         return 0;
+    if ((chunk->location & PNG_HAVE_IHDR) == 0) {
+        gf_fail(&reader->cause, GF_FAILED,
+                "%s: the PNG is damaged (%.4s: missing IHDR); get an intact copy", name,
+                (const char *)chunk->name);
+        leave(png);
+    }
     if (!is_carried(chunk->name))
         return 1;
     if (damaged) {
