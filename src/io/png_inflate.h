@@ -1,17 +1,9 @@
 /* From the IDAT chunks of a PNG to its filtered rows, by ISA-L: each row is a byte that names its
  * filter and the row's bytes as that filter left them.
  *
- * Only for streams that were packed with a window of 32 KiB, which is what all but small images
- * have: then zlib and ISA-L agree about which distances are too far. Where they and libpng differ
- * is the damage that is not refused:
- *
- * - what follows the last row in the zlib stream (its end, its checksum) must be right. libpng
- *   overlooks damage there if its buffer of input ended before, or if it lies in an IDAT behind
- *   another chunk, where no IDAT may be;
- * - zlib refuses a Huffman code with words that stand for nothing; here only using one is damage.
- *   As the Adler-32 of all rows must be right, the pixels are, too;
- * - more than a mebibyte behind the last row is refused: libpng does not look at it, but here it
- *   would have to be inflated, and a small file can hold much of that. */
+ * Only for streams that declare a window of 32 KiB, as all but small images do: then zlib and ISA-L
+ * agree about which distances are too far. "Differences from libpng" in docs/design-files.md lists
+ * where they differ, and where libpng does. */
 #ifndef GF_PNG_INFLATE_H
 #define GF_PNG_INFLATE_H
 

@@ -1,14 +1,14 @@
 /* PNG in. libpng reads the header, the metadata, and the rows of interlaced images and of those
  * that png_inflate.h does not take; the others are inflated by ISA-L and unfiltered by our own
- * loops. What the samples mean is ours, too (png_expand.c), and metadata is carried as bytes that
- * nobody parses. */
-#include "io/png_source.h"
-
+ * loops. What the samples mean is ours, too (png_expand.c), and metadata is carried as bytes,
+ * unparsed. "Differences from libpng" in docs/design-files.md lists the files that libpng reads
+ * otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/costs.h"
+#include "io/kinds.h"
 #include "io/limits.h"
 #include "io/png_expand.h"
 #include "io/png_fail.h"
@@ -223,7 +223,7 @@ static gf_status check_size(const png_source *source, gf_error *error) {
 
 /* Reads the first bytes of the image's data to see whether it is to be inflated here. If not, all
  * is made ready for libpng. Pixels over the limit were refused before rows are allocated. */
-static gf_status start_pixels(png_source *source, bool inflate, gf_error *error) {
+static gf_status start_pixels(png_source *source, gf_error *error) {
     gf_png_reader *reader = &source->reader;
     const size_t row_bytes = gf_png_layout_bytes(&source->layout);
     unsigned char head[2];
@@ -233,7 +233,7 @@ static gf_status start_pixels(png_source *source, bool inflate, gf_error *error)
 
     gf_png_idat_start(&idat, &reader->input, reader->header);
     /* Not if these bytes are in several chunks, which nobody writes. */
-    if (!inflate || source->interlaced || idat.left <= sizeof head)
+    if (source->interlaced || idat.left <= sizeof head)
         return gf_png_reader_start_rows(reader, source->interlaced, error);
     if ((status = gf_png_idat_read(&idat, head, sizeof head, &got, error)) != GF_OK)
         return status;
@@ -249,7 +249,7 @@ static gf_status start_pixels(png_source *source, bool inflate, gf_error *error)
 }
 
 static gf_status open_image(png_source *source, const gf_input *input, const gf_limits *limits,
-                            bool inflate, gf_error *error) {
+                            gf_error *error) {
     gf_png_reader *reader = &source->reader;
     gf_format *format = &source->base.format;
     gf_status status;
@@ -271,11 +271,11 @@ static gf_status open_image(png_source *source, const gf_input *input, const gf_
         (status = check_size(source, error)) != GF_OK) {
         return status;
     }
-    return start_pixels(source, inflate, error);
+    return start_pixels(source, error);
 }
 
-static gf_status open_source(const gf_input *input, const gf_limits *limits, bool inflate,
-                             gf_source **opened, gf_error *error) {
+gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
     static const gf_source_ops ops = {png_read, png_finish, png_close, NULL};
     png_source *source = calloc(1, sizeof *source);
 
@@ -284,21 +284,11 @@ static gf_status open_source(const gf_input *input, const gf_limits *limits, boo
     source->base.ops = &ops;
     source->base.cost = GF_PNG_DECODE_COST;
     gf_metadata_init(&source->base.metadata);
-    gf_status status = open_image(source, input, limits, inflate, error);
+    gf_status status = open_image(source, input, limits, error);
     if (status != GF_OK) {
         free_source(source);
         return status;
     }
     *opened = &source->base;
     return GF_OK;
-}
-
-gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                             gf_error *error) {
-    return open_source(input, limits, true, opened, error);
-}
-
-gf_status gf_png_source_open_libpng(const gf_input *input, const gf_limits *limits,
-                                    gf_source **opened, gf_error *error) {
-    return open_source(input, limits, false, opened, error);
 }
