@@ -65,6 +65,17 @@ static inline unsigned char *stream_of(const void *raw, size_t size, size_t *pac
     return data;
 }
 
+/* Bits of a deflate stream. */
+typedef struct bits {
+    unsigned char bytes[2048];
+    size_t count;
+} bits;
+
+static inline void put_bits(bits *to, unsigned value, unsigned n) {
+    for (unsigned i = 0; i < n; i++, to->count++)
+        to->bytes[to->count / 8] |= (unsigned char)((value >> i & 1) << to->count % 8);
+}
+
 enum { WIDTH = 10, HEIGHT = 6, RAW = (WIDTH + 1) * HEIGHT };
 static const png_spec grey = {.width = WIDTH, .height = HEIGHT, .depth = 8};
 static const png_extra text = {"tEXt", 2, "Title\0after", 11, false};
