@@ -69,9 +69,11 @@ static void read_input(png_structp png, unsigned char *data, size_t size) {
     size_t ahead = reader->ahead_bytes < size ? reader->ahead_bytes : size;
     size_t got;
 
-    memcpy(data, reader->ahead, ahead);
-    reader->ahead_bytes -= ahead;
-    memmove(reader->ahead, reader->ahead + ahead, reader->ahead_bytes);
+    if (ahead != 0) {
+        memcpy(data, reader->ahead, ahead);
+        reader->ahead_bytes -= ahead;
+        memmove(reader->ahead, reader->ahead + ahead, reader->ahead_bytes);
+    }
     if (gf_input_read(&reader->input, data + ahead, size - ahead, &got, &reader->cause) != GF_OK)
         leave(png);
     if (got < size - ahead) {
@@ -99,7 +101,8 @@ static void PNGCBAPI on_read(png_structp png, png_bytep data, size_t size) {
     gf_png_reader *reader = png_get_io_ptr(png);
 
     read_input(png, data, size);
-    if ((png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
+    if (size != GF_PNG_CHUNK_HEADER ||
+        (png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
         return;
     if (reader->rows_by_others && reader->pixels_done && gf_png_idat_is(data))
         pass_over_idat(png, data);
@@ -225,10 +228,16 @@ gf_status gf_png_reader_start_rows(gf_png_reader *reader, bool interlaced, gf_er
     return GF_OK;
 }
 
-gf_status gf_png_reader_row(gf_png_reader *reader, unsigned char *row, gf_error *error) {
+static void reader_read_rows(png_structp png, unsigned char *rows, size_t stride, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        png_read_row(png, rows + i * stride, NULL);
+}
+
+gf_status gf_png_reader_rows(gf_png_reader *reader, unsigned char *rows, size_t stride,
+                             uint64_t count, gf_error *error) {
     if (setjmp(png_jmpbuf(reader->png)) != 0)
         return report(reader, error);
-    png_read_row(reader->png, row, NULL);
+    reader_read_rows(reader->png, rows, stride, count);
     return GF_OK;
 }
 

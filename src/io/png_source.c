@@ -44,14 +44,9 @@ static gf_status read_interlaced(png_source *source, gf_error *error) {
     source->raw = calloc(1, (size_t)bytes);
     if (source->raw == NULL)
         return gf_fail_memory(error, source->reader.input.name, bytes, "an interlaced image");
-    for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
-        for (uint64_t y = 0; y < height; y++) {
-            status = gf_png_reader_row(&source->reader, source->raw + y * row_bytes, error);
-            if (status != GF_OK)
-                return status;
-        }
-    }
-    return GF_OK;
+    for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES && status == GF_OK; pass++)
+        status = gf_png_reader_rows(&source->reader, source->raw, row_bytes, height, error);
+    return status;
 }
 
 /* Are stored rows what is asked for? */
@@ -101,17 +96,14 @@ static gf_status read_by_libpng(png_source *source, unsigned char *out, size_t s
     size_t row_bytes = gf_png_layout_bytes(&source->layout);
     gf_status status = GF_OK;
 
-    if (source->interlaced && source->raw == NULL)
+    if (!source->interlaced)
+        status = gf_png_reader_rows(&source->reader, out, stride, rows, error);
+    else if (source->raw == NULL)
         status = read_interlaced(source, error);
     for (uint64_t i = 0; i < rows && status == GF_OK; i++, source->y++) {
         unsigned char *row = out + i * stride;
-        if (source->interlaced) {
-            gf_png_expand_row(&source->layout, source->raw + source->y * row_bytes, row);
-        } else {
-            status = gf_png_reader_row(&source->reader, row, error);
-            if (status == GF_OK)
-                gf_png_expand_row(&source->layout, row, row);
-        }
+        gf_png_expand_row(&source->layout,
+                          source->interlaced ? source->raw + source->y * row_bytes : row, row);
     }
     return status;
 }
