@@ -37,6 +37,8 @@ FAST = {
     "filters/lanes": ["test_equality"],
     "src/io/png_unfilter_simd.c": ["test_png_unfilter"],
     "src/io/png_filter_simd.c": ["test_png_filter"],
+    "src/io/png_expand.c": ["test_png", "test_png_decode"],
+    "src/io/inflate_header.c": ["test_inflate_header", "test_png_decode"],
     "src/io/deflate_simd.c": ["test_deflate"],
     "src/io/deflate_code.c": ["test_deflate_code", "test_deflate"],
     "src/engine/geometry.c": ["test_geometry", "test_stream", "test_stream_ring", "test_equality"],

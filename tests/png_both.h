@@ -1,11 +1,11 @@
-/* One PNG read both ways: the fast one, and every row by libpng. */
+/* One image file in memory, read by a source of ours. */
 #ifndef PNG_BOTH_H
 #define PNG_BOTH_H
 
 #include <zlib.h>
 
+#include "io/kinds.h"
 #include "io/limits.h"
-#include "io/png_source.h"
 #include "io_util.h"
 #include "png_util.h"
 
@@ -44,6 +44,10 @@ static inline outcome load(const png_bytes *file, size_t size, const gf_limits *
     return load_input(&input, given, open, band);
 }
 
+static inline uint32_t get32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
 static inline void clear(outcome *got) {
     free(got->pixels);
     gf_metadata_clear(&got->metadata);
@@ -72,20 +76,22 @@ static inline png_spec random_spec(uint32_t *seed, uint32_t most) {
     static const int strategies[] = {Z_DEFAULT_STRATEGY, Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE,
                                      Z_FIXED};
     const int *kind = kinds[next_random(seed) % KINDS];
-    png_spec spec = {.width = 1 + next_random(seed) % most,
-                     .height = 1 + next_random(seed) % most,
-                     .color = kind[0],
-                     .depth = kind[1],
-                     .transparent = kind[0] < 4 && next_random(seed) % 3 == 0,
-                     .interlaced = next_random(seed) % 8 == 0,
-                     .filter = (png_rows)(next_random(seed) % (PNG_ROWS_RANDOM + 1)),
-                     .level = (int)(next_random(seed) % 11) - 1,
-                     .strategy = strategies[next_random(seed) % 5],
-                     .seed = next_random(seed)};
+    png_spec spec = {.color = kind[0], .depth = kind[1]};
+
+    /* One after the other: initializers have no order. */
+    spec.width = 1 + next_random(seed) % most;
+    spec.height = 1 + next_random(seed) % most;
+    spec.transparent = kind[0] < 4 && next_random(seed) % 3 == 0;
+    spec.interlaced = next_random(seed) % 8 == 0;
+    spec.filter = (png_rows)(next_random(seed) % (PNG_ROWS_RANDOM + 1));
+    spec.level = (int)(next_random(seed) % 11) - 1;
+    spec.strategy = strategies[next_random(seed) % 5];
+    spec.seed = next_random(seed);
     if (next_random(seed) % 3 == 0)
         spec.window_bits = 9 + (int)(next_random(seed) % 7);
     if (next_random(seed) % 2 == 0) {
-        spec.idat_bytes = 1 + next_random(seed) % (next_random(seed) % 2 == 0 ? 3 : 9000);
+        const size_t chunk = next_random(seed) % 2 == 0 ? 3 : 9000;
+        spec.idat_bytes = 1 + next_random(seed) % chunk;
         spec.idat_random = next_random(seed) % 2 == 0;
     }
     return spec;

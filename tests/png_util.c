@@ -30,6 +30,10 @@ static void put32(png_bytes *bytes, uint32_t v) {
     put(bytes, raw, 4);
 }
 
+void png_put_signature(png_bytes *file) {
+    put(file, "\x89PNG\r\n\x1a\n", 8);
+}
+
 void png_put_chunk(png_bytes *file, const char *name, const void *data, size_t size,
                    bool bad_checksum) {
     put32(file, (uint32_t)size);
@@ -159,16 +163,22 @@ static unsigned char *pack(const png_spec *spec, const png_bytes *raw, size_t *s
 
     if (deflateInit2(&stream, level, Z_DEFLATED, bits, 8, spec->strategy) != Z_OK)
         abort();
-    uLong room = deflateBound(&stream, raw->size);
+    const size_t step = spec->flush != 0 ? spec->flush_bytes : raw->size;
+    uLong room = deflateBound(&stream, raw->size) + 16 * (raw->size / step + 1);
     unsigned char *packed = malloc(room);
     if (packed == NULL)
         abort();
     stream.next_in = raw->data;
-    stream.avail_in = (uInt)raw->size;
     stream.next_out = packed;
     stream.avail_out = (uInt)room;
-    if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
-        abort();
+    for (size_t left = raw->size; left != 0;) {
+        stream.avail_in = (uInt)(left < step ? left : step);
+        left -= stream.avail_in;
+        if (deflate(&stream, left == 0 ? Z_FINISH : spec->flush) !=
+                (left == 0 ? Z_STREAM_END : Z_OK) ||
+            stream.avail_in != 0)
+            abort();
+    }
     *size = stream.total_out;
     (void)deflateEnd(&stream);
     return packed;
@@ -285,7 +295,7 @@ void png_make(const png_spec *spec, png_bytes *file, gf_format *format, unsigned
                                    spec->interlaced};
 
     *file = (png_bytes){0};
-    put(file, "\x89PNG\r\n\x1a\n", 8);
+    png_put_signature(file);
     put32(&header, spec->width);
     put32(&header, spec->height);
     put(&header, rest, sizeof rest);

@@ -34,18 +34,23 @@ typedef struct png_spec {
     int color; /* PNG's colour type: 0, 2, 3, 4 or 6 */
     int depth;
     bool interlaced;
-    bool transparent;  /* with a tRNS chunk; grey and RGB: the key is the first pixel */
-    int palette_count; /* color 3: entries of PLTE; indices may be past them. 0: 2^depth */
-    uint32_t seed;     /* of the pixels */
-    size_t idat_bytes; /* the most in one IDAT chunk; 0: all in one */
-    bool idat_random;  /* chunks of 0 to idat_bytes */
-    png_rows filter;   /* of the rows */
-    int level;         /* zlib's; 0 is its default, -1 stores */
-    int strategy;      /* zlib's */
-    int window_bits;   /* zlib's; 0 is 15 */
+    bool transparent;   /* with a tRNS chunk; grey and RGB: the key is the first pixel */
+    int palette_count;  /* color 3: entries of PLTE; indices may be past them. 0: 2^depth */
+    uint32_t seed;      /* of the pixels */
+    size_t idat_bytes;  /* the most in one IDAT chunk; 0: all in one */
+    bool idat_random;   /* chunks of 0 to idat_bytes */
+    png_rows filter;    /* of the rows */
+    int level;          /* zlib's; 0 is its default, -1 stores */
+    int strategy;       /* zlib's */
+    int window_bits;    /* zlib's; 0 is 15 */
+    int flush;          /* zlib's: after flush_bytes of data; 0: only at the end */
+    size_t flush_bytes; /* at least 1 if it flushes */
     const png_extra *extras;
     size_t extra_count;
 } png_spec;
+
+/* Appends the bytes that every PNG begins with. */
+void png_put_signature(png_bytes *file);
 
 /* Appends a chunk with its checksum. */
 void png_put_chunk(png_bytes *file, const char *name, const void *data, size_t size,

@@ -143,8 +143,9 @@ fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitize
 fuzz-quick: fuzzers ## Fuzz every harness for TIME seconds with our own driver, as it was built
 	@tests/fuzz.sh $(BUILD) $(TIME)
 
-hostile: all $(BUILD)/tests/test_hostile_png $(BUILD)/tests/test_hostile_rows $(BUILD)/tests/test_hostile_program ## Hostile files: more than 200,000 of them, generated
-	@for test in png rows program; do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
+HOSTILE := png png_cost png_generated rows program
+hostile: all $(HOSTILE:%=$(BUILD)/tests/test_hostile_%) ## Hostile files: more than 600,000 of them, generated
+	@for test in $(HOSTILE); do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
 
 hostile-batch: all ## Run one batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
 	@tests/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)

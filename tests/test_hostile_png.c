@@ -7,7 +7,7 @@ static void try_png(const png_bytes *file, const char *what, size_t where, hosti
     tally count = {0};
     const double start = processor_seconds();
 
-    check_same(file, NULL, what, where, &count);
+    check_same(file, what, where, &count);
     hostile_count(to, count.accepted != 0, start, what, where);
 }
 

@@ -66,6 +66,47 @@ static void reads_indices_past_the_palette_as_black(void **state) {
     }
 }
 
+/* A tRNS chunk that is intact, but not where it belongs, or that follows another one: libpng drops
+ * it.
+ */
+static void drops_a_transparent_colour_out_of_place(void **state) {
+    static const png_extra key = {"tRNS", 0, "\0\1\0\2\0\3", 6, false};
+    static const png_extra colors = {"PLTE", 1, "\1\2\3", 3, false};
+    static const struct {
+        int color;
+        png_extra extras[2];
+        uint32_t channels;
+    } cases[] = {
+        {2, {{"gAMA", 0, "\0\0\1\1", 4, false}, key}, 4}, /* RGB needs no PLTE */
+        {2, {key, colors}, 3},
+        {2, {colors, {"tRNS", 1, "\0\1\0\2\0\3", 6, false}}, 4},
+        {2, {key, {"tRNS", 1, "\0\4\0\5\0\6", 6, false}}, 4},
+        {2, {{"tRNS", 2, "\0\1\0\2\0\3", 6, false}, colors}, 3},
+        {3, {{"tRNS", 0, "\0", 1, false}, {"tEXt", 0, "a\0b", 3, false}}, 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const png_spec spec = {.width = 3,
+                               .height = 2,
+                               .color = cases[i].color,
+                               .depth = 8,
+                               .extras = cases[i].extras,
+                               .extra_count = 2};
+        png_bytes file;
+        gf_format format;
+        unsigned char *pixels;
+        gf_error error = {0};
+        png_make(&spec, &file, NULL, NULL);
+        put_bytes(path(), file.data, file.size);
+        if (load_image(path(), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+            fail_msg("case %zu: %s", i, error.message);
+        assert_int_equal(format.channels, cases[i].channels);
+        free(file.data);
+        free(pixels);
+    }
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void writes_what_it_reads(void **state) {
@@ -202,6 +243,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(reads_every_kind, empty_folder),
         cmocka_unit_test_teardown(reads_indices_past_the_palette_as_black, empty_folder),
+        cmocka_unit_test_teardown(drops_a_transparent_colour_out_of_place, empty_folder),
         cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
         cmocka_unit_test_teardown(writes_every_level, empty_folder),
         cmocka_unit_test_teardown(refuses_floats, empty_folder),

@@ -155,6 +155,34 @@ static void refuses_unknown_critical_chunks(void **state) {
     free(file.data);
 }
 
+/* Whatever the chunk is: the format puts IHDR first. */
+static void refuses_chunks_before_the_header(void **state) {
+    static const char *const names[] = {"gAMA", "tEXt", "tRNS", "bKGD", "cICP", "abCd", "abcd"};
+    const png_spec spec = {.width = 2, .height = 2, .depth = 8};
+    png_bytes file;
+
+    (void)state;
+    png_make(&spec, &file, NULL, NULL);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int bad = 0; bad < 2; bad++) {
+            png_bytes made = {0};
+            char wanted[64];
+            gf_error error = {0};
+            png_put_signature(&made);
+            png_put_chunk(&made, names[i], "\0\0\1\1", 4, bad != 0);
+            made.data = realloc(made.data, made.size + file.size);
+            assert_non_null(made.data);
+            memcpy(made.data + made.size, file.data + 8, file.size - 8);
+            assert_int_equal(load_bytes(made.data, made.size + file.size - 8, NULL, &error),
+                             GF_FAILED);
+            snprintf(wanted, sizeof wanted, "x.png: the PNG is damaged (%s: missing IHDR); ",
+                     names[i]);
+            assert_message(&error, wanted);
+            free(made.data);
+        }
+    free(file.data);
+}
+
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 static void limits_name_their_option(void **state) {
@@ -209,6 +237,7 @@ int main(void) {
         cmocka_unit_test_teardown(names_what_is_damaged, empty_folder),
         cmocka_unit_test_teardown(damaged_metadata_is_told, empty_folder),
         cmocka_unit_test_teardown(refuses_unknown_critical_chunks, empty_folder),
+        cmocka_unit_test_teardown(refuses_chunks_before_the_header, empty_folder),
         cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
     };
 

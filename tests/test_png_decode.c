@@ -1,20 +1,22 @@
-/* The fast way of reading PNG against libpng's rows, on intact files. */
-#include "png_both.h"
+/* Intact PNGs: the reader, libpng (png_oracle.h), and the samples that the file was made of. */
+#include "png_oracle.h"
 
 static void check_intact(const png_spec *spec, uint64_t band) {
     png_bytes file;
     outcome wanted = {0};
 
     png_make(spec, &file, &wanted.format, &wanted.pixels);
-    outcome fast = load(&file, file.size, NULL, gf_png_source_open, band);
-    outcome oracle = load(&file, file.size, NULL, gf_png_source_open_libpng, 1);
-    if (fast.error.status != GF_OK || oracle.error.status != GF_OK || !same_image(&fast, &wanted) ||
-        !same_image(&oracle, &wanted) || !same_metadata(&fast.metadata, &oracle.metadata))
-        fail_msg("%ux%u color %d depth %d filter %d level %d strategy %d bits %d seed %u: %s%s",
-                 spec->width, spec->height, spec->color, spec->depth, (int)spec->filter,
-                 spec->level, spec->strategy, spec->window_bits, spec->seed, fast.error.message,
-                 oracle.error.message);
-    clear(&fast);
+    outcome ours = load(&file, file.size, NULL, gf_png_source_open, band);
+    outcome oracle = png_oracle(&file, file.size, NULL);
+    if (ours.error.status != GF_OK || oracle.error.status != GF_OK || !same_image(&ours, &wanted) ||
+        !same_image(&oracle, &wanted) || !same_metadata(&ours.metadata, &oracle.metadata))
+        fail_msg(
+            "%ux%u color %d depth %d filter %d level %d strategy %d bits %d seed %u flush %d "
+            "after %zu chunks %zu: %s%s",
+            spec->width, spec->height, spec->color, spec->depth, (int)spec->filter, spec->level,
+            spec->strategy, spec->window_bits, spec->seed, spec->flush, spec->flush_bytes,
+            spec->idat_bytes, ours.error.message, oracle.error.message);
+    clear(&ours);
     clear(&oracle);
     free(wanted.pixels);
     free(file.data);
@@ -61,10 +63,47 @@ static void reads_rows_of_every_length(void **state) {
     check_intact(&(png_spec){.width = 3, .height = 100000, .color = 2, .depth = 8}, 777);
 }
 
+/* Streams of every kind of block, small and large, that end anywhere in a byte or in a buffer;
+ * those of many small ones are handed to zlib on the way. The window is full by then, or not. */
+static void reads_blocks_of_every_size(void **state) {
+    static const int flushes[] = {Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK};
+    static const size_t steps[] = {1, 7, 60, 300, 1100, 1300, 5000, 40000, 300000};
+    static const int levels[] = {-1, 1, 6};
+    static const size_t chunks[] = {0, 3, 1000, 70000};
+    uint32_t seed = 3;
+
+    (void)state;
+    for (uint32_t step = 1; step <= 60; step++)
+        check_intact(&(png_spec){.width = 90,
+                                 .height = 60,
+                                 .color = 2,
+                                 .depth = 8,
+                                 .seed = step,
+                                 .level = 1,
+                                 .strategy = step % 3 == 0 ? Z_FIXED : 0,
+                                 .flush = flushes[step % 4],
+                                 .flush_bytes = step},
+                     7);
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
+        for (uint32_t l = 0; l < sizeof levels / sizeof *levels; l++)
+            check_intact(&(png_spec){.width = steps[s] < 60 ? 90 : 700,
+                                     .height = (steps[s] < 5000 ? 160 : 450) + l,
+                                     .color = 2,
+                                     .depth = 8,
+                                     .seed = next_random(&seed),
+                                     .idat_bytes = chunks[next_random(&seed) % 4],
+                                     .level = levels[l],
+                                     .strategy = next_random(&seed) % 2 == 0 ? Z_FIXED : 0,
+                                     .flush = flushes[next_random(&seed) % 4],
+                                     .flush_bytes = steps[s]},
+                         1 + next_random(&seed) % 40);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_libpng_reads),
         cmocka_unit_test(reads_rows_of_every_length),
+        cmocka_unit_test(reads_blocks_of_every_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

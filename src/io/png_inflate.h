@@ -1,17 +1,11 @@
-/* From the IDAT chunks of a PNG to its filtered rows, by ISA-L: each row is a byte that names its
- * filter and the row's bytes as that filter left them.
+/* From the IDAT chunks of a PNG to its filtered rows: each row is a byte that names its filter and
+ * the row's bytes as that filter left them. ISA-L decodes one block at a time; a stream that would
+ * cost ISA-L much more than zlib is handed to zlib.
  *
- * Only for streams that were packed with a window of 32 KiB, which is what all but small images
- * have: then zlib and ISA-L agree about which distances are too far. Where they and libpng differ
- * is the damage that is not refused:
- *
- * - what follows the last row in the zlib stream (its end, its checksum) must be right. libpng
- *   overlooks damage there if its buffer of input ended before, or if it lies in an IDAT behind
- *   another chunk, where no IDAT may be;
- * - zlib refuses a Huffman code with words that stand for nothing; here only using one is damage.
- *   As the Adler-32 of all rows must be right, the pixels are, too;
- * - more than a mebibyte behind the last row is refused: libpng does not look at it, but here it
- *   would have to be inflated, and a small file can hold much of that. */
+ * Only for streams that declare a window of 32 KiB, as all but small images do: then zlib's verdict
+ * on distances does not depend on the sizes of its buffers. What is accepted here are the streams
+ * that zlib accepts to their end, with its bytes, whatever the chunks. "Differences from libpng" in
+ * docs/design-files.md lists where libpng differs. */
 #ifndef GF_PNG_INFLATE_H
 #define GF_PNG_INFLATE_H
 
@@ -22,20 +16,20 @@ typedef struct gf_png_inflate gf_png_inflate;
 /* Can the stream be read here? head is its first two bytes: zlib's header. */
 bool gf_png_inflate_can(const unsigned char head[2]);
 
-/* Rows of row_bytes, without the filter byte. Takes on what *idat has read: the header of the zlib
- * stream. */
-gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **inflate,
+/* Starts behind what *idat has read: the header of the zlib stream. row_bytes: of a row without its
+ * filter byte. */
+gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **opened,
                               gf_error *error);
 
 /* The next row: 1 + row_bytes bytes, there until the next call. */
-gf_status gf_png_inflate_row(gf_png_inflate *inflate, const unsigned char **row, gf_error *error);
+gf_status gf_png_inflate_row(gf_png_inflate *rows, const unsigned char **row, gf_error *error);
 
 /* After the last row: checks that the stream ends as it should, and reads what is left of the IDAT
  * chunks. header receives that of the chunk behind them. */
-gf_status gf_png_inflate_finish(gf_png_inflate *inflate, unsigned char header[GF_PNG_CHUNK_HEADER],
+gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
                                 gf_error *error);
 
 /* NULL is allowed. */
-void gf_png_inflate_close(gf_png_inflate *inflate);
+void gf_png_inflate_close(gf_png_inflate *rows);
 
 #endif

@@ -40,16 +40,22 @@ static void PNGCBAPI on_error(png_structp png, png_const_charp message) {
     leave(png);
 }
 
+/* True for a warning about tRNS after which the pixels are right. A tRNS beside an alpha channel
+ * has no meaning. Of a key with too many bits the low ones count. A duplicate, and a tRNS in front
+ * of PLTE or behind the pixels, is intact, and decoders ignore it. */
+static bool trns_is_harmless(const char *message) {
+    return strstr(message, "with alpha") != NULL || strstr(message, "out-of-range") != NULL ||
+           strstr(message, "duplicate") != NULL || strstr(message, "out of place") != NULL;
+}
+
 /* libpng goes on without an ancillary chunk that is damaged or too large. For metadata the first is
- * right, but tRNS is pixels, and a limit must not be met in silence. */
+ * right, but a damaged tRNS loses pixels, and a limit must not be met in silence. */
 static void PNGCBAPI on_warning(png_structp png, png_const_charp message) {
     gf_png_reader *reader = png_get_error_ptr(png);
     bool idat = strncmp(message, "IDAT", 4) == 0;
     bool trns = strncmp(message, "tRNS", 4) == 0;
 
-    /* Where the image has an alpha channel of its own, a tRNS beside it says nothing; of a key with
-     * too many bits the low ones count. */
-    if (trns && strstr(message, "with alpha") == NULL && strstr(message, "out-of-range") == NULL)
+    if (trns && !trns_is_harmless(message))
         on_error(png, message);
     if (strstr(message, "CRC error") != NULL) {
         memcpy(reader->bad_chunk, message, 4);
@@ -63,9 +69,11 @@ static void read_input(png_structp png, unsigned char *data, size_t size) {
     size_t ahead = reader->ahead_bytes < size ? reader->ahead_bytes : size;
     size_t got;
 
-    memcpy(data, reader->ahead, ahead);
-    reader->ahead_bytes -= ahead;
-    memmove(reader->ahead, reader->ahead + ahead, reader->ahead_bytes);
+    if (ahead != 0) {
+        memcpy(data, reader->ahead, ahead);
+        reader->ahead_bytes -= ahead;
+        memmove(reader->ahead, reader->ahead + ahead, reader->ahead_bytes);
+    }
     if (gf_input_read(&reader->input, data + ahead, size - ahead, &got, &reader->cause) != GF_OK)
         leave(png);
     if (got < size - ahead) {
@@ -93,7 +101,8 @@ static void PNGCBAPI on_read(png_structp png, png_bytep data, size_t size) {
     gf_png_reader *reader = png_get_io_ptr(png);
 
     read_input(png, data, size);
-    if ((png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
+    if (size != GF_PNG_CHUNK_HEADER ||
+        (png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
         return;
     if (reader->rows_by_others && reader->pixels_done && gf_png_idat_is(data))
         pass_over_idat(png, data);
@@ -138,6 +147,12 @@ static int PNGCBAPI on_chunk(png_structp png, png_unknown_chunkp chunk) {
     memset(reader->bad_chunk, 0, 4);
     if ((chunk->name[0] & 0x20) == 0)
         return 0;
+    if ((chunk->location & PNG_HAVE_IHDR) == 0) {
+        gf_fail(&reader->cause, GF_FAILED,
+                "%s: the PNG is damaged (%.4s: missing IHDR); get an intact copy", name,
+                (const char *)chunk->name);
+        leave(png);
+    }
     if (!is_carried(chunk->name))
         return 1;
     if (damaged) {
@@ -213,10 +228,16 @@ gf_status gf_png_reader_start_rows(gf_png_reader *reader, bool interlaced, gf_er
     return GF_OK;
 }
 
-gf_status gf_png_reader_row(gf_png_reader *reader, unsigned char *row, gf_error *error) {
+static void reader_read_rows(png_structp png, unsigned char *rows, size_t stride, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        png_read_row(png, rows + i * stride, NULL);
+}
+
+gf_status gf_png_reader_rows(gf_png_reader *reader, unsigned char *rows, size_t stride,
+                             uint64_t count, gf_error *error) {
     if (setjmp(png_jmpbuf(reader->png)) != 0)
         return report(reader, error);
-    png_read_row(reader->png, row, NULL);
+    reader_read_rows(reader->png, rows, stride, count);
     return GF_OK;
 }
 

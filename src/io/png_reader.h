@@ -35,8 +35,9 @@ void gf_png_reader_give_back(gf_png_reader *reader, const unsigned char *bytes, 
 
 /* libpng reads the rows. Allocates two of them. */
 gf_status gf_png_reader_start_rows(gf_png_reader *reader, bool interlaced, gf_error *error);
-/* The next stored row, or of an interlaced image the next one of this pass. */
-gf_status gf_png_reader_row(gf_png_reader *reader, unsigned char *row, gf_error *error);
+/* Reads the next stored rows, or of an interlaced image the next ones of this pass. */
+gf_status gf_png_reader_rows(gf_png_reader *reader, unsigned char *rows, size_t stride,
+                             uint64_t count, gf_error *error);
 
 /* Reads what follows the pixels. If others read the rows, the input must be behind the last IDAT
  * chunk, but for what was given back. */

@@ -1,14 +1,13 @@
 /* PNG in. libpng reads the header, the metadata, and the rows of interlaced images and of those
- * that png_inflate.h does not take; the others are inflated by ISA-L and unfiltered by our own
- * loops. What the samples mean is ours, too (png_expand.c), and metadata is carried as bytes that
- * nobody parses. */
-#include "io/png_source.h"
-
+ * that png_inflate.h does not take; the others are inflated there and unfiltered by our own loops.
+ * What the samples mean is ours, too (png_expand.c), and metadata is carried as bytes, unparsed.
+ * "Differences from libpng" in docs/design-files.md lists the files that libpng reads otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/costs.h"
+#include "io/kinds.h"
 #include "io/limits.h"
 #include "io/png_expand.h"
 #include "io/png_fail.h"
@@ -45,14 +44,9 @@ static gf_status read_interlaced(png_source *source, gf_error *error) {
     source->raw = calloc(1, (size_t)bytes);
     if (source->raw == NULL)
         return gf_fail_memory(error, source->reader.input.name, bytes, "an interlaced image");
-    for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
-        for (uint64_t y = 0; y < height; y++) {
-            status = gf_png_reader_row(&source->reader, source->raw + y * row_bytes, error);
-            if (status != GF_OK)
-                return status;
-        }
-    }
-    return GF_OK;
+    for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES && status == GF_OK; pass++)
+        status = gf_png_reader_rows(&source->reader, source->raw, row_bytes, height, error);
+    return status;
 }
 
 /* Are stored rows what is asked for? */
@@ -102,17 +96,14 @@ static gf_status read_by_libpng(png_source *source, unsigned char *out, size_t s
     size_t row_bytes = gf_png_layout_bytes(&source->layout);
     gf_status status = GF_OK;
 
-    if (source->interlaced && source->raw == NULL)
+    if (!source->interlaced)
+        status = gf_png_reader_rows(&source->reader, out, stride, rows, error);
+    else if (source->raw == NULL)
         status = read_interlaced(source, error);
     for (uint64_t i = 0; i < rows && status == GF_OK; i++, source->y++) {
         unsigned char *row = out + i * stride;
-        if (source->interlaced) {
-            gf_png_expand_row(&source->layout, source->raw + source->y * row_bytes, row);
-        } else {
-            status = gf_png_reader_row(&source->reader, row, error);
-            if (status == GF_OK)
-                gf_png_expand_row(&source->layout, row, row);
-        }
+        gf_png_expand_row(&source->layout,
+                          source->interlaced ? source->raw + source->y * row_bytes : row, row);
     }
     return status;
 }
@@ -171,7 +162,8 @@ static void read_layout(png_source *source) {
     layout->channels = png_get_channels(png, info);
     layout->depth = png_get_bit_depth(png, info);
     layout->indexed = png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE;
-    bool transparent = png_get_tRNS(png, info, &alpha, &alpha_count, &key) != 0;
+    /* libpng drops a tRNS that precedes PLTE: its count is then 0. */
+    bool transparent = png_get_tRNS(png, info, &alpha, &alpha_count, &key) != 0 && alpha_count != 0;
 
     if (layout->indexed) {
         png_colorp colors = NULL;
@@ -222,7 +214,7 @@ static gf_status check_size(const png_source *source, gf_error *error) {
 
 /* Reads the first bytes of the image's data to see whether it is to be inflated here. If not, all
  * is made ready for libpng. Pixels over the limit were refused before rows are allocated. */
-static gf_status start_pixels(png_source *source, bool inflate, gf_error *error) {
+static gf_status start_pixels(png_source *source, gf_error *error) {
     gf_png_reader *reader = &source->reader;
     const size_t row_bytes = gf_png_layout_bytes(&source->layout);
     unsigned char head[2];
@@ -232,7 +224,7 @@ static gf_status start_pixels(png_source *source, bool inflate, gf_error *error)
 
     gf_png_idat_start(&idat, &reader->input, reader->header);
     /* Not if these bytes are in several chunks, which nobody writes. */
-    if (!inflate || source->interlaced || idat.left <= sizeof head)
+    if (source->interlaced || idat.left <= sizeof head)
         return gf_png_reader_start_rows(reader, source->interlaced, error);
     if ((status = gf_png_idat_read(&idat, head, sizeof head, &got, error)) != GF_OK)
         return status;
@@ -248,7 +240,7 @@ static gf_status start_pixels(png_source *source, bool inflate, gf_error *error)
 }
 
 static gf_status open_image(png_source *source, const gf_input *input, const gf_limits *limits,
-                            bool inflate, gf_error *error) {
+                            gf_error *error) {
     gf_png_reader *reader = &source->reader;
     gf_format *format = &source->base.format;
     gf_status status;
@@ -270,11 +262,11 @@ static gf_status open_image(png_source *source, const gf_input *input, const gf_
         (status = check_size(source, error)) != GF_OK) {
         return status;
     }
-    return start_pixels(source, inflate, error);
+    return start_pixels(source, error);
 }
 
-static gf_status open_source(const gf_input *input, const gf_limits *limits, bool inflate,
-                             gf_source **opened, gf_error *error) {
+gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
     static const gf_source_ops ops = {png_read, png_finish, png_close, NULL};
     png_source *source = calloc(1, sizeof *source);
 
@@ -283,21 +275,11 @@ static gf_status open_source(const gf_input *input, const gf_limits *limits, boo
     source->base.ops = &ops;
     source->base.cost = GF_PNG_DECODE_COST;
     gf_metadata_init(&source->base.metadata);
-    gf_status status = open_image(source, input, limits, inflate, error);
+    gf_status status = open_image(source, input, limits, error);
     if (status != GF_OK) {
         free_source(source);
         return status;
     }
     *opened = &source->base;
     return GF_OK;
-}
-
-gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                             gf_error *error) {
-    return open_source(input, limits, true, opened, error);
-}
-
-gf_status gf_png_source_open_libpng(const gf_input *input, const gf_limits *limits,
-                                    gf_source **opened, gf_error *error) {
-    return open_source(input, limits, false, opened, error);
 }

@@ -14,6 +14,7 @@ const gf_case fault_cases[] = {
     {"interlaced", "smooth -j 1 interlaced.png out.png", "interlaced.png", 0, NULL, NULL},
     {"interlaced palette", "smooth -j 1 interlaced-palette.png out.pam", "interlaced-palette.png",
      0, NULL, NULL},
+    {"png of small blocks", "smooth -j 1 flushed.png out.png", "flushed.png", 0, NULL, NULL},
     {"metadata", "smooth -j 1 --force metadata.png out.png", "metadata.png" OLD("out.png"), 0, NULL,
      NULL},
     {"metadata, stripped", "smooth -j 1 --strip metadata.png out.png", "metadata.png", CASE_LONG,

@@ -77,6 +77,26 @@ static void put_packed(gf_bytes *png, const char *type, const void *data, size_t
     free(packed);
 }
 
+/* A block for each byte: so many that zlib reads them. */
+static void put_flushed(gf_bytes *png, const unsigned char *data, size_t size) {
+    z_stream stream = {0};
+    const size_t room = 64 + 16 * size;
+    unsigned char *packed = need(malloc(room));
+    if (deflateInit(&stream, 6) != Z_OK)
+        give_up("zlib");
+    stream.next_out = packed;
+    stream.avail_out = (uInt)room;
+    for (size_t i = 0; i < size; i++) {
+        stream.next_in = (Bytef *)(uintptr_t)(data + i);
+        stream.avail_in = 1;
+        if (deflate(&stream, i + 1 < size ? Z_PARTIAL_FLUSH : Z_FINISH) < Z_OK)
+            give_up("zlib");
+    }
+    put_chunk(png, "IDAT", packed, stream.total_out);
+    deflateEnd(&stream);
+    free(packed);
+}
+
 static void put_rows(gf_bytes *raw, unsigned channels, unsigned bytes, unsigned x0, unsigned y0,
                      unsigned dx, unsigned dy, bool palette) {
     for (unsigned y = y0; y < HEIGHT && x0 < WIDTH; y += dy) {
@@ -88,7 +108,7 @@ static void put_rows(gf_bytes *raw, unsigned channels, unsigned bytes, unsigned 
     }
 }
 
-enum { PALETTE = 1, INTERLACED = 2, METADATA = 4 };
+enum { PALETTE = 1, INTERLACED = 2, METADATA = 4, FLUSHED = 8 };
 
 static void put_metadata(gf_bytes *png) {
     static const unsigned char icc[64] = {0, 0, 0, 64};
@@ -144,7 +164,10 @@ static void add_png(gf_tree *inputs, const char *name, unsigned channels, unsign
                      palette);
     else
         put_rows(&raw, channels, bytes, 0, 0, 1, 1, palette);
-    put_packed(&png, "IDAT", raw.data, raw.size);
+    if (flags & FLUSHED)
+        put_flushed(&png, raw.data, raw.size);
+    else
+        put_packed(&png, "IDAT", raw.data, raw.size);
     if (flags & METADATA)
         put_chunk(&png, "tEXt", "Comment\0behind the pixels", 25);
     put_chunk(&png, "IEND", NULL, 0);
@@ -244,6 +267,7 @@ void make_inputs(gf_tree *inputs, bool large) {
     add_png(inputs, "interlaced.png", 3, 1, INTERLACED);
     add_png(inputs, "interlaced-palette.png", 1, 1, INTERLACED | PALETTE);
     add_png(inputs, "metadata.png", 3, 1, METADATA);
+    add_png(inputs, "flushed.png", 1, 1, FLUSHED);
     add_pnm(inputs, "grey.pgm", '5', WIDTH, HEIGHT);
     add_pnm(inputs, "rgb.ppm", '6', WIDTH, HEIGHT);
     add_pnm(inputs, "other.ppm", '6', WIDTH, HEIGHT);

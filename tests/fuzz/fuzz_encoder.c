@@ -1,5 +1,6 @@
 /* Our PNG encoder: any rows, any effort, in pieces of any height, by any number of threads: the
  * same file, which libpng reads as the same pixels. */
+#include "../png_oracle.h"
 #include "fuzz.h"
 
 typedef struct fuzz_job {
@@ -68,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     other.data = write_file(&job, threads, band, &other.size);
     FUZZ_CHECK(file.size == other.size && memcmp(file.data, other.data, file.size) == 0,
                "%u threads and bands of %u rows make another file", threads, (unsigned)band);
-    outcome back = load(&file, file.size, NULL, gf_png_source_open_libpng, 1);
+    outcome back = png_oracle(&file, file.size, NULL);
     FUZZ_CHECK(back.error.status == GF_OK, "libpng: %s", back.error.message);
     FUZZ_CHECK(gf_format_equal(&back.format, &job.format) &&
                    memcmp(back.pixels, job.pixels,

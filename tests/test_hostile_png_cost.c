@@ -1,0 +1,172 @@
+/* PNGs that cost a decoder much and give it little: the reader takes no more than 1.5 times
+ * libpng's time. GF_HOSTILE in the environment makes them large (make hostile). */
+#include "hostile.h"
+
+enum { ROW = 1000, ROWS_OF_UNIT = 125 }; /* bytes of a row; units whose output is whole rows */
+
+/* ---- eight blocks, which are whole bytes together ----------------------------------------------
+ */
+
+static size_t fixed_blocks(bits *to, size_t literals) {
+    for (size_t block = 0; block < 8; block++) {
+        put_bits(to, 2, 3); /* not the last one, fixed codes */
+        for (size_t i = 0; i < literals; i++)
+            put_bits(to, 0x0c, 8); /* literal 0: 00110000, from its first bit on */
+        put_bits(to, 0, 7);        /* the end of the block */
+    }
+    return 8 * literals;
+}
+
+static size_t stored_blocks(bits *to, size_t bytes) {
+    for (size_t block = 0; block < 8; block++) {
+        put_bits(to, 0, 8);
+        put_bits(to, (unsigned)bytes, 16);
+        put_bits(to, (unsigned)bytes ^ 0xffff, 16);
+        to->count += 8 * bytes;
+    }
+    return 8 * bytes;
+}
+
+/* Codes of 257 to 286 literals and lengths, and of distances; the end of the block has the word 0.
+ */
+static void dynamic_blocks(bits *to, const uint8_t *lengths, unsigned literals,
+                           unsigned distances) {
+    for (size_t block = 0; block < 8; block++) {
+        put_bits(to, 4, 3);
+        put_bits(to, literals - 257, 5);
+        put_bits(to, distances - 1, 5);
+        put_bits(to, 15, 4);
+        for (size_t i = 0; i < 19; i++)
+            put_bits(to, i < 3 ? 0 : 4, 3); /* lengths 0 to 15 have four bits, repetitions none */
+        for (size_t i = 0; i < literals + distances; i++)
+            for (int bit = 3; bit >= 0; bit--)
+                put_bits(to, lengths[i] >> bit & 1u, 1);
+        put_bits(to, 0, 1);
+    }
+}
+
+/* The least that a code can be: the end of the block. */
+static size_t short_codes(bits *to, size_t n) {
+    const uint8_t lengths[257 + 1] = {[256] = 1};
+
+    (void)n;
+    dynamic_blocks(to, lengths, 257, 1);
+    return 0;
+}
+
+/* As many codes as can be longer than ISA-L's first table. */
+static size_t long_codes(bits *to, size_t n) {
+    uint8_t lengths[286 + 30] = {2, 3, 4, 5};
+
+    (void)n;
+    for (size_t i = 29; i < 286; i++)
+        lengths[i] = 13;
+    lengths[256] = 1;
+    for (size_t i = 286; i < 316; i++)
+        lengths[i] = i < 288 ? 4 : 5;
+    dynamic_blocks(to, lengths, 286, 30);
+    return 0;
+}
+
+/* ---- files -------------------------------------------------------------------------------------
+ */
+
+typedef struct cost_case {
+    const char *what;
+    size_t (*put)(bits *to, size_t n); /* returns the bytes of output */
+    size_t n;
+    size_t idat_bytes; /* of one chunk; 0: all in one */
+} cost_case;
+
+/* A stream of `bytes` or so, of the case's blocks and at least one more. */
+static png_bytes costly_file(const cost_case *c, size_t bytes) {
+    static bits unit;
+    unsigned char header[13] = {0, 0, (ROW - 1) >> 8, (ROW - 1) & 255, [8] = 8};
+    png_bytes file = {0};
+
+    memset(&unit, 0, sizeof unit);
+    const size_t out = c->put(&unit, c->n), unit_bytes = unit.count / 8;
+    const size_t units = (bytes / unit_bytes / ROWS_OF_UNIT + 1) * ROWS_OF_UNIT;
+    const size_t rows = units * out / ROW + 1, size = 2 + units * unit_bytes + 5 + ROW + 4;
+    unsigned char *stream = calloc(1, size), *to = stream + 2;
+    assert_non_null(stream);
+    memcpy(stream, "\x78\x01", 2);
+    for (size_t i = 0; i < units; i++, to += unit_bytes)
+        memcpy(to, unit.bytes, unit_bytes);
+    /* A row of zeros, stored. */
+    memcpy(to, "\x01\xe8\x03\x17\xfc", 5);
+    /* The Adler-32 of zeros counts them. */
+    const uint32_t sum = (uint32_t)(rows * ROW % 65521) << 16 | 1;
+    for (int i = 0; i < 4; i++) {
+        header[4 + i] = (unsigned char)(rows >> (24 - 8 * i));
+        stream[size - 4 + (size_t)i] = (unsigned char)(sum >> (24 - 8 * i));
+    }
+    png_put_signature(&file);
+    png_put_chunk(&file, "IHDR", header, sizeof header, false);
+    const size_t most = c->idat_bytes != 0 ? c->idat_bytes : size;
+    for (size_t at = 0; at < size; at += most)
+        png_put_chunk(&file, "IDAT", stream + at, size - at < most ? size - at : most, false);
+    png_put_chunk(&file, "IEND", NULL, 0, false);
+    free(stream);
+    return file;
+}
+
+/* The least of three times, in seconds. */
+static double time_of(const png_bytes *file, bool by_libpng, outcome *got) {
+    double least = 1e9;
+
+    for (int i = 0; i < 3; i++) {
+        const double start = processor_seconds();
+        *got = by_libpng ? png_oracle(file, file->size, NULL)
+                         : load(file, file->size, NULL, gf_png_source_open, 16);
+        const double seconds = processor_seconds() - start;
+        least = seconds < least ? seconds : least;
+        if (i < 2)
+            clear(got);
+    }
+    return least;
+}
+
+static void costly_streams_take_no_longer_than_by_libpng(void **state) {
+    static const cost_case cases[] = {
+        {"empty fixed blocks", fixed_blocks, 0, 0},
+        {"fixed blocks of 1 literal", fixed_blocks, 1, 0},
+        {"fixed blocks of 10 literals", fixed_blocks, 10, 0},
+        {"fixed blocks of 100 literals", fixed_blocks, 100, 0},
+        {"empty blocks with short codes", short_codes, 0, 0},
+        {"empty blocks with long codes", long_codes, 0, 0},
+        {"empty stored blocks", stored_blocks, 0, 0},
+        {"stored blocks of 1 byte", stored_blocks, 1, 0},
+        {"IDAT chunks of 1 byte", stored_blocks, 100, 1},
+        {"IDAT chunks of 3 bytes", fixed_blocks, 0, 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tally count = {0};
+        outcome ours, oracle;
+        png_bytes file = costly_file(&cases[i], hostile_all() ? 1 << 25 : 1 << 20);
+        const double by_us = time_of(&file, false, &ours);
+        const double by_libpng = time_of(&file, true, &oracle);
+        print_message("%s: libpng %.1f ms, ours %.1f ms, %.2f times\n", cases[i].what,
+                      by_libpng * 1e3, by_us * 1e3, by_us / by_libpng);
+        check_outcomes(&ours, &oracle, &file, cases[i].what, 0, &count);
+
+        assert_int_equal(count.accepted, 1);
+        assert_int_equal(differences(&count), 0);
+        /* The machine may be busy. */
+        if (by_us > 2 * by_libpng + 0.005)
+            fail_msg("%s: %.1f ms, libpng %.1f ms", cases[i].what, by_us * 1e3, by_libpng * 1e3);
+        clear(&ours);
+        clear(&oracle);
+        free(file.data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costly_streams_take_no_longer_than_by_libpng),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
