@@ -68,6 +68,7 @@ ifneq ($(NVCC),)
   SMS ?= $(filter $(SMS_KNOWN),75 80 90 100 120)
   GENCODE := $(foreach sm,$(SMS),-gencode=arch=compute_$(sm),code=sm_$(sm)) \
     -gencode=arch=compute_$(lastword $(SMS)),code=compute_$(lastword $(SMS))
+  DEFINES += -DGF_CUDA_ARCHITECTURES=$(subst $() ,$(comma),$(strip $(SMS)))
   NVCC_FLAGS := -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
     -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions
   NVCC_FLAGS += $(shell $(NVCC) --help | grep -q compress-mode && echo --compress-mode=size)

@@ -15,6 +15,17 @@ void gf_processor(char *text, size_t size) {
              gf_simd_names()[1 + gf_isa_best()]);
 }
 
+#define TEXT(...) #__VA_ARGS__
+#define TEXT_OF(...) TEXT(__VA_ARGS__)
+
+const char *gf_cuda_architectures(void) {
+#ifdef GF_WITH_CUDA
+    return TEXT_OF(GF_CUDA_ARCHITECTURES);
+#else
+    return "";
+#endif
+}
+
 #ifndef GF_WITH_CUDA
 /* Otherwise in cuda/devices.cu. */
 gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {

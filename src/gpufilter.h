@@ -322,6 +322,8 @@ GF_API const char *const *gf_backend_names(void);
 GF_API const char *const *gf_simd_names(void);
 /* Was the CUDA backend built in? */
 GF_API bool gf_has_cuda(void);
+/* For which compute capabilities, as ten times their numbers: "75,80,90"; "" without CUDA. */
+GF_API const char *gf_cuda_architectures(void);
 
 /* Opens an engine, to be closed. A backend named here is started at once: GF_NO_BACKEND if that
  * cannot be (or the processor lacks the named SIMD level). With "auto" nothing is started before an

@@ -76,7 +76,10 @@ check_answers() { # HOW
         [[ $how = bash* ]] || check "$how: what options of $name are" tells_options "$name"
     done
     check "$how: part of a name" offers 'gpufilter smooth --ax' --axis
-    check "$how: a list" offers 'gpufilter smooth --stages blur,' "${list[@]/#/$listed}"
+    check "$how: a list" offers 'gpufilter smooth --stages ' enhance blur smooth
+    check "$how: what may follow in a list" offers 'gpufilter smooth --stages enhance,' "${enhanced[@]/#/${listed/blur/enhance}}"
+    check "$how: all that may follow in a list" offers 'gpufilter smooth --stages blur,' "${blurred[@]/#/$listed}"
+    check "$how: nothing follows the last of a list" offers_nothing 'gpufilter smooth --stages smooth,'
     check "$how: operands" offers 'gpufilter smooth ' "${images[@]}" "${folders[@]}"
     check "$how: operands behind options" offers 'gpufilter smooth -r 3 -fk --axis x -O out ' "${images[@]}" "${folders[@]}"
     check "$how: operands of a command" offers 'gpufilter info in.png ' "${images[@]}" "${folders[@]}"
@@ -95,7 +98,7 @@ check_answers() { # HOW
     fi
     check "$how: nothing is known of other names" offers_nothing 'gpufilter nothing -'
 }
-list=(enhance smooth) listed=
+enhanced=(blur smooth) blurred=(smooth) listed=
 check_answers '' none >/dev/null
 passed=0 failed=0
 check_shell() { # HOW ASK PREFIX: what of a list is before the word that is offered
@@ -118,7 +121,7 @@ gpufilter hist "my	q
 gpufilter smooth ~/at	
 gpufilter hist --sync=al	in.	
 gpufilter hist -x3 -C lu	in.	
-gpufilter smooth --stages bl	,e	 -- in.	
+gpufilter smooth --stages bl	,s	 -- in.	
 gpufilter dot in.	in\ 	
 exit
 END
@@ -134,7 +137,7 @@ cat >"$work/expected" <<END
 [smooth][$work/home/at home.png]
 [hist][--sync=always][in.png]
 [hist][-x3][-C][luma][in.png]
-[smooth][--stages][blur,enhance][--][in.png]
+[smooth][--stages][blur,smooth][--][in.png]
 [dot][in.png][in put.png]
 END
 in_terminal() { # SHELL...: types what comes from standard input

@@ -5,6 +5,8 @@
 #include "about.h"
 #include "colour.h"
 #include "commands.h"
+#include "plot.h"
+#include "ranks.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
@@ -147,5 +149,13 @@ void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, siz
 }
 
 void gf_cli_version(void) {
-    printf("gpufilter %s%s\n", gf_version(), gf_has_cuda() ? " with CUDA" : "");
+    char processor[64];
+    gf_processor(processor, sizeof processor);
+    printf("gpufilter %s\n", gf_version());
+    if (gf_has_cuda())
+        printf("CUDA for sm %s, ", gf_cuda_architectures());
+    else
+        printf("no CUDA, ");
+    printf("%scairo, %sMPI; SIMD here: %s\n", gf_cli_has_plots ? "" : "no ",
+           gf_cli_has_ranks ? "" : "no ", strrchr(processor, ' ') + 1);
 }

@@ -33,6 +33,8 @@ static bool ends_with(const char *path, const char *ending) {
     return n >= m && strcasecmp(path + n - m, ending) == 0;
 }
 
+const bool gf_cli_has_plots = true;
+
 gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **out, gf_error *error) {
     const gf_settings *options = line->common;
     const gf_file_options files = gf_cli_file_options(line);

@@ -7,6 +7,9 @@
 /* A plot that is going to be drawn. */
 typedef struct gf_cli_plot gf_cli_plot;
 
+/* Was it built in? */
+extern const bool gf_cli_has_plots;
+
 /* By the options plot, plot-format, log, force and sync; refuses at once what could not be drawn or
  * written. */
 gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **plot, gf_error *error);

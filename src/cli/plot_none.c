@@ -1,6 +1,8 @@
 /* What stands for plots where cairo's header was not there when gpufilter was built. */
 #include "plot.h"
 
+const bool gf_cli_has_plots = false;
+
 gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **plot, gf_error *error) {
     (void)line;
     *plot = NULL;

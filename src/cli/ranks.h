@@ -12,6 +12,9 @@ typedef struct gf_cli_rank {
     bool launched;          /* what looks like its terminal may be the launcher's way to a file */
 } gf_cli_rank;
 
+/* Was MPI built in? */
+extern const bool gf_cli_has_ranks;
+
 /* Joins the others, if a launcher started this process. */
 void gf_cli_ranks_start(void);
 const gf_cli_rank *gf_cli_this_rank(void);

@@ -150,6 +150,8 @@ static uint32_t share_cores(MPI_Comm host) {
     return same && cores > same ? cores / same : 1;
 }
 
+const bool gf_cli_has_ranks = true;
+
 void gf_cli_ranks_start(void) {
     int provided, rank, count, local, locals;
     MPI_Comm host;

@@ -4,6 +4,8 @@
 
 #include "ranks.h"
 
+const bool gf_cli_has_ranks = false;
+
 void gf_cli_ranks_start(void) {}
 
 const gf_cli_rank *gf_cli_this_rank(void) {

@@ -39,7 +39,7 @@ static void put_words(const void *context) {
 }
 
 /* What offers values: the last part of a specification. */
-static void put_action(const complete_values *values, const char *what) {
+static void put_action(const complete_values *values) {
     switch (values->kind) {
     case COMPLETE_WORDS:
         putchar('(');
@@ -47,7 +47,7 @@ static void put_action(const complete_values *values, const char *what) {
         putchar(')');
         break;
     case COMPLETE_LIST:
-        printf("_values -s , %s ", what);
+        fputs(" _gpufilter_list ", stdout); /* the blank: with these words alone */
         complete_put_words(values, " ");
         break;
     case COMPLETE_FILES:
@@ -84,7 +84,7 @@ static void put_option(const gf_param *param) {
     putchar(']');
     if (!flag) {
         printf(":%s:", param->metavar);
-        put_action(&values, param->name);
+        put_action(&values);
     }
     puts("'");
 }
@@ -101,7 +101,7 @@ static void put_options(const void *context) {
             put_option(param);
         if (operands.kind != COMPLETE_NOTHING) {
             printf("            '*:%s:", operands.kind == COMPLETE_IMAGES ? "image" : "filter");
-            put_action(&operands, "filter");
+            put_action(&operands);
             puts("'");
         }
         puts("        )\n        ;;");

@@ -161,10 +161,12 @@ $ gpufilter smooth --help | cmp - <(gpufilter help smooth)
 $ gpufilter --help | cmp - <(gpufilter)
 $ gpufilter smooth -h --radius 3 | head -n 1
 > Usage: gpufilter smooth [OPTION]... IN OUT
-$ gpufilter --version | sed 's/ with CUDA//'
+$ gpufilter --version | sed -E '2s/^(no CUDA|CUDA for sm [0-9,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
 > gpufilter 0.1.0
-$ gpufilter smooth --version | sed 's/ with CUDA//'
+> built in #
+$ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [0-9,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
 > gpufilter 0.1.0
+> built in #
 $ gpufilter smooth --help | awk 'length > 80'
 # docs/security.md has the limits as they are.
 $ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default $default)" | tr -d '\n'; echo; done
