@@ -68,7 +68,8 @@ ifneq ($(NVCC),)
   SMS ?= $(filter $(SMS_KNOWN),75 80 90 100 120)
   GENCODE := $(foreach sm,$(SMS),-gencode=arch=compute_$(sm),code=sm_$(sm)) \
     -gencode=arch=compute_$(lastword $(SMS)),code=compute_$(lastword $(SMS))
-  DEFINES += -DGF_CUDA_ARCHITECTURES=$(subst $() ,$(comma),$(strip $(SMS)))
+  # Between slashes: nvcc splits what defines a macro at its commas.
+  DEFINES += -DGF_CUDA_ARCHITECTURES=$(subst $() ,/,$(strip $(SMS)))
   NVCC_FLAGS := -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
     -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions
   NVCC_FLAGS += $(shell $(NVCC) --help | grep -q compress-mode && echo --compress-mode=size)
@@ -190,17 +191,19 @@ include $(ROOMS)
 
 # ---- using ----------------------------------------------------------------------------------------
 
+# On all cores, unless make was told how many.
+ALL_CORES = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 demo: DEMO = $(BUILD)/gpufilter smooth --keep-brightness --axis xy --force --verbose samples/scene.png $(BUILD)/demo/scene.png
 demo: ## Install what is missing, build, and smooth a sample picture
 	@.ci/deps build $(BUILD)
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(ALL_CORES) all
 	@mkdir -p $(BUILD)/demo
 	$(DEMO)
 	@echo "The smoothed picture is $(abspath $(BUILD)/demo/scene.png); the original is $(abspath samples/scene.png)."
 
 test: ## Install what is missing, build, and run every test
 	@.ci/deps test $(BUILD)
-	@$(MAKE) --no-print-directory all tests
+	@$(MAKE) --no-print-directory $(ALL_CORES) all tests
 	@tests/run.sh $(BUILD)
 
 samples: $(BUILD)/draw ## Draw the sample pictures anew

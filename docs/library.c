@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     gf_engine *engine = NULL;
     gf_result *result = NULL;
     gf_report report;
-    gf_error error = {GF_FAILED, "out of memory"};
+    gf_error error = {.status = GF_FAILED, .message = "out of memory"};
     gf_status status = GF_FAILED;
 
     if (argc != 3 || !gf_version_fits(GF_VERSION)) {

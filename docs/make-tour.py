@@ -39,11 +39,13 @@ BEGIN = f"if [ -r {COMPLETION} ]; then . {COMPLETION}; else . build/completions/
 
 # What is not the same on another machine, or at another time.
 VARIES = [
-    (r"(?m)^(gpufilter [\d.]+) with CUDA$", r"\1"),
+    (r"(?m)^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: \w+$", "what is built in"),
     (r"\[[#-]{40}\] +\d+/(\d+)  [\d.]+ [MG]P/s  [\d:-]+ left", r"[...] N/\1  N MP/s  T left"),
     (r"\b\d+ threads?, \w+", "N threads, ISA"),
     (r"\b\d+ bands of \d+ rows", "N bands of N rows"),
-    (r"(?m)^  (auto|busy): .*(\n(?!```|\$|  ).+)?", r"  \1: ..."), # which may go on at the beginning of the next line
+    # These may go on at the beginning of the next line; the first is there with CUDA alone.
+    (r"(?m)^  auto: .*(\n(?!```|\$|  ).+)?\n", ""),
+    (r"(?m)^  busy: .*(\n(?!```|\$|  ).+)?", "  busy: ..."),
     (r"\b[\d.]+ (ms|s|[kMG]P/s|[kMG]B/s)(?!\w)", r"N \1"),
     (r" +", " "),
 ]

@@ -15,8 +15,8 @@ void gf_processor(char *text, size_t size) {
              gf_simd_names()[1 + gf_isa_best()]);
 }
 
-#define TEXT(...) #__VA_ARGS__
-#define TEXT_OF(...) TEXT(__VA_ARGS__)
+#define TEXT(macro) #macro
+#define TEXT_OF(macro) TEXT(macro)
 
 const char *gf_cuda_architectures(void) {
 #ifdef GF_WITH_CUDA

@@ -88,7 +88,7 @@ typedef struct gf_error {
 
 /* Bytes of the character at the start of a NUL-terminated text, 1 to 4, if it is valid UTF-8 and no
  * control character (below U+0020, U+007F to U+009F), which a terminal would obey. 0 for any other
- * byte: print '?' for it and go on with the next one. */
+ * byte: print '?' for it and continue with the next one. */
 GF_API size_t gf_printable(const char *text);
 
 /* Fill in an error as the library does, for callbacks that fail: one printable line, the middle of
@@ -322,7 +322,7 @@ GF_API const char *const *gf_backend_names(void);
 GF_API const char *const *gf_simd_names(void);
 /* Was the CUDA backend built in? */
 GF_API bool gf_has_cuda(void);
-/* For which compute capabilities, as ten times their numbers: "75,80,90"; "" without CUDA. */
+/* For which compute capabilities, as ten times their numbers: "75/80/90"; "" without CUDA. */
 GF_API const char *gf_cuda_architectures(void);
 
 /* Opens an engine, to be closed. A backend named here is started at once: GF_NO_BACKEND if that
@@ -414,7 +414,7 @@ typedef struct gf_report {
     bool counts_clipped; /* was it counted? */
     double brightness; /* factor of a flat area's samples, such as 1.452; 0: the filter has none */
     char advice[64];   /* the option that avoids clipping by that factor; empty for none */
-    uint32_t dropped;  /* bits of gf_dropped: what a JPEG holds beside its pixels */
+    uint32_t dropped;  /* bits of gf_dropped: what a JPEG holds besides pixels */
     uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t ranks;       /* how many did it together; 0 if it was one process alone */
@@ -468,7 +468,7 @@ typedef struct gf_file_options {
     bool force;                /* replace existing outputs; binary data to a terminal */
     gf_sync sync;
     bool dry_run; /* only see whether inputs and outputs can be opened: nothing is computed
-                   * or written. Of gf_run_file alone; else GF_USAGE */
+                   * or written. For gf_run_file only; else GF_USAGE */
     bool strip;   /* leave the input's metadata out */
     const char *compression; /* of a PNG: one of gf_compressions(); NULL: the first */
     uint64_t max_pixels;     /* 0: GF_DEFAULT_MAX_PIXELS */

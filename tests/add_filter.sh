@@ -51,7 +51,7 @@ known() { # each writes to a file: a pipe whose reader has found its line and go
 }
 check "help, manual page, completion and option checks know it" known
 works() {
-    gpufilter mine samples/page.png page.pgm -q && gpufilter hist page.pgm --csv | awk -F, '$6 {print $1, $6}' >counts &&
+    gpufilter mine samples/page.png page.pgm -q && gpufilter hist page.pgm --csv | awk -F, '$NF {print $1, $NF}' >counts &&
         [ "$(cut -d' ' -f1 counts | tr '\n' ' ')" = "bin 0 255 " ]
 }
 check "it works" works

@@ -21,9 +21,9 @@ under_way() { # PID: outputs that it has begun, and that have no name yet, or a 
     find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | grep -cE '/#[0-9]+ \(deleted\)$|/\..*\.gpufilter-[0-9a-f]+\.tmp$'
 }
 
-skip() { # HOW_MANY [WHY]
+skip() { # HOW_MANY WHY: those that need a GPU say so with that word
     skipped=$((skipped + $1))
-    [ -z "${2:-}" ] || echo "SKIP $2"
+    echo "SKIP $1: $2"
 }
 
 check_sum() { # fails if a check did

@@ -215,7 +215,7 @@ def tell(steps, outcomes, table):
         counts["FAIL"] += 1
         print(f"FAIL {os.path.relpath(table.path, ROOT)}:{rule.number}: no document has such a line: {rule.pattern}")
     for why, count in sorted(skipped.items()):
-        print(f"SKIP {count} command lines of the documents: {why}")
+        print(f"SKIP {count}: command lines of the documents: {why}")
     print(f"{len(steps) - counts['named']} command lines in {len({step.command.path for step in steps})} documents and "
           f"pages: {counts['as is']} run, {counts['shortened']} run in a shortened form, {counts['dry']} by make -n, "
           f"{counts['left']} left to a named script, {counts['skipped']} skipped; {counts['named']} more are names")

@@ -126,8 +126,8 @@ if "$gpufilter" smooth --backend cuda --format pfm samples/ramp.pfm - >/dev/null
 elif [ -n "${GF_REQUIRE_CUDA:-}" ]; then
     check "a CUDA device" "there" "$(cat "$build/cuda-reason")"
 else
-    echo "SKIP cuda: no device ($(cat "$build/cuda-reason"))"
     skipped=$(wc -l <$manifest)
+    echo "SKIP $skipped: no GPU ($(cat "$build/cuda-reason"))"
 fi
 for backend in "${backends[@]}"; do
     while read -r want line; do

@@ -89,7 +89,7 @@ if ! gpufilter smooth -q -f -b cuda photo.png out.png 2>/dev/null; then
     if [ -n "${GF_REQUIRE_CUDA:-}" ]; then
         check "GF_REQUIRE_CUDA is set" gpufilter smooth -q -f -b cuda photo.png out.png
     else
-        skip 13 "gpu_faults: no device"
+        skip 13 "no GPU"
     fi
     check_sum
     exit

@@ -50,7 +50,7 @@ needs_no_others() { # beside the C library, which was several before glibc 2.34
     ! dynamic | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE "^($known)\.so\.[0-9]+$"
 }
 case $instruments in
-*sanitize*) skip 2 ;; # those need the sanitizer's library, which must come first
+*sanitize*) skip 2 "what it needs: a sanitizer's library must come first" ;;
 *)
     check "it has all that it uses" nothing_undefined
     check "it needs libpng, zlib, ISA-L and the C library alone" needs_no_others
@@ -137,7 +137,7 @@ esac
 if command -v c++ >/dev/null 2>&1; then
     check "the header in C++" c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ src/gpufilter.h
 else
-    skip 1
+    skip 1 "the header in C++: there is no c++"
 fi
 
 # Programs that load it later (Python) have little room for variables that each thread has from its beginning.

@@ -141,7 +141,7 @@ if command -v mandoc >/dev/null 2>&1; then
     }
     check "all comments of the header in gpufilter(3)" tells_comments
 else
-    skip 1
+    skip 1 "comments in gpufilter(3): no mandoc"
 fi
 
 # ---- the program in gpufilter(3) ------------------------------------------------------------------

@@ -19,7 +19,7 @@ fail() {
 
 skip() {
     skipped=$((skipped + 1))
-    echo "SKIP png_readers: $*"
+    echo "SKIP 1: $*"
 }
 
 job() { # COMPRESSION FORMAT IN OUT

@@ -153,7 +153,7 @@ for recipe in "$work"/recipes/??; do
             check "$name" block "$recipe"
             check "$name, again" again "$recipe"
         else
-            skip 1 "$name: no device here"
+            skip 1 "$name: no GPU here"
         fi
         ;;
     '  ' | ' parallel ' | ' slurm ')

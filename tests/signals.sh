@@ -54,7 +54,6 @@ if "${container[@]}" true 2>/dev/null; then
     try TERM 1 "${container[@]}"
     try INT 3 "${container[@]}"
 else
-    echo "SKIP the first process of a container: unshare may not make one"
-    skip 2
+    skip 2 "the first process of a container: unshare may not make one"
 fi
 check_sum

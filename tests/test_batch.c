@@ -180,8 +180,7 @@ static void cpu_takes_batches(void **state) {
 
 static void cuda_takes_batches(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     run_all("cuda");
 }
 

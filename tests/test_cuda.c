@@ -20,8 +20,7 @@ static bool band_on_device(const gf_filter *filter, const char *text, uint64_t s
 
 static void bands_stay_inside(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
@@ -38,8 +37,7 @@ static void bands_stay_inside(void **state) {
  * buffers take turns, which small images never make them do. */
 static void blocks_work_through_many_pieces(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     static const char *const cases[] = {"radius=8", "radius=40 keep-brightness",
                                         "tile=100 radius=2", "axis=y radius=5",
                                         "axis=xy radius=20"};
@@ -53,8 +51,7 @@ static void blocks_work_through_many_pieces(void **state) {
 /* Wider than any counter that is narrower than it should be, and taller than a grid. */
 static void wide_and_tall(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     static const struct {
         const char *filter, *parameters;
         gf_format format;
@@ -178,8 +175,7 @@ static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter 
  * kept and grow, states begin anew, and where there are several devices they share each image. */
 static void one_engine_many_images(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     gf_engine *cuda = NULL, *golden = NULL;
     gf_engine_options options = {.backend = "cuda", .devices = "all", .band_rows = 5};
     gf_error error = {0};
@@ -201,7 +197,7 @@ static void one_engine_many_images(void **state) {
 static void no_silent_substitute(void **state) {
     (void)state;
     if (test_has_cuda())
-        skip();
+        test_skip("there is a device");
     gf_engine_options options = {.backend = "cuda"};
     gf_engine *engine = NULL;
     gf_error error = {0};

@@ -193,8 +193,7 @@ static bool run_apart(void (*what)(void)) {
 static void try_apart(void (*what)(void)) {
     if (!has_device()) {
         assert_int_equal(test_environment("GF_REQUIRE_CUDA", 0), 0);
-        print_message("SKIP cuda: no device to poison\n");
-        skip();
+        test_skip("no GPU");
     }
     test_random random = {5};
     test_image image = test_image_new(poisoned_format, 0);
@@ -207,8 +206,7 @@ static void try_apart(void (*what)(void)) {
 #else
 static void try_apart(void (*what)(void)) {
     (void)what;
-    assert_false(test_has_cuda());
-    skip();
+    test_needs_gpu();
 }
 
 static void image_goes_on(void) {}

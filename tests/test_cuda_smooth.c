@@ -13,8 +13,7 @@
 /* u8 that are had by integers: with scales that step over white, and with any parameters. */
 static void bright_and_random_parameters(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     static const char *const cases[] = {
         "stages=enhance gain=1.8",
         "stages=enhance gain=2",
@@ -69,8 +68,7 @@ static void bright_and_random_parameters(void **state) {
  * both ends of rows of every length around them. */
 static void every_radius_and_width(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     for (uint32_t radius = 0; radius <= 9; radius++)
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (int type = GF_U8; type <= GF_F32; type++)
@@ -88,8 +86,7 @@ static void every_radius_and_width(void **state) {
  * with little to do. */
 static void rows_of_several_warps(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     for (int type = GF_U16; type <= GF_F32; type++)
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (uint32_t warps = 1; warps <= 4; warps *= 2)
@@ -111,8 +108,7 @@ static void rows_of_several_warps(void **state) {
  * every place of the last tile, and windows over seams. */
 static void rows_of_several_tiles(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     static const uint64_t bytes[] = {1472, 1536, 3072, 6144, 9216};
     static const int radii[] = {1, 2, 3, 8};
     const gf_filter *smooth = gf_filter_find("smooth");
@@ -130,8 +126,7 @@ static void rows_of_several_tiles(void **state) {
 /* However far rows are apart, in the input and in the output. */
 static void rows_far_apart(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     static const size_t aligns[] = {128, 512, 1024, 2048, 4096};
     static const uint64_t widths[] = {1, 3, 15, 16, 17, 100, 1000, 3100};
     const gf_filter *smooth = gf_filter_find("smooth");
@@ -146,8 +141,7 @@ static void rows_far_apart(void **state) {
 /* Every second sum, or so, is stored from the middle between two integers. */
 static void ties_all_over(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     static const char *const cases[] = {
         "stages=enhance,blur radius=1 gain=1.5",
         "stages=enhance,blur radius=2 gain=2.5",

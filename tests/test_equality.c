@@ -147,8 +147,7 @@ static void cpu_equals_golden(void **state) {
 
 static void cuda_equals_golden(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     compare_all("cuda", test_environment("GF_TEST_ROUNDS", 12));
 }
 

@@ -2,6 +2,7 @@
  * Each test is run with files that have no name until they are complete, and with temporary names.
  */
 #include "output_util.h"
+#include "testing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,7 +179,7 @@ static void reports_a_full_disk(void **state) {
 
     (void)state;
     if (access("/dev/full", W_OK) != 0)
-        skip();
+        test_skip("/dev/full is not there");
     gf_output *output = open_output("/dev/full", false);
     put_output(output, "buffered");
     assert_int_equal(gf_output_prepare(output, &error), GF_FAILED);

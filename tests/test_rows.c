@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* unshare */
 
 #include "io_util.h"
+#include "testing.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -324,7 +325,7 @@ static void run_in_memory(const char *options, void (*run)(void)) {
     }
     assert_int_equal(waitpid(child, &code, 0), child);
     if (WIFEXITED(code) && WEXITSTATUS(code) == CANNOT)
-        skip();
+        test_skip("no file system may be mounted");
     assert_true(WIFEXITED(code));
     assert_int_equal(WEXITSTATUS(code), 0);
 }

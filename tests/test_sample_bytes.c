@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample_util.h"
+#include "testing.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -311,8 +312,7 @@ static void numpy_loads_it(void **state) {
 
     (void)state;
     if (system("python3 -c 'import numpy' 2>/dev/null") != 0) {
-        print_message("there is no NumPy here\n");
-        skip();
+        test_skip("there is no NumPy");
     }
     for (size_t e = 0; e < 2; e++) {
         gf_sample_sink *sink =

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 
 #include "sample_util.h"
+#include "testing.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -225,7 +226,7 @@ static void keeps_what_exists_without_force(void **state) {
 static void reports_a_full_device(void **state) {
     (void)state;
     if (access("/dev/full", W_OK) != 0)
-        skip();
+        test_skip("/dev/full is not there");
     for (size_t k = 0; k < 3; k++) {
         static const uint64_t positions[20000];
         static const uint16_t values[20000];

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "sandbox_util.h"
+#include "testing.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -19,18 +20,18 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* What the parent has of each kind. */
+/* The parent's memory of each kind. */
 #define LARGE (64 * MIB)
-/* Of a stack: 1 MiB on both sides of where it began. */
+/* A child's stack: 1 MiB on both sides of where it began. */
 #define STACK_MAX (2 * MIB + MIB / 4)
-/* Of all together: stack, thread-local variables, and this program's .data and .bss. */
+/* All of a child's: stack, thread-local variables, and this program's .data and .bss. */
 #define PRIVATE_MAX (16 * MIB)
 
 /* A sanitizer has its own private memory, which the child may write to. */
 static int skip_if_sanitized(void **state) {
     (void)state;
 #ifdef SANITIZED
-    skip();
+    test_skip("a sanitizer has its own memory");
 #endif
     return 0;
 }
@@ -78,7 +79,7 @@ static void limits_a_stack_that_grows(void **state) {
     large = before;
     large.rlim_cur = 2 * LARGE;
     if (before.rlim_max != RLIM_INFINITY && before.rlim_max < large.rlim_cur)
-        skip();
+        test_skip("the limit of the stack is too low");
     assert_int_equal(setrlimit(RLIMIT_STACK, &large), 0);
     assert_int_equal(run(recurses_deeply, NULL, 60), GF_SANDBOX_STOPPED);
     assert_int_equal(setrlimit(RLIMIT_STACK, &before), 0);

@@ -133,8 +133,7 @@ static void ranks_equal_one_process(void **state) {
 /* Some ranks on devices, some on the CPU. */
 static void ranks_on_devices_equal_one_process(void **state) {
     (void)state;
-    if (!test_has_cuda())
-        skip();
+    test_needs_gpu();
     compare_all(true);
 }
 

@@ -395,6 +395,11 @@ bool test_has_cuda(void) {
     if (!known && test_environment("GF_REQUIRE_CUDA", 0))
         fail_msg("GF_REQUIRE_CUDA is set but: %s", error.message);
     if (!known)
-        print_message("SKIP cuda: no device (%s)\n", error.message);
+        print_message("no CUDA device: %s\n", error.message);
     return known;
+}
+
+void test_needs_gpu(void) {
+    if (!test_has_cuda())
+        test_skip("no GPU");
 }

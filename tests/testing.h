@@ -68,7 +68,12 @@ const char *test_case(const gf_filter *filter, size_t i);
 /* Settings of a filter's case; fails the test if it does not parse. */
 gf_settings *test_settings(const gf_filter *filter, const char *text);
 
-/* Is there a CUDA device to test on? Says so once if not; fails under GF_REQUIRE_CUDA. */
+/* Is there a CUDA device to test on? Says why once if not; fails under GF_REQUIRE_CUDA. */
 bool test_has_cuda(void);
+
+/* End the test here, and say why it cannot be run. */
+#define test_skip(why) (print_message("SKIP 1: %s\n", why), skip())
+/* Skip the test where there is no CUDA device. */
+void test_needs_gpu(void);
 
 #endif

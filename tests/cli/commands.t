@@ -63,9 +63,9 @@ $ gpufilter verify --samples none
 ! gpufilter: --samples 'none': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
 [2]
 # Every command tells its version, and a filter tells the same one.
-$ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | sort -u | sed -E 's/^(no CUDA|CUDA for sm [0-9,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
-> gpufilter 0.1.0
+$ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | sed -E 's/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/' | sort -u
 > built in #
+> gpufilter 0.1.0
 # Names reach a terminal without newlines and escape sequences; JSON has them as they are.
 $ printf 'P5\n2 1\n255\n\1\2' >$'a\e[31m\nb.pgm'; for command in info "hist -n 1" "axis-sum --csv -v"; do gpufilter $command $'a\e[31m\nb.pgm' 2>&1 | grep -o '^.*b.pgm: [A-Z0-9]*'; done
 > a?[31m?b.pgm: PGM

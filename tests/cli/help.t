@@ -161,10 +161,10 @@ $ gpufilter smooth --help | cmp - <(gpufilter help smooth)
 $ gpufilter --help | cmp - <(gpufilter)
 $ gpufilter smooth -h --radius 3 | head -n 1
 > Usage: gpufilter smooth [OPTION]... IN OUT
-$ gpufilter --version | sed -E '2s/^(no CUDA|CUDA for sm [0-9,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
+$ gpufilter --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
 > gpufilter 0.1.0
 > built in #
-$ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [0-9,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
+$ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
 > gpufilter 0.1.0
 > built in #
 $ gpufilter smooth --help | awk 'length > 80'

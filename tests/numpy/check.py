@@ -123,8 +123,8 @@ def main(build, *wanted):
     elif os.environ.get("GF_REQUIRE_CUDA"):
         failures.append(" ".join(command) + "\n  " + cuda.stderr.decode().strip())
     else:
-        print("SKIP cuda:", cuda.stderr.decode().strip())
         skipped = len(jobs[::3])
+        print("SKIP %d: no GPU (%s)" % (skipped, cuda.stderr.decode().strip()))
 
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
         for good, bad in pool.map(check, jobs):
