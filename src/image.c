@@ -49,7 +49,7 @@ typedef uint16_t gf_lanes16 __attribute__((vector_size(16)));
         enum { WIDTH = sizeof(LANES) / sizeof(TYPE) };                                             \
         const TYPE largest = (TYPE)-1;                                                             \
         const bool alpha = gf_has_alpha(channels);                                                 \
-        LANES counted;                                                                             \
+        LANES counted = {0};                                                                       \
         for (uint32_t lane = 0; lane < WIDTH; lane++)                                              \
             counted[lane] = alpha && lane % channels == channels - 1 ? 0 : largest;                \
         uint64_t count = 0, i = 0;                                                                 \

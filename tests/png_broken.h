@@ -1,4 +1,4 @@
-/* What the tests of broken PNGs share: files to break, and the reader held against the oracle. */
+/* Shared by the tests of broken PNGs: files to break, and the reader held against the oracle. */
 #ifndef PNG_BROKEN_H
 #define PNG_BROKEN_H
 

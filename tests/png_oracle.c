@@ -71,7 +71,7 @@ static void oracle_image(oracle *o) {
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* Is it written again beside other samples? Chunks that describe colours, and those that say so. */
+/* Is it written again with other samples? Chunks that describe colours, and those that say so. */
 static bool oracle_carries(const char *name) {
     return strstr("iCCP sRGB gAMA cHRM cICP mDCV cLLI tIME", name) != NULL ||
            (name[0] >= 'a' && name[2] <= 'Z' && name[3] >= 'a');

@@ -1,4 +1,4 @@
-/* What the reader and the oracle (png_oracle.h) may say of one file. */
+/* The verdicts of the reader and of the oracle (png_oracle.h) on one file. */
 #ifndef PNG_VERDICT_H
 #define PNG_VERDICT_H
 

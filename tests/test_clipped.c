@@ -70,7 +70,7 @@ static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t ba
     return engine;
 }
 
-/* What golden makes of the image in memory, counted sample by sample. */
+/* Count the clipped samples of golden's result in memory, one by one. */
 static uint64_t count_golden(const gf_settings *settings, const test_image *in) {
     gf_engine *engine = open_engine("golden", 1, 0);
     test_image out = test_image_new(in->format, 0);

@@ -54,7 +54,7 @@ static void every_character(void **state) {
     }
 }
 
-/* What is no encoding of a code point has no size: overlong forms, lone and missing bytes. */
+/* Only encodings of code points have a size: not overlong forms, lone or missing bytes. */
 static void every_three_bytes(void **state) {
     (void)state;
     for (uint32_t n = 0; n < 1u << 24; n++) {
@@ -79,7 +79,8 @@ static void no_fifth_byte_is_read(void **state) {
     (void)state;
     for (unsigned lead = 0x80; lead < 0x100; lead++)
         for (size_t size = 1; size <= 4; size++) {
-            char *text = malloc(size + 1); /* sanitizers see what lies behind it */
+            char *text =
+                malloc(size + 1); /* of its own, so that sanitizers see reads past its end */
             assert_non_null(text);
             memset(text, 0xbf, size);
             text[0] = (char)lead;

@@ -60,7 +60,7 @@ static void enter(const host *h) {
     trapped = fegetexcept();
 }
 
-/* What a call left behind is what was there before it. */
+/* Check that a call left the environment as it was before it. */
 static void leave(const host *h, const char *what) {
     const unsigned left = control();
     const int rounds = fegetround(), flags = fetestexcept(FE_ALL_EXCEPT), traps = fegetexcept();
@@ -130,7 +130,7 @@ static void run_memory(job *j, gf_engine *engine, const host *h, test_image *out
         fail_msg("%s: %s", j->what, error.message);
 }
 
-/* Cells are computed when they are asked for: some of them here under the host's environment. */
+/* Reading a cell computes it: here some are computed in the host's environment. */
 static void compare_results(const host *h, job *j, gf_result *got) {
     if (!test_same_result(j->result, got, j->what))
         fail_msg("%s, %s: another result", h->name, j->what);
@@ -300,7 +300,7 @@ static void images_in_files(void **state) {
     test_image_free(&bytes);
 }
 
-/* What is read as it is computed: a picture whose samples are mantissas and an exponent. */
+/* A format whose decoder computes: samples are mantissas with a common exponent. */
 static void loaded_images(void **state) {
     static const char head[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 7\n";
     unsigned char file[sizeof head - 1 + 28];
@@ -373,7 +373,7 @@ static bool count_default(void *count, const gf_batch_done *done) {
     return true;
 }
 
-/* What a batch calls, it calls in the default environment, whichever thread that is. */
+/* A batch calls its callbacks in the default environment, on every thread. */
 static void callbacks_of_a_batch(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth");
     test_image image = test_image_new((gf_format){40, 30, 1, GF_U8}, 0);

@@ -138,7 +138,7 @@ static void ranges(void **state) {
         assert_non_null(strstr(gf_result_text(result), "Bin 0 [100, 150) count: 2\n"));
         assert_non_null(strstr(gf_result_text(result), "Bin 1 [150, 200] count: 3\n"));
         gf_result_free(result);
-        /* Of several channels each has its own, alpha too; rows record them as well. */
+        /* Each channel has its own, alpha too, and rows record them as well. */
         result = test_measure(*backend, "hist", "bins=1 range=100,200 channel=all per-row",
                               (gf_format){2, 2, 2, GF_U8}, u, NULL, NULL);
         test_column(result, "bins", "grey", "3");
@@ -150,7 +150,7 @@ static void ranges(void **state) {
     }
 }
 
-/* What is outside by the smallest difference there is, infinities and NaN; -0 is 0. No rounding on
+/* Samples outside by the smallest possible difference, infinities and NaN; -0 is 0. No rounding on
  * the way to a bin takes a sample back into the range. */
 static void range_ends(void **state) {
     (void)state;

@@ -165,7 +165,7 @@ static void unused_words_of_codes(void **state) {
     free(file.data);
 }
 
-/* Blocks that zlib decodes: so many that hold nothing were in front of them. */
+/* Blocks that zlib decodes, because enough empty ones were in front of them. */
 static void damage_behind_many_blocks(void **state) {
     static const struct {
         const char *bytes;

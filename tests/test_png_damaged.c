@@ -155,7 +155,7 @@ static void refuses_unknown_critical_chunks(void **state) {
     free(file.data);
 }
 
-/* Whatever the chunk is: the format puts IHDR first. */
+/* The format puts IHDR first, before any other chunk. */
 static void refuses_chunks_before_the_header(void **state) {
     static const char *const names[] = {"gAMA", "tEXt", "tRNS", "bKGD", "cICP", "abCd", "abcd"};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8};

@@ -137,7 +137,7 @@ static void descriptors_are_sound(void **state) {
 
 /* ---- effective values ------------------------------------------------------------------------ */
 
-/* What a filter derives; all else is as it was, and the original is not touched. */
+/* A filter's derived values are set; all others stay, and the original is not touched. */
 static void derived_values_are_set(void **state) {
     static const struct {
         const char *filter, *text;

@@ -23,7 +23,7 @@ enum { GF_HIST_AT_NAN, GF_HIST_AT_BELOW, GF_HIST_AT_ABOVE };
 typedef struct gf_hist_plan {
     gf_plan head;
     uint32_t bins;
-    bool brief;        /* nobody asked for so many bins */
+    bool brief;        /* bins has its default: a terminal shows fewer */
     uint32_t counters; /* of a channel: bins + 1, with --range bins + 3 */
     bool ranged;       /* lo and hi count */
     double lo, hi;

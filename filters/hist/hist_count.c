@@ -69,7 +69,7 @@ static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 
 static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
 
-/* Between the classes. Of f32 the first class has an edge, too: NaN does not reach it. */
+/* Count the edges between classes. The first class of f32 has one, too: NaN does not reach it. */
 static uint32_t edges_of(const gf_hist_plan *plan) {
     return plan->bins + (plan->ranged ? 2 : 0) - (plan->head.in.type != GF_F32);
 }

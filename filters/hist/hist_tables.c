@@ -11,7 +11,7 @@ enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
 /* The tables in their order; ROWS only with --per-row. */
 enum { ROWS, BINS, TOTALS, EXTRACTED, SAMPLES };
 
-#define TERMINAL_LINES 32 /* of bars: more do not fit beside a heading */
+#define TERMINAL_LINES 32 /* of bars: more do not fit below a heading */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static uint64_t last_value(const gf_hist_plan *plan, uint32_t bin) {
     return bin == plan->bins - 1 ? gf_hist_max(plan) : first_value(plan, bin + 1) - 1;
 }
 
-/* What is in column FROM or TO of a bin. */
+/* Get the cell in column FROM or TO of a bin. */
 static gf_value edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column) {
     if (has_values(plan))
         return gf_value_uint(column == COLUMN_FROM ? first_value(plan, bin)
@@ -127,7 +127,7 @@ static void describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
         say_bin(plan, hist, rank, result);
 }
 
-/* What is in no bin: one of the counters behind those of the bins. */
+/* Get how many samples are in no bin, from one of the counters behind those of the bins. */
 static uint64_t outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
                         uint32_t counter) {
     return hist->counts[s * plan->counters + plan->bins + counter];

@@ -119,7 +119,7 @@ static double cost_of(const gf_smooth_plan *plan) {
     return pass + (plan->axis == GF_SMOOTH_X ? COST_TAP_X : COST_TAP_Y) * taps;
 }
 
-/* The factor of one pass inside a flat area of signals of so many samples, and so tiles. */
+/* Get the factor of one pass inside a flat area; length: of the signal that the pass runs along. */
 static double brightness_of(const gf_smooth_plan *plan, uint64_t length) {
     const uint64_t tile = plan->tile && plan->tile < length ? plan->tile : length;
     const double w = plan->weight;
@@ -128,7 +128,7 @@ static double brightness_of(const gf_smooth_plan *plan, uint64_t length) {
     return plan->gain * (tile == 2 ? 2 * w : w + 2 * w * w);
 }
 
-/* What a flat area is multiplied by, and what to do where that clips it. */
+/* Set the factor of a flat area, and the option that avoids clipping by it. */
 static void set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
     gf_plan *head = &plan->head;
     const bool keep = gf_settings_flag(settings, "keep-brightness");

@@ -93,7 +93,7 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Of a batch each output is put in place when it is complete, before all reports are printed. */
+/* A batch puts each output in place when it is complete, before all reports are printed. */
 static gf_status fail_report(const gf_cli_batch_run *run, gf_error *error) {
     const char *cause = strerror(run->out_cause);
     if (!run->outputs)

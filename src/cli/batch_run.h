@@ -92,8 +92,8 @@ typedef struct gf_cli_over {
     uint32_t rank;
 } gf_cli_over;
 
-/* Tells of a failure; cause: of gf_error. What keeps all outputs from being written, such as a full
- * disk, is told once, however many images are under way, and run->stopped is set. */
+/* Print a failure; cause: that of gf_error. A cause that stops all outputs, such as a full disk, is
+ * printed once, however many images are under way, and sets run->stopped. */
 void gf_cli_batch_complain(gf_cli_batch_run *run, int cause, gf_error *error);
 /* Tells and counts it. False: begin no others. */
 bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over);

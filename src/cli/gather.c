@@ -258,7 +258,7 @@ static gf_status fail_list(const gf_list *list, gf_error *error) {
                                    : "put one name on each line");
 }
 
-/* Read the next name. What no system call takes as a path is not held in memory. */
+/* Read the next name. One that no system call takes as a path is not held in memory. */
 static gf_status read_name(gf_list *list, gf_error *error) {
     const int end = list->null ? 0 : '\n';
     int c;

@@ -246,8 +246,9 @@ void gf_cli_progress_end(void) {
 
 /* Appends to a text of that length; returns the new one. */
 static size_t append(char *text, size_t length, const char *more) {
-    memcpy(text + length, more, strlen(more));
-    return length + strlen(more);
+    while (*more)
+        text[length++] = *more++;
+    return length;
 }
 
 static size_t append_number(char *text, size_t length, uint64_t number) {

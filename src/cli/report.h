@@ -61,7 +61,7 @@ void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
 /* On standard error, as the end of such a line: ", 1.2 MB in, 999 kB out", the latter if any. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 
-/* What one or several images were multiplied by, and how much of them is clipped. */
+/* The factors of one or several images, and how much of them is clipped. */
 typedef struct gf_cli_brightness {
     double factor;             /* the largest of them; 0: none has one */
     uint64_t clipped, samples; /* of those that were counted, alpha aside */

@@ -84,8 +84,8 @@ static int print_name(FILE *file, const gf_column *column, int *width, bool last
     return *width + GAP;
 }
 
-/* The end of the columns from `first` on that fit into a line beside the first of all; at least
- * one. */
+/* Get the end of the columns from `first` on that fit into a line with column 0; at least one
+ * does. */
 static size_t fitting(const gf_table *table, const int *widths, size_t first, int line) {
     int used = widths[0];
     size_t end = first;
@@ -94,10 +94,10 @@ static size_t fitting(const gf_table *table, const int *widths, size_t first, in
     return end;
 }
 
-/* Columns that a line has no room for follow in another table, beside the first column again. */
+/* Columns that a line has no room for follow in another table, which repeats the first column. */
 static void print_table(FILE *file, const gf_result *result, size_t index, int line) {
     const gf_table *table = gf_result_table(result, index);
-    int widths[GF_MAX_COLUMNS];
+    int widths[GF_MAX_COLUMNS] = {0};
     for (size_t c = 0; c < table->column_count; c++) {
         const int name = text_width(table->columns[c].name);
         widths[c] = column_width(result, index, c);

@@ -19,7 +19,7 @@ static bool has(const gf_param *params, size_t count, const char *name, size_t l
 static const char *whose(const char *name, size_t length) {
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
-        gf_param common[GF_CLI_MAX_COMMON];
+        gf_param common[GF_CLI_MAX_COMMON] = {{0}};
         if (has(info->params, info->param_count, name, length) ||
             has(common, gf_cli_common(info, common), name, length))
             return info->name;
@@ -32,7 +32,7 @@ static const char *whose(const char *name, size_t length) {
     return NULL;
 }
 
-/* What other programs call such a thing, and how it is done here by those that have an option. */
+/* Answer an option of other programs: how the same is done here, by filters that have `option`. */
 static const char *habit(const gf_filter_info *info, const gf_cli_line *line, const char *name,
                          size_t length) {
     static const struct {

@@ -55,7 +55,7 @@ static inline uint32_t header_take(bit_reader *reader, uint32_t n) {
     return value;
 }
 
-/* Does zlib accept a code with so many words of 1 to 15 bits? It does if every sequence of bits
+/* Does zlib accept a code with words[n] words of n bits? It does if every sequence of bits
  * begins with a word, if the only word has one bit, or if there are no words. */
 static bool header_is_code(const uint32_t words[MAX_BITS + 1]) {
     uint32_t all = 0, covered = 0;

@@ -55,8 +55,8 @@ struct gf_output {
 /* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
 gf_output *gf_output_new(const char *name, bool force, gf_error *error);
 
-/* What is said where what is done to an output fails with an errno, such as making a file, and
- * where there is one already. */
+/* Set the error of an operation on an output that failed with an errno, such as making a file, and
+ * of one that would replace a file without --force. */
 gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error *error);
 gf_status gf_output_fail_create(const char *path, int cause, gf_error *error);
 gf_status gf_output_fail_exists(const char *name, gf_error *error);

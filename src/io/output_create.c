@@ -36,8 +36,8 @@ static bool is_reached(gf_output *output) {
 }
 
 gf_status gf_output_create(gf_output *output, mode_t mode, gf_error *error) {
-    /* What replaces something needs a temporary name in the end: whether it can have one is checked
-     * now. */
+    /* An output that replaces a file needs a temporary name in the end: check now that it can have
+     * one. */
     const bool refused = output->replaces && gf_output_check_temporary(output) != 0;
 
     output->fd = refused ? -1 : gf_output_open_nameless(output->target, 0, mode);

@@ -19,7 +19,7 @@ enum {
     /* Rows wait here until they are unfiltered, in the second level cache. 128 KiB are 0.7 %
        slower. */
     OUT_BYTES = 1 << 18,
-    MOST_BYTES = 1 << 30,  /* of output that are asked for at once */
+    MOST_BYTES = 1 << 30,  /* of output in one request */
     MOST_SURPLUS = 1 << 20 /* bytes behind the last row */
 };
 
@@ -35,7 +35,7 @@ enum {
     MOST_CREDIT = 1 << 18
 };
 
-/* What comes next in the input. */
+/* The next part of the input. */
 typedef enum png_inflate_stage {
     AT_HEADER,   /* the header of a block */
     IN_STORED,   /* the data of a stored block */

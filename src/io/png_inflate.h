@@ -3,8 +3,8 @@
  * cost ISA-L much more than zlib is handed to zlib.
  *
  * Only for streams that declare a window of 32 KiB, as all but small images do: then zlib's verdict
- * on distances does not depend on the sizes of its buffers. What is accepted here are the streams
- * that zlib accepts to their end, with its bytes, whatever the chunks. "Differences from libpng" in
+ * on distances does not depend on the sizes of its buffers. It accepts the streams that
+ * zlib accepts to their end, with its bytes, whatever the chunks. "Differences from libpng" in
  * docs/design-files.md lists where libpng differs. */
 #ifndef GF_PNG_INFLATE_H
 #define GF_PNG_INFLATE_H

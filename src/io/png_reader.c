@@ -40,9 +40,9 @@ static void PNGCBAPI on_error(png_structp png, png_const_charp message) {
     leave(png);
 }
 
-/* True for a warning about tRNS after which the pixels are right. A tRNS beside an alpha channel
- * has no meaning. Of a key with too many bits the low ones count. A duplicate, and a tRNS in front
- * of PLTE or behind the pixels, is intact, and decoders ignore it. */
+/* True for a warning about tRNS after which the pixels are right. A tRNS has no meaning in an
+ * image with an alpha channel. The low bits of a key with too many bits count. A duplicate, and a
+ * tRNS in front of PLTE or behind the pixels, is intact, and decoders ignore it. */
 static bool trns_is_harmless(const char *message) {
     return strstr(message, "with alpha") != NULL || strstr(message, "out-of-range") != NULL ||
            strstr(message, "duplicate") != NULL || strstr(message, "out of place") != NULL;

@@ -1,7 +1,8 @@
 /* PNG in. libpng reads the header, the metadata, and the rows of interlaced images and of those
  * that png_inflate.h does not take; the others are inflated there and unfiltered by our own loops.
- * What the samples mean is ours, too (png_expand.c), and metadata is carried as bytes, unparsed.
- * "Differences from libpng" in docs/design-files.md lists the files that libpng reads otherwise. */
+ * Samples are expanded by our own code, too (png_expand.c), and metadata is carried as bytes,
+ * unparsed. "Differences from libpng" in docs/design-files.md lists the files that libpng reads
+ * otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -116,7 +116,7 @@ static gf_status run(gf_sandbox_work *work, void *context, const gf_sandbox_memo
     cause = wait_for(child, ended, seconds);
     if (cause == 0)
         return GF_OK;
-    /* What it shares may not be read while it writes there. */
+    /* The shared piece may not be read while the child writes there. */
     kill_child(child);
     return gf_fail(error, GF_FAILED,
                    "%s: cannot wait for the process that decodes it: %s; run again", name,

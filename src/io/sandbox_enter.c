@@ -50,9 +50,9 @@ void gf_sandbox_exit(int code) {
 
 #ifdef ARCHITECTURE
 
-/* What stays writable around an address that the child writes to: this piece and those on both
- * sides. By as much its stack can grow. stb takes up to 400 KiB of stack: it recurses once for each
- * code of a GIF. */
+/* The size of a piece that stays writable: the one around an address that the child writes to, and
+ * one on each side. Its stack can grow by as much. stb takes up to 400 KiB of stack: it recurses
+ * once for each code of a GIF. */
 #define NEAR_BYTES ((uintptr_t)1 << 20)
 
 enum { WINDOWS = 4 };

@@ -77,7 +77,7 @@ static void put_packed(gf_bytes *png, const char *type, const void *data, size_t
     free(packed);
 }
 
-/* A block for each byte: so many that zlib reads them. */
+/* Write a block for each byte: enough that zlib reads them. */
 static void put_flushed(gf_bytes *png, const unsigned char *data, size_t size) {
     z_stream stream = {0};
     const size_t room = 64 + 16 * size;

@@ -1,5 +1,5 @@
 /* PNG by our reader and by libpng alone: the same verdict, pixels and metadata, but for the
- * differences that docs/design-files.md lists. What is accepted comes back from our own encoder
+ * differences that docs/design-files.md lists. An accepted file comes back from our own encoder
  * unchanged. */
 #include "../png_verdict.h"
 #include "fuzz.h"
