@@ -56,6 +56,8 @@ is_svg() { # FILE
 }
 "$gpufilter" hist -q --plot try.svg "$samples/page.png"
 check "a histogram as SVG" is_svg try.svg
+dry() { [ "$("$gpufilter" hist --dry-run --plot dry.svg "$samples/page.png")" = dry.svg ] && [ ! -e dry.svg ]; }
+check "a dry run lists a plot" dry
 # Little, nothing, and what cannot be drawn.
 printf 'P5\n1 1\n255\n\0' >one.pgm
 printf 'Pf\n2 2\n-1\n\0\0\300\177\0\0\200\177\0\0\200\377\0\0\300\177' >odd.pfm

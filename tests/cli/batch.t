@@ -182,14 +182,12 @@ $ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-ru
 ! gpufilter: --dry-run: not together with --json
 ! ls: cannot access 'dry.png': No such file or directory
 [2]
-$ gpufilter hist --dry-run -x 3 samples/card.png --out v.csv --plot p.svg --mask m.png; gpufilter hist --dry-run samples/card.png; gpufilter compare --dry-run samples/card.png samples/card.png --diff d.png; gpufilter smooth --dry-run samples/gradient16.png dry.jpg; ls v.csv p.svg m.png d.png
+$ gpufilter hist --dry-run -x 3 samples/card.png --out v.csv --mask m.png; gpufilter hist --dry-run samples/card.png; gpufilter compare --dry-run samples/card.png samples/card.png --diff d.png; gpufilter smooth --dry-run samples/gradient16.png dry.jpg; ls v.csv m.png d.png
 > v.csv
 > m.png
-> p.svg
 > d.png
 ! gpufilter: dry.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam
 ! ls: cannot access 'v.csv': No such file or directory
-! ls: cannot access 'p.svg': No such file or directory
 ! ls: cannot access 'm.png': No such file or directory
 ! ls: cannot access 'd.png': No such file or directory
 [2]
