@@ -65,10 +65,6 @@ static inline uint64_t gf_share(uint64_t n, uint32_t part, uint32_t parts) {
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
                       uint64_t n);
 
-/* Count the samples of a row that have the largest value of their type, alpha aside. Integer types
- * only, in either byte order: all bits are set. */
-uint64_t gf_count_largest(const gf_format *format, const void *row);
-
 /* Refuses empty sizes, unknown types or channels, and images whose bytes do not fit in a size_t
  * with room to spare; after it plain arithmetic on the format cannot overflow. name goes into the
  * message. */

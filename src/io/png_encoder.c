@@ -1,6 +1,7 @@
 /* The caller fills bands in a ring and hands them to the threads; it also writes what they have
  * coded, in order, when it comes by. */
 #include "io/png_encoder.h"
+#include "io/largest.h"
 
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
@@ -73,8 +74,8 @@ static bool code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_
     if (!gf_png_band_code(&encoder->bands, scratch, &s->band))
         return false;
     for (uint64_t r = 0; r < s->band.count; r++)
-        s->band.clipped +=
-            gf_count_largest(&encoder->format, gf_png_row(&encoder->bands, &s->band, (int64_t)r));
+        s->band.clipped += gf_count_largest(encoder->bands.isa, &encoder->format,
+                                            gf_png_row(&encoder->bands, &s->band, (int64_t)r));
     unsigned char *chunk = bytes_of(s) - head_bytes(k) - 4;
     memcpy(chunk, gf_png_idat_name, 4);
     memcpy(chunk + 4, zlib_head, head_bytes(k));

@@ -10,9 +10,9 @@
 #include "io/png_fail.h"
 
 enum {
-    WINDOW = 1 << 15, /* bytes of output that matches reach back to */
-    KEPT = 8,         /* bytes of input that ISA-L may hold without having used them */
-    IN_BYTES = 1 << 16,
+    WINDOW = 1 << 15,   /* bytes of output that matches reach back to */
+    KEPT = 8,           /* bytes of input that ISA-L may hold without having used them */
+    IN_BYTES = 1 << 18, /* 64 KiB are 0.5 % slower */
     /* Input at hand at the start of a block. It holds the header. In front of fewer than 4 KiB
      * ISA-L would build a slower table. */
     LOW_BYTES = 1 << 13,

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "io/costs.h"
 #include "io/kinds.h"
+#include "io/largest.h"
 #include "io/limits.h"
 #include "io/stb.h"
 
@@ -124,7 +125,7 @@ static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64
         if (sink->kind == GF_STB_HDR)
             status = check_samples(sink, in + i * stride, error);
         else
-            base->clipped += gf_count_largest(&sink->format, in + i * stride);
+            base->clipped += gf_count_largest(gf_isa_best(), &sink->format, in + i * stride);
         memcpy(sink->pixels + sink->y * row_bytes, in + i * stride, row_bytes);
     }
     return status;
