@@ -12,7 +12,8 @@
 
 typedef struct gf_input {
     FILE *file;
-    char *name; /* the path, or "standard input" */
+    char *buffer; /* of the file; NULL: its own */
+    char *name;   /* the path, or "standard input" */
     unsigned char head[GF_PEEK];
     size_t head_size; /* bytes in head; fewer than GF_PEEK only if the file is that short */
     size_t head_used; /* bytes of head already given out */
