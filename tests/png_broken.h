@@ -67,7 +67,7 @@ static inline unsigned char *stream_of(const void *raw, size_t size, size_t *pac
 
 /* Bits of a deflate stream. */
 typedef struct bits {
-    unsigned char bytes[2048];
+    unsigned char bytes[1 << 14];
     size_t count;
 } bits;
 

@@ -122,6 +122,57 @@ static void distances_before_the_beginning(void **state) {
     tear_down(&s);
 }
 
+/* Matches that reach back as far as they can, which no encoder of zlib's makes, in blocks that end
+ * anywhere. */
+static void distances_of_the_whole_window(void **state) {
+    /* Rows so many that whole matches fill them. */
+    enum { ROW = 1 << 10, WINDOW = 1 << 15, MATCH = 258, ROWS = WINDOW / ROW + 7 * (MATCH / 2) };
+    const png_spec image = {.width = ROW - 1, .height = ROWS, .depth = 8};
+    static unsigned char stream[7 + WINDOW + sizeof(((bits *)0)->bytes)] = {0x78, 1,    0,   0,
+                                                                            0x80, 0xff, 0x7f};
+    bits blocks = {{0}, 0};
+    uint32_t seed = 7, sum = (uint32_t)adler32(0, NULL, 0);
+    png_bytes file, middle = {0};
+    tally count = {0};
+    size_t left = 0;
+
+    (void)state;
+    for (size_t i = 0; i < WINDOW; i++)
+        stream[7 + i] = (unsigned char)(i % ROW == 0 ? i / ROW % 5 : next_random(&seed));
+    for (size_t at = WINDOW; at < (size_t)ROW * ROWS; at += MATCH, left--) {
+        if (left == 0) {
+            if (at != WINDOW)
+                put_bits(&blocks, 0, 7); /* the end */
+            put_bits(&blocks, 2, 3);     /* fixed codes */
+            left = 1 + next_random(&seed) % 400;
+        }
+        put_bits(&blocks, 0xa3, 8);    /* 258 bytes: 11000101 */
+        put_bits(&blocks, 0x17, 5);    /* 24577 to 32768: 11101 */
+        put_bits(&blocks, 0x1fff, 13); /* 32768 */
+    }
+    put_bits(&blocks, 0, 7);
+    put_bits(&blocks, 3, 10); /* the last block has nothing */
+    blocks.count = (blocks.count + 7) / 8 * 8;
+    for (size_t i = 0; i < (size_t)ROW * ROWS; i++)
+        sum = (uint32_t)adler32(sum, stream + 7 + i % WINDOW, 1);
+    for (unsigned i = 0; i < 4; i++)
+        put_bits(&blocks, sum >> (24 - 8 * i) & 255, 8);
+    assert_true(blocks.count / 8 <= sizeof blocks.bytes);
+    memcpy(stream + 7 + WINDOW, blocks.bytes, sizeof blocks.bytes);
+    png_put_chunk(&middle, "IDAT", stream, 7 + WINDOW + blocks.count / 8, false);
+    png_make(&image, &file, NULL, NULL);
+    png_bytes made = with_middle(&file, &middle);
+    outcome ours = load(&made, made.size, NULL, gf_png_source_open, 3);
+    outcome oracle = png_oracle(&made, made.size, NULL);
+    check_outcomes(&ours, &oracle, &made, "distances of 32768", 0, &count);
+    assert_true(count.accepted == 1 && differences(&count) == 0);
+    clear(&ours);
+    clear(&oracle);
+    free(made.data);
+    free(middle.data);
+    free(file.data);
+}
+
 /* A pixel of 0 in a block whose code has four words of two bits and uses two of them. ISA-L accepts
  * it, zlib does not. */
 static void unused_words_of_codes(void **state) {
@@ -277,6 +328,7 @@ int main(void) {
         cmocka_unit_test(every_zlib_header),
         cmocka_unit_test(damaged_ends_are_refused),
         cmocka_unit_test(distances_before_the_beginning),
+        cmocka_unit_test(distances_of_the_whole_window),
         cmocka_unit_test(unused_words_of_codes),
         cmocka_unit_test(damage_behind_many_blocks),
         cmocka_unit_test(much_behind_the_rows),

@@ -15,8 +15,8 @@ typedef enum gf_inflate_kind {
 typedef struct gf_inflate_header {
     bool last;
     gf_inflate_kind kind;
-    uint32_t stored;     /* stored: bytes of data */
-    uint32_t bytes;      /* stored: from the first byte of the header to the data */
+    uint32_t stored; /* stored: bytes of data */
+    uint32_t bytes;  /* begun by the header. Those of a stored block end where its data begins */
     uint32_t long_codes; /* dynamic: literals and single lengths whose code and extra bits are
                             longer than ISA-L's first table, 12 bits */
 } gf_inflate_header;

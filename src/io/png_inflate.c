@@ -10,15 +10,17 @@
 #include "io/png_fail.h"
 
 enum {
-    WINDOW = 1 << 15,   /* bytes of output that matches reach back to */
-    KEPT = 8,           /* bytes of input that ISA-L may hold without having used them */
-    IN_BYTES = 1 << 18, /* 64 KiB are 0.5 % slower */
-    /* Input at hand at the start of a block. It holds the header. In front of fewer than 4 KiB
-     * ISA-L would build a slower table. */
-    LOW_BYTES = 1 << 13,
-    /* Rows wait here until they are unfiltered, in the second level cache. 128 KiB are 0.7 %
-       slower. */
-    OUT_BYTES = 1 << 18,
+    WINDOW = 1 << 15, /* bytes of output that matches reach back to */
+    KEPT = 8,         /* bytes of input that ISA-L may hold without having used them */
+    IN_BYTES = 1 << 16,
+    /* Input and room for output at the start of a block, at least. The input holds the header; in
+     * front of fewer than 4 KiB ISA-L would build a slower table. Most blocks need no more, and
+     * ISA-L copies two windows each time it stops within one: that is 1 % of a run. */
+    LOW_BYTES = 1 << 15,
+    LOW_ROOM = 3 << 15,
+    /* Rows wait here until they are unfiltered, in the second level cache. Small images pay for
+     * each page. */
+    OUT_BYTES = 3 << 16,
     MOST_BYTES = 1 << 30,  /* of output in one request */
     MOST_SURPLUS = 1 << 20 /* bytes behind the last row */
 };
@@ -114,11 +116,13 @@ static gf_status inflate_read_more(gf_png_inflate *rows, gf_error *error) {
     return status;
 }
 
-/* Drop output that was given out and that no match can reach. The buffer is full: it holds more
- * than a window. */
-static void inflate_make_room(gf_png_inflate *rows) {
-    const size_t window = rows->end - WINDOW;
+/* Drop output that was given out and that no match can reach, if there is more of it than `least`
+ * bytes. */
+static void inflate_make_room(gf_png_inflate *rows, size_t least) {
+    const size_t window = rows->end < WINDOW ? 0 : rows->end - WINDOW;
     const size_t from = window < rows->begin ? window : rows->begin;
+    if (from <= least)
+        return;
     memmove(rows->out, rows->out + from, rows->end - from);
     rows->begin -= from;
     rows->end -= from;
@@ -192,6 +196,8 @@ static gf_status inflate_start_zlib(gf_png_inflate *rows, gf_error *error) {
 
 static gf_status inflate_start_block(gf_png_inflate *rows, gf_error *error) {
     gf_status status;
+    if (rows->capacity - rows->end < LOW_ROOM)
+        inflate_make_room(rows, OUT_BYTES / 2);
     if (rows->filled - rows->at < LOW_BYTES && !rows->idat.ended &&
         (status = inflate_read_more(rows, error)))
         return status;
@@ -315,7 +321,7 @@ static gf_status inflate_check_adler(gf_png_inflate *rows, gf_error *error) {
 static gf_status inflate_step(gf_png_inflate *rows, gf_error *error) {
     gf_status status;
     if (rows->end == rows->capacity)
-        inflate_make_room(rows);
+        inflate_make_room(rows, 0);
     if (rows->at == rows->filled && (status = inflate_read_more(rows, error)))
         return status;
     switch (rows->stage) {
