@@ -6,16 +6,16 @@
 #include <math.h>
 
 #include "engine/batch_run.h"
-#include "io/largest.h"
+#include "io/png_filter.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /* Count by every SIMD level that this processor has; all must agree. */
 static uint64_t count_fast(const gf_format *format, const unsigned char *row) {
-    const uint64_t count = gf_count_largest(GF_ISA_PORTABLE, format, row);
+    const uint64_t count = gf_png_filter_simd_of(GF_ISA_PORTABLE)->count_largest(format, row);
     for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++)
         if (gf_isa_available(isa))
-            assert_int_equal(gf_count_largest(isa, format, row), count);
+            assert_int_equal(gf_png_filter_simd_of(isa)->count_largest(format, row), count);
     return count;
 }
 
@@ -120,7 +120,9 @@ static void every_encoder_and_backend(void **state) {
     test_random random = {9};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_engine *engines[] = {open_engine("golden", 1, 0), open_engine("cpu", 1, 0),
-                            open_engine("cpu", 3, 7)};
+                            open_engine("cpu", 3, 7),
+                            test_has_cuda() ? open_engine("cuda", 0, 0) : NULL};
+    const int count = engines[3] ? 4 : 3;
     char in[1200], out[1200];
 
     (void)state;
@@ -133,7 +135,7 @@ static void every_encoder_and_backend(void **state) {
             const uint64_t want = count_golden(settings, &image);
             assert_true(want > 0 && want < UINT64_C(333) * 257 * channels);
             for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-                for (int e = 0; e < 3; e++) {
+                for (int e = 0; e < count; e++) {
                     if (!(kinds[k].channels >> channels & 1) || (type == GF_U16 && !kinds[k].wide))
                         continue;
                     snprintf(out, sizeof out, "%s", in_folder(kinds[k].name));
@@ -144,7 +146,7 @@ static void every_encoder_and_backend(void **state) {
                 }
             test_image_free(&image);
         }
-    for (int e = 0; e < 3; e++)
+    for (int e = 0; e < count; e++)
         gf_engine_close(engines[e]);
     gf_settings_free(settings);
 }
@@ -184,7 +186,7 @@ static bool keep_report(void *reports, const gf_batch_done *done) {
     return true;
 }
 
-/* On threads, and on devices, which take small images together (cpu stands in for them). */
+/* On threads, on devices (cpu stands in), which take small images together, and on GPUs. */
 static void batches(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth");
     gf_settings *settings = test_settings(smooth, "");
@@ -207,16 +209,17 @@ static void batches(void **state) {
         want[i] = count_golden(settings, &image);
         test_image_free(&image);
     }
-    for (uint32_t devices = 0; devices < 3; devices++) {
-        const gf_files_devices on = {.count = devices};
+    for (uint32_t way = 0; way < (test_has_cuda() ? 4 : 3); way++) {
+        const gf_files_devices on = {.count = way % 3};
         gf_report reports[ITEMS];
         memset(reports, 0, sizeof reports);
-        const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 2},
-                                          .files = {.force = true},
-                                          .done = keep_report,
-                                          .context = reports};
+        const gf_batch_options options = {
+            .engine = {.backend = way < 3 ? "cpu" : "cuda", .threads = 2},
+            .files = {.force = true},
+            .done = keep_report,
+            .context = reports};
         assert_int_equal(
-            gf_run_batch_on(devices ? &on : NULL, smooth, settings, items, ITEMS, &options, NULL),
+            gf_run_batch_on(way % 3 ? &on : NULL, smooth, settings, items, ITEMS, &options, NULL),
             GF_OK);
         for (int i = 0; i < ITEMS; i++) {
             assert_true(reports[i].counts_clipped);

@@ -7,19 +7,9 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "io/sandbox_enter.h"
 #include "sandbox_util.h"
 #include "testing.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #define MIB ((size_t)1 << 20)
 
@@ -254,7 +244,7 @@ static void uses_little_private_memory(void **state) {
 
 int main(void) {
 #define UNLESS_SANITIZED(test)                                                                     \
-    { .name = #test, .test_func = SANITIZED ? is_sanitized : (test) }
+    { .name = #test, .test_func = GF_SANITIZED ? is_sanitized : (test) }
     const struct CMUnitTest tests[] = {
         UNLESS_SANITIZED(limits_a_stack_that_grows),
         UNLESS_SANITIZED(limits_the_stack_of_a_thread),

@@ -1,7 +1,6 @@
 /* The caller fills bands in a ring and hands them to the threads; it also writes what they have
  * coded, in order, when it comes by. */
 #include "io/png_encoder.h"
-#include "io/largest.h"
 
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
@@ -39,8 +38,8 @@ struct gf_png_encoder {
     double callers;   /* seconds that the caller was busy */
     uint64_t y;       /* rows taken so far */
     uint64_t written; /* bands */
-    uint32_t adler;   /* of what was written, */
-    uint64_t clipped; /* and its samples at the largest value */
+    uint32_t adler;   /* of what was written */
+    uint64_t clipped; /* samples at the largest value, of the rows taken so far */
     gf_png_rule rule; /* of the last band handed over */
 
     slot *slots;
@@ -73,9 +72,6 @@ static bool code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_
     s->band.out = bytes_of(s);
     if (!gf_png_band_code(&encoder->bands, scratch, &s->band))
         return false;
-    for (uint64_t r = 0; r < s->band.count; r++)
-        s->band.clipped += gf_count_largest(encoder->bands.isa, &encoder->format,
-                                            gf_png_row(&encoder->bands, &s->band, (int64_t)r));
     unsigned char *chunk = bytes_of(s) - head_bytes(k) - 4;
     memcpy(chunk, gf_png_idat_name, 4);
     memcpy(chunk + 4, zlib_head, head_bytes(k));
@@ -121,7 +117,6 @@ static gf_status write_band(gf_png_encoder *encoder, gf_error *error) {
     size_t size = s->band.size + head_bytes(k);
     encoder->adler =
         (uint32_t)adler32_combine(encoder->adler, s->band.adler, (z_off_t)s->band.filtered);
-    encoder->clipped += s->band.clipped;
     const bool one = size <= GF_PNG_IDAT_MOST;
     if (s->band.last) {
         gf_png_put32(data + size, encoder->adler);
@@ -230,6 +225,7 @@ static gf_status hand_over(gf_png_encoder *encoder, gf_error *error) {
 gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
                                uint64_t rows, gf_error *error) {
     const gf_png_bands *bands = &encoder->bands;
+    const gf_png_filter_simd *simd = gf_png_filter_simd_of(bands->isa);
     const double start = gf_now();
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < rows && !status; i++) {
@@ -238,9 +234,10 @@ gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src
             begin_band(encoder);
         unsigned char *to = row_in(encoder, s, s->band.context + 1 + s->band.count++);
         if (encoder->format.type == GF_U16)
-            gf_png_filter_simd_of(bands->isa)->swap16(to, src + i * stride, bands->row_bytes / 2);
+            simd->swap16(to, src + i * stride, bands->row_bytes / 2);
         else
             memcpy(to, src + i * stride, bands->row_bytes);
+        encoder->clipped += simd->count_largest(&encoder->format, to);
         encoder->y++;
         if (encoder->y % bands->rows == 0 || encoder->y == encoder->format.height)
             status = hand_over(encoder, error);

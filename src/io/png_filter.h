@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpufilter.h"
 #include "isa.h"
 
 /* The numbers are those in the file. */
@@ -32,6 +33,9 @@ typedef struct gf_png_filter_simd {
     uint64_t (*magnitude)(const unsigned char *residuals, size_t n);
     /* Copies n native 16-bit samples to big-endian ones. */
     void (*swap16)(unsigned char *dst, const unsigned char *src, size_t n);
+    /* Counts the samples of a row that have the largest value of their type, alpha aside: those
+     * that a filter may have clipped. Integers, in either byte order. */
+    uint64_t (*count_largest)(const gf_format *format, const void *row);
 } gf_png_filter_simd;
 
 extern const gf_png_filter_simd gf_png_filter_simd_portable;

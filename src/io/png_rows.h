@@ -42,7 +42,6 @@ typedef struct gf_png_band {
     size_t size;             /* of what was written there */
     uint32_t adler;          /* Adler-32 of the filtered bytes alone */
     uint64_t filtered;       /* how many these are */
-    uint64_t clipped;        /* samples of its own rows at the largest value, alpha aside */
 } gf_png_band;
 
 /* Row r of the band; those before it have negative numbers, and there is one above each. */

@@ -28,18 +28,6 @@
 #define ARCHITECTURE AUDIT_ARCH_RISCV64
 #endif
 
-/* Sanitizers write to private memory of their own all the time: there the child may, too. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* System calls are made as such: libraries that watch the usual functions (sanitizers, profilers)
  * would do more than that. */
 
@@ -168,7 +156,7 @@ static void restrict_mapping(const mapping *line, memory *known) {
         return;
     }
     known->mapped += size;
-    if (!line->writable || line->shared || SANITIZED)
+    if (!line->writable || line->shared || GF_SANITIZED)
         return;
     if (!data && size <= known->spare)
         known->spare -= size;

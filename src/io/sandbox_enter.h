@@ -19,4 +19,16 @@ void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t se
 /* Does not return, nor does it run what is to run at exit. */
 void gf_sandbox_exit(int code);
 
+/* Sanitizers write to private memory of their own all the time: there the child may, too. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GF_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define GF_SANITIZED 1
+#endif
+#endif
+#ifndef GF_SANITIZED
+#define GF_SANITIZED 0
+#endif
+
 #endif

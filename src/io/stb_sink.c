@@ -11,8 +11,8 @@
 #include "error.h"
 #include "io/costs.h"
 #include "io/kinds.h"
-#include "io/largest.h"
 #include "io/limits.h"
+#include "io/png_filter.h"
 #include "io/stb.h"
 
 typedef struct stb_sink {
@@ -117,6 +117,7 @@ static gf_status check_samples(const stb_sink *sink, const unsigned char *row, g
 static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                            gf_error *error) {
     stb_sink *sink = (stb_sink *)base;
+    const gf_png_filter_simd *simd = gf_png_filter_simd_of(gf_isa_best());
     size_t row_bytes = gf_row_bytes(&sink->format);
     const unsigned char *in = src;
     gf_status status = GF_OK;
@@ -125,7 +126,7 @@ static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64
         if (sink->kind == GF_STB_HDR)
             status = check_samples(sink, in + i * stride, error);
         else
-            base->clipped += gf_count_largest(gf_isa_best(), &sink->format, in + i * stride);
+            base->clipped += simd->count_largest(&sink->format, in + i * stride);
         memcpy(sink->pixels + sink->y * row_bytes, in + i * stride, row_bytes);
     }
     return status;
