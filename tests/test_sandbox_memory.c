@@ -1,6 +1,8 @@
 /* The private memory that a child in the sandbox can use. Each work counts what it has written to,
  * until that ends it. */
 
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -169,7 +171,14 @@ static void writes_to_no_block(void **state) {
         assert_non_null(pieces[i]);
         memset(pieces[i], 7, LARGE / PIECES - 64);
     }
-    unsigned char *const starts[] = {block + 4 * MIB, untouched + 4 * MIB, pieces[PIECES / 2]};
+    /* Private memory right behind shared memory is no .bss. */
+    unsigned char *joined =
+        mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(joined != MAP_FAILED &&
+                mmap(joined, MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+                     -1, 0) == joined);
+    unsigned char *const starts[] = {block + 4 * MIB, untouched + 4 * MIB, pieces[PIECES / 2],
+                                     joined + MIB};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         range pages = {(uintptr_t)starts[i], (uintptr_t)starts[i] + LARGE / PIECES - 64};
         assert_int_equal(run(writes_pages, &pages, 60), GF_SANDBOX_STOPPED);
@@ -179,6 +188,7 @@ static void writes_to_no_block(void **state) {
         free(pieces[i]);
     free(block);
     free(untouched);
+    assert_int_equal(munmap(joined, LARGE), 0);
 }
 
 /* Private mappings that may be written, in /proc/self/maps. Returns how many. */

@@ -149,7 +149,8 @@ static void restrict_mapping(const mapping *line, memory *known) {
     const uintptr_t size = line->end - line->begin;
     const bool data = line->file || line->begin == known->data_end;
 
-    known->data_end = line->file && line->writable ? line->end : 0;
+    /* Shared memory has an inode, too, but no .bss behind it. */
+    known->data_end = line->file && line->writable && !line->shared ? line->end : 0;
     if (line->shared && (line->begin >= known->shared.end || line->end <= known->shared.begin)) {
         if (syscall(SYS_munmap, line->begin, size) != 0)
             gf_sandbox_exit(errno);
