@@ -107,6 +107,32 @@ static void say_what_cannot_be_taken_back(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
+/* Nor is what was there removed, then. */
+static void keep_what_cannot_be_taken_back(void **state) {
+    gf_output *outputs[2];
+    gf_error error = {0};
+    char bytes[4] = "";
+
+    (void)state;
+    put_old("a");
+    outputs[0] = complete("a", true);
+    outputs[1] = complete("b", false);
+    put_old("b");
+    calls_do.fails = 'X';
+    calls_do.after = 1;
+    calls_do.cause = EIO;
+    assert_int_equal(gf_outputs_place(outputs, 2, &error), GF_FAILED);
+    assert_message(&error, "/a was put in place before that; what it replaced is in ");
+    close_all(outputs, 2);
+    assert_bytes(in_folder("a"), "a", 1);
+    FILE *kept = fopen(strrchr(error.message, ' ') + 1, "rb");
+    assert_non_null(kept);
+    assert_int_equal(fread(bytes, 1, sizeof bytes, kept), 3);
+    assert_memory_equal(bytes, "old", 3);
+    assert_int_equal(fclose(kept), 0);
+    assert_int_equal(count_files(false), 3);
+}
+
 /* What an output was to replace is gone: it is new, and so taken back. */
 static void replace_what_is_gone(void **state) {
     (void)state;
@@ -259,6 +285,7 @@ int main(void) {
         BOTH(are_taken_back),
         BOTH(leave_nothing_whichever_call_fails),
         BOTH(say_what_cannot_be_taken_back),
+        BOTH(keep_what_cannot_be_taken_back),
         BOTH(replace_what_is_gone),
         BOTH(do_not_move_folders),
         BOTH(need_no_temporary_that_would_stay),

@@ -149,17 +149,26 @@ static bool take_back(gf_output *output) {
 /* Append to the message of a failure. */
 static void extend_message(gf_error *error, const char *before, const char *name,
                            const char *after) {
-    const size_t used = error != NULL ? strlen(error->message) : 0;
-
-    if (error != NULL)
-        (void)snprintf(error->message + used, sizeof error->message - used, "; %s%s%s", before,
-                       name, after);
+    if (error == NULL)
+        return;
+    const gf_error so_far = *error;
+    (void)gf_set_error(error, so_far.status, "%s; %s%s%s", so_far.message, before, name, after);
+    error->cause = so_far.cause;
 }
 
 static void take_all_back(gf_output *const *outputs, size_t count, gf_error *error) {
-    while (count > 0)
-        if (!take_back(outputs[--count]))
-            extend_message(error, "", outputs[count]->name, " was put in place before that");
+    while (count > 0) {
+        gf_output *output = outputs[--count];
+        const bool exchanged = output->placed == GF_EXCHANGED;
+        if (take_back(output))
+            continue;
+        extend_message(error, "", output->name, " was put in place before that");
+        if (!exchanged)
+            continue;
+        /* The only copy of what was there: it stays. */
+        extend_message(error, "what it replaced is in ", output->temporary, "");
+        gf_output_end_temporary(output);
+    }
 }
 
 /* Remove the temporary files, and name in the message those that stay: nothing removes them later.

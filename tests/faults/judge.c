@@ -246,6 +246,30 @@ bool all_new(const gf_reference *reference, const gf_outcome *outcome) {
     return !stale;
 }
 
+/* ---- files that are left ----------------------------------------------------------------------
+ */
+
+static bool holds(const gf_tree *tree, const gf_entry *file) {
+    for (size_t i = 0; i < tree->count; i++)
+        if (tree->list[i].data && tree->list[i].size == file->size &&
+            memcmp(tree->list[i].data, file->data, file->size) == 0)
+            return true;
+    return false;
+}
+
+/* A file that replaces another has a temporary name for one call, between two that give it one;
+ * what is there under such a name is all of the new file, or of the old one. */
+static void judge_leftovers(gf_verdict *verdict, const gf_reference *reference,
+                            const gf_outcome *outcome) {
+    for (size_t i = 0; i < outcome->after.count; i++) {
+        const gf_entry *file = &outcome->after.list[i];
+        if (is_temporary(file->path) && !holds(&reference->before, file) &&
+            !holds(&reference->clean.after, file))
+            find(verdict, FINDING_LEFT, "%s is left, %zu bytes of something", file->path,
+                 file->size);
+    }
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 static bool is_code(const gf_case *what, int code) {
@@ -275,7 +299,10 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         outcome->code == 99)
         find(&verdict, FINDING_LEAK, "%.500s", outcome->err);
     judge_files(&verdict, reference, outcome, &fresh, &stale);
-    if (verdict.leftover && !removing_failed(outcome))
+    /* What was replaced and cannot be put back stays, and is named. */
+    if (strstr(outcome->err, "; what it replaced is in ") != NULL)
+        judge_leftovers(&verdict, reference, outcome);
+    else if (verdict.leftover && !removing_failed(outcome))
         find(&verdict, FINDING_LEFT, "%zu temporary files are left", verdict.leftover);
     verdict.survived = outcome->code == reference->clean.code && !is_code(what, outcome->code);
     if (verdict.survived && stale)
@@ -301,27 +328,6 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
 }
 
 /* ---- kills ----------------------------------------------------------------------------------- */
-
-static bool holds(const gf_tree *tree, const gf_entry *file) {
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->list[i].data && tree->list[i].size == file->size &&
-            memcmp(tree->list[i].data, file->data, file->size) == 0)
-            return true;
-    return false;
-}
-
-/* A file that replaces another has a temporary name for one call, between two that give it one;
- * what is there under such a name is all of the new file, or of the old one. */
-static void judge_leftovers(gf_verdict *verdict, const gf_reference *reference,
-                            const gf_outcome *outcome) {
-    for (size_t i = 0; i < outcome->after.count; i++) {
-        const gf_entry *file = &outcome->after.list[i];
-        if (is_temporary(file->path) && !holds(&reference->before, file) &&
-            !holds(&reference->clean.after, file))
-            find(verdict, FINDING_LEFT, "%s is left, %zu bytes of something", file->path,
-                 file->size);
-    }
-}
 
 gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
                       const gf_outcome *outcome) {
