@@ -138,6 +138,12 @@ static void ranges(void **state) {
         assert_non_null(strstr(gf_result_text(result), "Bin 0 [100, 150) count: 2\n"));
         assert_non_null(strstr(gf_result_text(result), "Bin 1 [150, 200] count: 3\n"));
         gf_result_free(result);
+        /* Edges that are whole numbers are printed as such: 3 / 11 * 55 would not be. */
+        result = test_measure(*backend, "hist", "bins=11 range=0,55", (gf_format){8, 1, 1, GF_U8},
+                              u, NULL, NULL);
+        test_column(result, "bins", "from", "0 5 10 15 20 25 30 35 40 45 50");
+        test_column(result, "bins", "to", "5 10 15 20 25 30 35 40 45 50 55");
+        gf_result_free(result);
         /* Each channel has its own, alpha too, and rows record them as well. */
         result = test_measure(*backend, "hist", "bins=1 range=100,200 channel=all per-row",
                               (gf_format){2, 2, 2, GF_U8}, u, NULL, NULL);

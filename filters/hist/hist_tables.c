@@ -26,7 +26,7 @@ static double edge(const gf_hist_plan *plan, uint32_t bin) {
     if (plan->ranged && bin == plan->bins)
         return plan->hi;
     if (plan->ranged)
-        return plan->lo + (double)bin / plan->bins * (plan->hi - plan->lo);
+        return plan->lo + bin * (plan->hi - plan->lo) / plan->bins;
     const double most = plan->head.in.type == GF_F32 ? 1 : gf_hist_max(plan);
     return bin * most / plan->bins;
 }

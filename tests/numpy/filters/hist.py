@@ -42,7 +42,7 @@ def hist(image, count, span, channel, extract, per_row):
     bins = bin_of(values, count, span)
     most = 1 if image.dtype == F32 else top(image)
     if span is not None:
-        edges = [span[0] + (span[1] - span[0]) * (k / count) for k in range(count)] + [span[1]]
+        edges = [span[0] + k * (span[1] - span[0]) / count for k in range(count)] + [span[1]]
     elif image.dtype == F32 or count > most + 1:  # some bins hold no integer value
         edges = [k * most / count for k in range(count + 1)]
     else:
