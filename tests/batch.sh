@@ -73,6 +73,12 @@ if other true; then
         [ $? -eq 1 ] && grep -q '^gpufilter: part/secret: cannot read the folder: ' sum && summary 1 1 0 sum; }
     partly() { other gpufilter smooth -R part in/1/001.pgm -O half 2>sum
         [ $? -eq 1 ] && summary 1 2 0 sum; }
+    above() { mkdir -p two/no two/ok && cp in/1/001.pgm two/no && cp in/1/001.pgm two/ok
+        mkdir -m 755 over && mkdir -m 777 over/ok && other gpufilter smooth -R two -O over 2>sum
+        [ $? -eq 1 ] && summary 1 1 0 sum; }
+    dry() { other gpufilter smooth in/1/001.pgm in/1/008.pgm -O closed --dry-run 2>sum
+        [ $? -eq 1 ] && grep -q '^gpufilter: closed: cannot write to the folder: Permission denied$' sum &&
+            grep -q '^dry run: 0 to do, 1 failed, 0 skipped$' sum; }
     no_record() { mkdir -m 777 unrecorded && : >unrecorded/.gpufilter-done && chmod 444 unrecorded/.gpufilter-done
         other gpufilter smooth in/1/001.pgm in/1/008.pgm -O unrecorded 2>sum
         [ $? -eq 0 ] && summary 2 0 0 sum && [ "$(grep -c 'gpufilter-done: cannot write: .* need --force' sum)" -eq 1 ]
@@ -86,6 +92,8 @@ if other true; then
     check "a folder in it" below
     check "a folder that may not be read" secret
     check "a folder below that may not be written" partly
+    check "a folder below one that may not be written" above
+    check "a dry run into a folder that may not be written" dry
     check "a record that may not be written" no_record
     check "a folder that may be read, but not searched" unsearched
     chmod 755 part/secret blind/d

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "batch_run.h"
@@ -9,17 +10,28 @@
 
 typedef enum gf_fate { FATE_RUN, FATE_REPLACE, FATE_SKIP, FATE_FAIL } gf_fate;
 
+/* What does a dry run find in the way of an item, but for an output that is there? */
+static gf_status check_item(const char *in, const gf_cli_output *output, gf_error *error) {
+    struct stat info;
+    if (access(in, R_OK) != 0)
+        return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", in, strerror(errno));
+    if (!output->look.taken || output->look.there)
+        return GF_OK;
+    if (stat(output->path, &info) != 0)
+        return gf_set_error(error, GF_FAILED, "%s: is a symbolic link to nothing", output->path);
+    if (S_ISDIR(info.st_mode))
+        return gf_set_error(error, GF_FAILED, "%s: is a folder", output->path);
+    return GF_OK;
+}
+
 static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
     const gf_settings *common = run->line->common;
     const gf_cli_output *output = &run->outputs[i];
     const gf_cli_look *look = &output->look;
     const bool force = gf_settings_flag(common, "force"),
                resume = gf_settings_flag(common, "resume");
-    if (run->dry_run && access(run->inputs.list[i].path, R_OK) != 0) {
-        gf_set_error(error, GF_FAILED, "%s: cannot open: %s", run->inputs.list[i].path,
-                     strerror(errno));
+    if (run->dry_run && check_item(run->inputs.list[i].path, output, error))
         return FATE_FAIL;
-    }
     if (resume && look->there && gf_cli_batch_is_finished(run, i, look))
         return FATE_SKIP;
     /* As for a single image: what appears while the batch runs is replaced, too. */
@@ -38,11 +50,12 @@ static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
     return FATE_FAIL;
 }
 
-/* The folder of an output, unless it is that of the one before. */
+/* Make the folder of an output, unless it is that of the one before. A dry run checks that it could
+ * be made and written to. */
 static gf_fate make_folder(gf_cli_batch_run *run, const gf_cli_output *output, const char **last,
                            size_t *last_length, gf_error *error) {
     const size_t length = output->folder;
-    if (run->dry_run || length < output->below ||
+    if ((length < output->below && !run->dry_run) ||
         (*last && *last_length == length && memcmp(*last, output->path, length) == 0))
         return FATE_RUN;
     char *folder = strndup(output->path, length);
@@ -50,7 +63,8 @@ static gf_fate make_folder(gf_cli_batch_run *run, const gf_cli_output *output, c
         gf_set_error(error, GF_FAILED, "%s: out of memory", output->path);
         return FATE_FAIL;
     }
-    const gf_status status = gf_cli_folders_make(&run->folders, folder, error);
+    const gf_status status = run->dry_run ? gf_cli_folders_check(folder, error)
+                                          : gf_cli_folders_make(&run->folders, folder, error);
     free(folder);
     if (status)
         return FATE_FAIL;
@@ -74,7 +88,7 @@ gf_status gf_cli_batch_choose(gf_cli_batch_run *run, gf_error *error) {
             make_folder(run, &run->outputs[i], &last, &last_length, &one) == FATE_FAIL)
             fate = FATE_FAIL;
         if (fate == FATE_FAIL) {
-            gf_cli_batch_complain(run, one.cause, &one);
+            gf_cli_batch_complain(run, i, one.cause, &one);
             run->progress.failed++;
             if (run->fail_fast || run->stopped)
                 break;

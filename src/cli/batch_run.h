@@ -92,9 +92,9 @@ typedef struct gf_cli_over {
     uint32_t rank;
 } gf_cli_over;
 
-/* Print a failure; cause: that of gf_error. A cause that stops all outputs, such as a full disk, is
- * printed once, however many images are under way, and sets run->stopped. */
-void gf_cli_batch_complain(gf_cli_batch_run *run, int cause, gf_error *error);
+/* Print the failure of item i; cause: that of gf_error. A cause that stops all outputs, such as a
+ * full disk, is printed once, however many images are under way, and sets run->stopped. */
+void gf_cli_batch_complain(gf_cli_batch_run *run, size_t i, int cause, gf_error *error);
 /* Tells and counts it. False: begin no others. */
 bool gf_cli_batch_tell(gf_cli_batch_run *run, const gf_cli_over *over);
 /* gf_batch_options.done */

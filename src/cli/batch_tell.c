@@ -169,18 +169,20 @@ static void count_work(gf_cli_batch_run *run, const char *in, const gf_report *r
     }
 }
 
-/* Does an errno that an output failed with keep all others from being written, too? */
-static bool stops_all(const gf_cli_batch_run *run, int cause) {
-    return cause == ENOSPC || cause == EDQUOT ||
-           (cause && run->outputs &&
-            access(gf_settings_text(run->line->common, "out-dir"), W_OK | X_OK) != 0);
+/* Does an errno that output i failed with keep all others from being written, too? */
+static bool stops_all(const gf_cli_batch_run *run, size_t i, int cause) {
+    if (cause == ENOSPC || cause == EDQUOT || cause == EROFS)
+        return true;
+    /* Folders in --out-dir may allow what that one does not. */
+    return cause && run->outputs && run->outputs[i].folder < run->outputs[i].below &&
+           access(gf_settings_text(run->line->common, "out-dir"), W_OK | X_OK) != 0;
 }
 
-void gf_cli_batch_complain(gf_cli_batch_run *run, int cause, gf_error *error) {
-    const bool stop = stops_all(run, cause);
+void gf_cli_batch_complain(gf_cli_batch_run *run, size_t i, int cause, gf_error *error) {
+    const bool stop = stops_all(run, i, cause);
     if (stop && run->stopped)
         return;
-    if (stop)
+    if (stop && !run->dry_run)
         gf_set_error(error, error->status, "%s; no others are begun, --resume continues",
                      error->message);
     run->stopped = run->stopped || stop;
@@ -210,7 +212,7 @@ static bool tell_over(gf_cli_batch_run *run, const gf_cli_over *over) {
     if (elsewhere) {
         run->skipped++;
     } else if (status) {
-        gf_cli_batch_complain(run, over->status ? over->error->cause : 0, &error);
+        gf_cli_batch_complain(run, i, over->status ? over->error->cause : 0, &error);
         gf_cli_event_failed(progress, run->items[over->item].in, error.message);
         progress->failed++;
     } else {
@@ -246,7 +248,7 @@ void gf_cli_batch_sum(const gf_cli_batch_run *run) {
     const uint64_t all = run->inputs.count + run->inputs.failed;
     char skipped[160];
     const uint64_t rest = all - run->done - progress->failed - run->skipped;
-    gf_cli_event_end(progress, run->done, progress->failed, run->skipped);
+    gf_cli_event_end(progress, run->done, progress->failed, run->skipped + run->inputs.skipped);
     if (run->quiet)
         return;
     fflush(stdout);

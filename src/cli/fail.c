@@ -27,8 +27,12 @@ void gf_cli_print_text(FILE *file, const char *text) {
 }
 
 void gf_cli_list_output(const char *name) {
+    if (strcmp(name, "-") == 0) { /* nothing but data goes there */
+        fputs("standard output\n", stderr);
+        return;
+    }
     if (isatty(STDOUT_FILENO))
-        gf_cli_print_name(stdout, name, "standard output");
+        gf_cli_print_text(stdout, name);
     else
         fputs(name, stdout);
     putchar('\n');

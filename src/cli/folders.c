@@ -65,6 +65,12 @@ static int make_one(gf_cli_folders *made, const char *path) {
     return cause;
 }
 
+static gf_status fail_folder(const char *path, const char *what, int cause, gf_error *error) {
+    gf_set_error(error, GF_FAILED, "%s: cannot %s the folder: %s", path, what, strerror(cause));
+    error->cause = cause;
+    return GF_FAILED;
+}
+
 gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error) {
     char *part = strdup(path);
     int cause = part ? 0 : ENOMEM;
@@ -79,11 +85,33 @@ gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *
             break;
     }
     free(part);
-    if (!cause)
-        return GF_OK;
-    gf_set_error(error, GF_FAILED, "%s: cannot create the folder: %s", path, strerror(cause));
-    error->cause = cause;
-    return GF_FAILED;
+    return cause ? fail_folder(path, "create", cause, error) : GF_OK;
+}
+
+gf_status gf_cli_folders_check(const char *path, gf_error *error) {
+    char *part = strdup(*path ? path : "/");
+    const char *what = "write to";
+    struct stat info;
+    int cause = part ? 0 : ENOMEM;
+    /* From the folder outwards, to one that is there. */
+    while (!cause && stat(part, &info) != 0) {
+        char *slash = strrchr(part, '/');
+        what = "create";
+        if ((errno != ENOENT && errno != ENOTDIR) || !strcmp(part, "/") || !strcmp(part, "."))
+            cause = errno;
+        else if (slash && slash != part)
+            *slash = 0;
+        else
+            memcpy(part, slash ? "/" : ".", 2);
+    }
+    if (!cause && !S_ISDIR(info.st_mode)) {
+        what = "create";
+        cause = ENOTDIR;
+    } else if (!cause && access(part, W_OK | X_OK) != 0) {
+        cause = errno;
+    }
+    free(part);
+    return cause ? fail_folder(path, what, cause, error) : GF_OK;
 }
 
 void gf_cli_folders_remove(const gf_cli_folders *made) {

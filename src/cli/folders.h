@@ -18,6 +18,8 @@ char *gf_cli_join(const char *folder, const char *name);
 int gf_cli_folder_sync(const char *path);
 /* Makes a folder, and those it is in. */
 gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error);
+/* Fails as that would, or if nothing could be made in the folder; makes nothing. */
+gf_status gf_cli_folders_check(const char *path, gf_error *error);
 /* Removes those that were made and are empty. */
 void gf_cli_folders_remove(const gf_cli_folders *made);
 void gf_cli_folders_free(gf_cli_folders *made);

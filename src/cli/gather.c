@@ -326,10 +326,11 @@ static gf_status fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs
     char skipped[160];
     gf_cli_skipped_text(inputs, skipped, sizeof skipped);
     if (!line->operand_count)
-        return gf_set_error(error, GF_FAILED, "--files-from '%s': names no files%s%s", list,
+        return gf_set_error(error, GF_FAILED, "--files-from '%s': names no images%s%s", list,
                             *skipped ? "; " : "", skipped);
-    return gf_set_error(error, GF_FAILED, "%s: no images found%s%s", line->operands[0],
-                        *skipped ? "; " : "", skipped);
+    return gf_set_error(error, GF_FAILED, "%s%s: no images found%s%s", line->operands[0],
+                        line->operand_count > 1 ? " and others" : "", *skipped ? "; " : "",
+                        skipped);
 }
 
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,

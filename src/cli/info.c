@@ -62,14 +62,19 @@ static gf_status run(const gf_cli_line *line, gf_error *error) {
     char skipped[160];
     const gf_file_options options = gf_command_file_options(line);
     gf_cli_inputs inputs = {0};
-    gf_status worst = gf_cli_gather(gf_info_command.info.name, line, NULL, &inputs, error);
-    if (!worst && inputs.failed)
-        worst = GF_FAILED;
+    gf_status status = gf_cli_check_common(&gf_info_command.info, line, error);
+    if (!status)
+        status = gf_cli_gather(gf_info_command.info.name, line, NULL, &inputs, error);
+    if (status) {
+        gf_cli_inputs_free(&inputs);
+        return status;
+    }
+    gf_status worst = inputs.failed ? GF_FAILED : GF_OK;
     for (size_t i = 0; i < inputs.count; i++) {
         const char *path = inputs.list[i].path;
         gf_file_info info;
         gf_error one;
-        const gf_status status = gf_inspect_file(path, &options, &info, &one);
+        status = gf_inspect_file(path, &options, &info, &one);
         if (status) {
             gf_cli_complain(&one);
             worst = status;

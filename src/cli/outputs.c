@@ -55,10 +55,11 @@ static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, ui
     if (!name)
         return out_of_memory(error);
     if (!format && !gf_cli_is_written(name)) {
+        const char *ending = gf_cli_ending(name);
         gf_set_error(error, GF_USAGE,
-                     "--name: '%s' would not tell the format; end it with {ext} or a known ending "
-                     "such as .png, or add --format",
-                     name);
+                     "--name: '%s'%s%s; end it with {ext} or a known ending such as .png, or add "
+                     "--format",
+                     name, *ending ? ": cannot write " : " would not tell the format", ending);
         free(name);
         return GF_USAGE;
     }

@@ -158,9 +158,10 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
 
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
     gf_settings *effective; /* the values that were used, given or derived */
-    if (gf_settings_effective(gf_filter_find(run->info->name), run->settings, &run->report->in,
-                              &effective, NULL))
-        return gf_set_error(error, GF_FAILED, "%s: out of memory for its record", run->inputs[0]);
+    gf_status status = gf_settings_effective(gf_filter_find(run->info->name), run->settings,
+                                             &run->report->in, &effective, error);
+    if (status)
+        return status;
     print_record(file, run, effective);
     gf_settings_free(effective);
     return GF_OK;

@@ -93,7 +93,8 @@ void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
     if (brightness->factor > 1 && brightness->clipped) {
         fputs(", ", stderr);
         print_share(brightness->clipped, brightness->samples);
-        fprintf(stderr, " of samples clipped; %s", brightness->advice);
+        fprintf(stderr, " of samples clipped%s; %s",
+                brightness->uncounted ? " (not counted in all images)" : "", brightness->advice);
     } else if (brightness->factor > 1 && brightness->uncounted) {
         fprintf(stderr, ", clipped samples not counted; %s", brightness->advice);
     }

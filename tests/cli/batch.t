@@ -124,7 +124,7 @@ $ for template in '{stem' 'stem}' '{}' '{Stem}{ext}' '{index:}' '{index:0}' '{in
 [2]
 $ gpufilter smooth ok.png -O n --name '{stem}'; gpufilter smooth ok.png -O n --name '{stem}.gif'; gpufilter smooth ok.png -O n -q --name '{stem}' --format png; gpufilter smooth ok.png - | cmp - n/ok
 ! gpufilter: --name: 'ok' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
-! gpufilter: --name: 'ok.gif' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
+! gpufilter: --name: 'ok.gif': cannot write .gif; end it with {ext} or a known ending such as .png, or add --format
 # Two inputs with one output are refused, before anything is done.
 $ gpufilter smooth in/page.png samples/page.png -O x; gpufilter smooth in/page.png in/../in/page.png -O x; gpufilter smooth in/page.png ok.png -O x --name 'same{ext}'; ls x
 ! gpufilter: x/page.png: would be written from in/page.png and from samples/page.png; give them names apart with --name, such as '{index}-{stem}{ext}'
@@ -204,8 +204,36 @@ $ gpufilter smooth --dry-run samples/{card,page}.png absent.png -O dry --name 'a
 ! dry run: 1 to do, 0 failed, 1 skipped
 ! gpufilter: dry/page.png: exists already; use --force to replace it, or --resume to skip what is finished
 ! dry run: 2 to do, 0 failed, 0 skipped
+# A dry run also finds what is in the way of outputs, and what is on standard output stays data.
+$ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out in plain plain/in dry new/deep; do gpufilter smooth -k --dry-run --force samples/{card,page}.png -O $out; echo $?; done; ls new; gpufilter smooth -k --dry-run --format png samples/card.png - | wc -c; rm -r plain dry
+> 1
+> 1
+> 1
+> new/deep/card.png
+> new/deep/page.png
+> 0
+> 0
+! gpufilter: plain: cannot create the folder: Not a directory
+! dry run: 0 to do, 1 failed, 0 skipped
+! gpufilter: plain/in: cannot create the folder: Not a directory
+! dry run: 0 to do, 1 failed, 0 skipped
+! gpufilter: dry/card.png: is a folder
+! gpufilter: dry/page.png: is a symbolic link to nothing
+! dry run: 0 to do, 2 failed, 0 skipped
+! dry run: 2 to do, 0 failed, 0 skipped
+! ls: cannot access 'new': No such file or directory
+! standard output
+# A name that tells a format which is not written.
+$ for name in '{stem}.tif' '{stem}'; do gpufilter smooth -k samples/card.png -O out --name "$name"; done; ls out
+! gpufilter: --name: 'card.tif': cannot write .tif; end it with {ext} or a known ending such as .png, or add --format
+! gpufilter: --name: 'card' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
+! ls: cannot access 'out': No such file or directory
+[2]
+# Samples are counted in PNG, not in PPM.
+$ mkdir mix; cp samples/card.png mix; gpufilter smooth -q samples/scene.png mix/scene.ppm; gpufilter smooth -R mix -O mixed 2>&1 | tail -n 1; rm -r mix mixed
+>   brightness x1.452, 17.6 % of samples clipped (not counted in all images); --keep-brightness avoids it
 # What is not called like an image is counted; finding none is a failure, and leaves no folder behind.
-$ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
+$ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
 > 1
 > 1
 > 1
@@ -214,8 +242,8 @@ $ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,READ
 ! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
 ! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
 ! gpufilter: odd: no images found; 7 files skipped: not called .raw (.tif, .webp, .tiff)
-! gpufilter: --files-from '/dev/null': names no files
-! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.tiff)
+! gpufilter: --files-from '/dev/null': names no images
+! gpufilter: odd and others: no images found; 9 files skipped: unsupported format (.tif, .webp, .tiff)
 ! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.tiff)
 ! ls: cannot access 'none': No such file or directory
 [2]
@@ -272,7 +300,7 @@ $ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.
 > 1
 > 0 done, 0 failed, 5 skipped in #
 $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absent -O odd; gpufilter smooth --files-from /dev/null -O odd2 2>&1 | sed 's/in .*/in #/'
-> gpufilter: --files-from '/dev/null': names no files
+> gpufilter: --files-from '/dev/null': names no images
 ! gpufilter: --files-from 'list': holds a NUL byte; add --null if they end the names
 ! gpufilter: absent: cannot open: No such file or directory
 # A name is no longer than a path; what follows is not read.

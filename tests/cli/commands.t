@@ -18,14 +18,20 @@ $ echo text >text.txt; gpufilter info text.txt
 $ gpufilter info
 ! gpufilter: info: no inputs are named; see 'gpufilter info --help'
 [2]
-$ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.pfm tree/a.pfm; touch tree/notes.txt; gpufilter info -R tree samples/card.png; echo tree/a.pfm | gpufilter info --files-from - --json | grep -o '"file": "[^"]*"'; gpufilter info -R none; gpufilter info tree; rm -r tree none
+$ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.pfm tree/a.pfm; touch tree/notes.txt; gpufilter info -R tree samples/card.png; echo tree/a.pfm | gpufilter info --files-from - --json | grep -o '"file": "[^"]*"'; gpufilter info -R none; rm tree/a.pfm; gpufilter info -R tree/notes.txt none tree/deep; mv tree/deep/b.png tree/b.txt; gpufilter info -R tree; gpufilter info tree; printf 'absent\n\0' | gpufilter info --files-from -; echo $?; gpufilter info --null samples/card.png; rm -r tree none
 > tree/a.pfm: PFM, 1024x4 grey f32 (32-bit float, little-endian, scale 1), 16 kB of pixels
 > tree/deep/b.png: PNG, 240x240 grey u8 (8-bit grey), 58 kB of pixels
 > samples/card.png: PNG, 240x240 grey u8 (8-bit grey), 58 kB of pixels
 > "file": "tree/a.pfm"
+> tree/deep/b.png: PNG, 240x240 grey u8 (8-bit grey), 58 kB of pixels
+> 2
 ! 1 file skipped: unsupported format (.txt)
 ! gpufilter: none: no images found
+! gpufilter: tree/notes.txt: the file is empty
+! gpufilter: tree: no images found; 2 files skipped: unsupported format (.txt)
 ! gpufilter: tree: is a folder; add --recursive to take the images in it
+! gpufilter: --files-from 'standard input': holds a NUL byte; add --null if they end the names
+! gpufilter: --null: is for --files-from
 $ gpufilter info --bins 3 samples/page.png
 ! gpufilter: --bins: info has no such option, but hist has; see 'gpufilter info --help'
 [2]
