@@ -1,7 +1,5 @@
 #include "image.h"
 
-#include <string.h>
-
 #include "error.h"
 
 const char *gf_type_name(gf_type type) {

@@ -100,6 +100,9 @@ some hist -x 7 -o samples.npy --csv ../pixel.pgm
 # In memory some ranks write by mapping, others do not; upwards, too.
 shared=$(mktemp -d /dev/shm/gpufilter-XXXXXX 2>/dev/null) || shared=$work/shared
 draw --photo 1300 1001 3 large.ppm
+bytes() { "$@" smooth ../large.ppm out.ppm --force --json | grep -o '"bytes_[a-z]*": [0-9]*'; }
+bytes_as_by_one() { mkdir -p counted && (cd counted && bytes gpufilter >one && bytes mpi 3 >many && cmp one many); }
+check "bytes that were read and written" bytes_as_by_one
 tail -c $((1300 * 1001 * 3)) large.ppm >large.raw
 mixed() { # FORMAT ARGUMENTS...
     local format=$1

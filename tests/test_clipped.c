@@ -242,6 +242,7 @@ static void brightness_of_flat_areas(void **state) {
     } cases[] = {{"", 1.452, "--keep-brightness avoids it"},
                  {"axis=y", 1.452, "--keep-brightness avoids it"},
                  {"axis=xy", 1.452 * 1.452, "--keep-brightness avoids it"},
+                 {"gain=1", 1.32, "--keep-brightness avoids it"},
                  {"gain=2", 2 * 1.32, "--keep-brightness and --gain 1 avoid it"},
                  {"weight=1", 3.3, "--keep-brightness avoids it"},
                  {"stages=enhance", 1.1, "--keep-brightness avoids it"},

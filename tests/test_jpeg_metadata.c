@@ -76,12 +76,13 @@ static void finds_exif(void **state) {
 
     (void)state;
     for (int big = 0; big <= 1; big++)
-        for (unsigned orientation = 0; orientation <= 8; orientation++) {
+        for (unsigned orientation = 0; orientation <= 9; orientation++) {
             begin();
             make_exif(exif, big, orientation);
             put_segment(0xe1, exif, EXIF_BYTES);
-            assert_int_equal(look(size), orientation > 1 ? GF_DROPPED_EXIF | GF_DROPPED_ORIENTATION
-                                                         : GF_DROPPED_EXIF);
+            assert_int_equal(look(size), orientation % 9 > 1
+                                             ? GF_DROPPED_EXIF | GF_DROPPED_ORIENTATION
+                                             : GF_DROPPED_EXIF);
         }
     begin();
     put_segment(0xe1, "http://ns.adobe.com/xap/1.0/\0<x/>", 33);

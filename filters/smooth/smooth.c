@@ -137,7 +137,7 @@ static void set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
         head->brightness *= brightness_of(plan, head->in.width);
     if (plan->axis != GF_SMOOTH_X)
         head->brightness *= brightness_of(plan, head->in.height);
-    if (!keep && (!plan->enhance || !gf_settings_given(settings, "gain")))
+    if (!keep && (!plan->enhance || !gf_settings_given(settings, "gain") || plan->gain <= 1))
         head->advice = "--keep-brightness avoids it";
     else
         head->advice =

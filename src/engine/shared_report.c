@@ -40,6 +40,7 @@ void gf_task_share_report(gf_task *task) {
     }
     gf_report all = {.in = own->in,
                      .out = own->out,
+                     .in_bytes = own->in_bytes,
                      .brightness = own->brightness,
                      .ranks = ranks->count,
                      .verified = true,

@@ -80,7 +80,7 @@ static uint32_t exif_number(const unsigned char *exif, size_t size, size_t at, s
 
 /* Does EXIF data, a TIFF file without pixels, ask for the picture to be turned or mirrored? */
 static bool is_turned(const unsigned char *exif, size_t size) {
-    enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1 };
+    enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1, MOST = 8 };
     if (size < 8 || (memcmp(exif, "II*", 4) != 0 && memcmp(exif, "MM\0*", 4) != 0))
         return false;
     const size_t directory = exif_number(exif, size, 4, 4);
@@ -89,8 +89,10 @@ static bool is_turned(const unsigned char *exif, size_t size) {
         const size_t entry = directory + 2 + (size_t)i * ENTRY_BYTES;
         if (entry + ENTRY_BYTES > size)
             return false;
-        if (exif_number(exif, size, entry, 2) == ORIENTATION)
-            return exif_number(exif, size, entry + 8, 2) > UPRIGHT;
+        if (exif_number(exif, size, entry, 2) == ORIENTATION) {
+            const uint32_t way = exif_number(exif, size, entry + 8, 2);
+            return way > UPRIGHT && way <= MOST;
+        }
     }
     return false;
 }
