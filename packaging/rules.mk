@@ -37,7 +37,7 @@ install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/
 	  'Name: gpufilter' 'Description: Image filters with the same bits on CPU and GPU' 'Version: $(VERSION)' \
 	  'Requires.private: libpng zlib libisal' 'Libs: -L$${libdir} -lgpufilter' \
 	  "Libs.private: -lm -pthread$(CUDA_PRIVATE)" 'Cflags: -I$${includedir}' >$(call at,$(LIBDIR)/pkgconfig/gpufilter.pc)
-	$(Q)umask 022 && for page in $(BUILD)/man/*.[13]; do $(call page,"$$page",$(call at,$(MANDIR)/man)"$${page##*.}") || exit; done
+	$(Q)umask 022 && for page in $(BUILD)/man/*.1; do $(call page,"$$page",$(call at,$(MANDIR)/man1)) || exit; done
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.bash,$(call at,$(BASHDIR)),gpufilter)
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/_gpufilter,$(call at,$(ZSHDIR)),_gpufilter)
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.fish,$(call at,$(FISHDIR)),gpufilter.fish)
@@ -49,7 +49,7 @@ uninstall: ## Remove what install put there
 	$(Q)rm -f $(call at,$(BINDIR)/gpufilter) $(call at,$(INCLUDEDIR)/gpufilter.h) $(call at,$(LIBDIR)/libgpufilter.a) \
 	  $(call at,$(LIBDIR)/libgpufilter.so) $(call at,$(LIBDIR)/$(SONAME)) $(call at,$(LIBDIR)/libgpufilter.so.$(VERSION)) \
 	  $(call at,$(LIBDIR)/pkgconfig/gpufilter.pc) $(call at,$(BASHDIR)/gpufilter) $(call at,$(ZSHDIR)/_gpufilter) \
-	  $(call at,$(FISHDIR)/gpufilter.fish) $(call at,$(MANDIR)/man1)/gpufilter*.1 $(call at,$(MANDIR)/man3)/gpufilter*.3
+	  $(call at,$(FISHDIR)/gpufilter.fish) $(call at,$(MANDIR)/man1)/gpufilter*.1
 	@$(LDCONFIG)
 
 # ---- releases -------------------------------------------------------------------------------------

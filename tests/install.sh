@@ -24,8 +24,8 @@ expected() { # LIB ZSH: what is under /usr, as find prints it
     echo "lrwxrwxrwx $1/$soname -> libgpufilter.so.$version"
     echo "lrwxrwxrwx $1/libgpufilter.so -> $soname"
     echo "-rw-r--r-- $1/pkgconfig/gpufilter.pc"
-    for page in "$build"/man/*.[13]; do
-        [ ! -e "$page" ] || echo "-rw-r--r-- share/man/man${page##*.}/${page##*/}"
+    for page in "$build"/man/*.1; do
+        [ ! -e "$page" ] || echo "-rw-r--r-- share/man/man1/${page##*/}"
     done
     page="$build/completions"
     [ ! -e "$page/gpufilter.bash" ] || echo "-rw-r--r-- share/bash-completion/completions/gpufilter"

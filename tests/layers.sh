@@ -9,7 +9,7 @@ build=${1:-build}
 # FROM -> TO TO...: rooms (folders) and files without their ending; `filters` is each folder in it as well.
 sed -nE 's/^    ([a-z_/]+) +->  *([a-z_/ ]+)$/\1 \2/p' docs/design.md >"$work/allowed"
 
-find src filters cuda -path '*/example' -prune -o \( -name '*.c' -o -name '*.cu' \) -print | sort >"$work/sources" # but what manuals show
+find src filters cuda -name '*.c' -o -name '*.cu' | sort >"$work/sources"
 # SOURCE OBJECT: one a SIMD level, or none here.
 find "$build/obj" -name '*.o' | sed "s|^$build/obj/||" | awk '
     NR == FNR {source[$0]; next}

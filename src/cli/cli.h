@@ -26,7 +26,7 @@ void gf_cli_line_free(gf_cli_line *line);
 
 #define GF_CLI_MAX_COMMON 40
 
-/* The options that a filter shares with others and has a use for; returns how many. */
+/* The options that a filter (NULL: any) shares with others and has a use for; returns how many. */
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
 /* Refuses those that contradict each other, or are about what was not asked for. */
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);

@@ -5,23 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_SHARED 16
-
-/* The options that a command shares, in the order that it names them. */
-static size_t collect(const gf_command *command, gf_param params[MAX_SHARED]) {
+size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]) {
     gf_param common[GF_CLI_MAX_COMMON];
     const size_t common_count = gf_cli_common(&command->info, common);
     size_t count = 0;
     for (const char *const *name = command->shared; *name; name++)
-        for (size_t i = 0; i < common_count && count < MAX_SHARED; i++)
+        for (size_t i = 0; i < common_count && count < GF_CLI_MAX_COMMON; i++)
             if (strcmp(common[i].name, *name) == 0)
                 params[count++] = common[i];
     return count;
 }
 
 void gf_command_help(const gf_command *command) {
-    gf_param shared[MAX_SHARED];
-    gf_cli_help_command(&command->info, shared, collect(command, shared));
+    gf_param shared[GF_CLI_MAX_COMMON];
+    gf_cli_help_command(&command->info, shared, gf_command_shared(command, shared));
 }
 
 static gf_status check_operands(const gf_command *command, const gf_cli_line *line,
@@ -36,10 +33,10 @@ static gf_status check_operands(const gf_command *command, const gf_cli_line *li
 }
 
 gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_error *error) {
-    gf_param shared[MAX_SHARED];
+    gf_param shared[GF_CLI_MAX_COMMON];
     gf_cli_line line;
-    gf_status status =
-        gf_cli_parse(argc, argv, &command->info, shared, collect(command, shared), &line, error);
+    gf_status status = gf_cli_parse(argc, argv, &command->info, shared,
+                                    gf_command_shared(command, shared), &line, error);
     if (!status && gf_settings_flag(line.common, "help"))
         gf_command_help(command);
     else if (!status && gf_settings_flag(line.common, "version"))

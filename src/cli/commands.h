@@ -17,6 +17,8 @@ extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, 
 
 const gf_command *gf_command_at(size_t index);       /* NULL past the end */
 const gf_command *gf_command_find(const char *name); /* NULL if there is none */
+/* The options that a command shares, in the order that it names them; returns how many. */
+size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]);
 gf_status gf_command_run(const gf_command *command, int argc, char **argv, gf_error *error);
 void gf_command_help(const gf_command *command);
 

@@ -304,7 +304,7 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
     const char *group = NULL;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         group = table[i].param.group ? table[i].param.group : group;
-        if (!is_offered(info, table[i].about))
+        if (info && !is_offered(info, table[i].about))
             continue;
         gf_param *param = &params[count++];
         *param = table[i].param;

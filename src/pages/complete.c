@@ -1,114 +1,97 @@
-#include "complete.h"
-
-#include <stdio.h>
+/* Completions: one table of all filters, commands and options, read by a script for each shell. */
 #include <string.h>
 
 #include "about.h"
+#include "pages.h"
 
-/* What texts stand for is told by what help calls them, but for these. */
-static const struct {
-    const char *option;
-    const char *words[3];
-} texts[] = {{"device", {"all", "0"}}};
-
-static void add_word(complete_values *values, const char *word) {
-    size_t count = 0;
-
-    while (values->words[count])
-        count++;
-    if (count < COMPLETE_MAX_WORDS)
-        values->words[count] = word;
-}
-
-static complete_values of_text(const gf_param *param) {
-    complete_values values = {.kind = COMPLETE_UNKNOWN};
-
-    if (strcmp(param->metavar, "FILE") == 0)
-        values.kind = COMPLETE_FILES;
-    else if (strcmp(param->metavar, "DIR") == 0)
-        values.kind = COMPLETE_FOLDERS;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (strcmp(param->name, texts[i].option) != 0)
-            continue;
-        values.kind = COMPLETE_WORDS;
-        for (size_t j = 0; texts[i].words[j]; j++)
-            add_word(&values, texts[i].words[j]);
-    }
-    return values;
-}
-
-complete_values complete_option(const gf_param *param) {
-    complete_values values = {.kind = COMPLETE_UNKNOWN};
-
+/* How the table calls what an option takes: a key of the scripts' `case`. */
+static const char *kind_of(const gf_param *param) {
+    const char *metavar = param->metavar ? param->metavar : "";
     switch (param->type) {
     case GF_PARAM_FLAG:
-        values.kind = COMPLETE_NOTHING;
-        break;
+        return "nothing";
     case GF_PARAM_CHOICE:
+        return "words";
     case GF_PARAM_LIST:
-        values.kind = param->type == GF_PARAM_LIST ? COMPLETE_LIST : COMPLETE_WORDS;
-        for (const char *const *choice = param->choices; *choice; choice++)
-            add_word(&values, *choice);
-        break;
+        return "list";
     case GF_PARAM_IMAGE:
-        values.kind = COMPLETE_IMAGES;
-        break;
+        return "images";
     case GF_PARAM_SAMPLES:
-        values.kind = COMPLETE_FILES;
-        break;
-    case GF_PARAM_TEXT:
-        return of_text(param);
-    case GF_PARAM_INT:
-    case GF_PARAM_FLOAT:
-    case GF_PARAM_SIZE:
-    case GF_PARAM_RANGE:
-        break;
+        return "files";
+    default:
+        return strcmp(param->name, "device") == 0 ? "words"
+               : strcmp(metavar, "FILE") == 0     ? "files"
+               : strcmp(metavar, "DIR") == 0      ? "folders"
+                                                  : "unknown";
     }
-    return values;
 }
 
-complete_values complete_operands(const subject *s) {
-    complete_values values = {.kind = COMPLETE_NOTHING};
-
-    if (s->is_filter || strstr(s->info->operands, "FILE")) {
-        values.kind = COMPLETE_IMAGES;
-    } else if (strstr(s->info->operands, "FILTER")) {
-        values.kind = COMPLETE_WORDS;
-        for (size_t i = 0; i < gf_filter_count(); i++)
-            add_word(&values, gf_filter_describe(gf_filter_at(i))->name);
-    }
-    return values;
-}
-
-void complete_put_endings(const char *between) {
-    char endings[COMPLETE_MAX_WORDS][8];
-    size_t count = 0;
-
-    for (const gf_about_format *format = gf_about_formats; format->name; format++)
-        for (const char *at = format->endings; *at; at += strspn(at, " ")) {
-            char ending[sizeof endings[0]];
-            const size_t size = strcspn(at, " ");
-            size_t i = 0;
-            snprintf(ending, sizeof ending, "%.*s", (int)size, at);
-            while (i < count && strcmp(endings[i], ending) != 0)
-                i++;
-            at += size;
-            if (i < count || count == COMPLETE_MAX_WORDS || (!format->read && !format->written))
-                continue;
-            printf("%s%s", count ? between : "", ending);
-            memcpy(endings[count++], ending, sizeof ending);
-        }
-}
-
-void complete_put_quoted(const char *text, const char *quote) {
+/* Write text that is in single quotes: each one in it ends the string and is quoted by itself, as
+ * all three shells understand. */
+static void put_quoted(const char *text, FILE *out) {
     for (; *text; text++)
         if (*text == '\'')
-            fputs(quote, stdout);
+            fputs("'\"'\"'", out);
         else
-            putchar(*text);
+            fputc(*text, out);
+    fputc('\n', out);
 }
 
-void complete_put_words(const complete_values *values, const char *between) {
-    for (size_t i = 0; values->words[i]; i++)
-        printf("%s%s", i ? between : "", values->words[i]);
+static void put_option(const char *name, const gf_param *param, FILE *out) {
+    const char *metavar = param->metavar ? param->metavar : "";
+    fprintf(out, "%s|--%s|%s%.1s|%s|%s|", name, param->name, param->letter ? "-" : "",
+            &param->letter, kind_of(param), metavar);
+    if (strcmp(param->name, "device") == 0)
+        fputs("all 0", out);
+    for (size_t i = 0; param->choices && param->choices[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", param->choices[i]);
+    fputc('|', out);
+    put_quoted(param->help, out);
+}
+
+/* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. For the operands and a summary, OPTION is
+ * filter, command or word. */
+static void put_table(FILE *out) {
+    subject s;
+    for (size_t i = 0; subject_at(i, &s); i++) {
+        const bool images = s.is_filter || strstr(s.info->operands, "FILE");
+        const bool names = !images && strstr(s.info->operands, "FILTER");
+        fprintf(out, "%s|%s||%s||", s.info->name, s.is_filter ? "filter" : "command",
+                images  ? "images"
+                : names ? "words"
+                        : "nothing");
+        for (size_t j = 0; names && j < gf_filter_count(); j++)
+            fprintf(out, "%s%s", j ? " " : "", gf_filter_describe(gf_filter_at(j))->name);
+        fputc('|', out);
+        put_quoted(s.info->summary, out);
+        for (size_t j = 0; j < s.info->param_count; j++)
+            put_option(s.info->name, &s.info->params[j], out);
+        for (size_t j = 0; j < s.shared_count; j++)
+            put_option(s.info->name, &s.shared[j], out);
+    }
+    for (const gf_about_name *word = gf_about_words; word->name; word++)
+        fprintf(out, "%s|word||nothing|||%s\n", word->name, word->what);
+}
+
+/* Write the endings of images' names: "png|pgm|pnm". */
+static void put_endings(FILE *out) {
+    const char *between = "";
+    for (const gf_about_format *format = gf_about_formats; format->name; format++) {
+        if (!format->read && !format->written)
+            continue;
+        fputs(between, out);
+        for (const char *c = format->endings; *c; c++)
+            fputc(*c == ' ' ? '|' : *c, out);
+        between = "|";
+    }
+}
+
+bool complete_gap(const char *name, FILE *out) {
+    if (strcmp(name, "table") == 0)
+        put_table(out);
+    else if (strcmp(name, "endings") == 0)
+        put_endings(out);
+    else
+        return false;
+    return true;
 }

@@ -1,79 +1,60 @@
-/* Makes the manual pages and the completions: a text each, on standard output. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+/* Makes the manual pages and the completions, in the project's own folder. */
+#include <stdlib.h>
 
-#include "complete.h"
-#include "man.h"
+#include "pages.h"
 
-static int usage(void) {
-    fputs(
-        "Usage: pages list         names of all manual pages\n"
-        "       pages man [NAME]   one of them, or gpufilter.1\n"
-        "in the project's own folder.\n",
-        stderr);
-    return 2;
+static FILE *file_create(const char *path) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        source_fail(path);
+    return file;
 }
 
-static void list(void) {
-    subject s;
-
-    puts("gpufilter.1");
-    for (size_t i = 0; subject_at(i, &s); i++)
-        printf("gpufilter-%s.1\n", s.info->name);
-    puts("gpufilter.3");
+static void file_close(FILE *file, const char *path) {
+    const bool failed = ferror(file);
+    if (fclose(file) || failed)
+        source_fail(path);
 }
 
-/* "gpufilter-smooth.1", or only "smooth". */
-static bool find_page(const char *name, subject *s) {
-    char file[64];
-
-    for (size_t i = 0; subject_at(i, s); i++) {
-        snprintf(file, sizeof file, "gpufilter-%s.1", s->info->name);
-        if (strcmp(name, file) == 0 || strcmp(name, s->info->name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool put_page(const char *name) {
-    subject s;
-
-    if (strcmp(name, "gpufilter.1") == 0)
-        man_overview();
-    else if (strcmp(name, "gpufilter.3") == 0)
-        man_library();
-    else if (find_page(name, &s))
-        man_page(&s);
+/* Make the page of a subject, or the overview for NULL. */
+static void make_page(const char *folder, const char *date, const subject *s) {
+    char path[4096], *text = NULL;
+    size_t size = 0;
+    FILE *page = open_memstream(&text, &size);
+    snprintf(path, sizeof path, "%s/man/gpufilter%s%s.1", folder, s ? "-" : "",
+             s ? s->info->name : "");
+    if (!page)
+        source_fail(path);
+    if (s)
+        man_subject(s, date, page);
     else
-        return false;
-    return true;
+        man_overview(date, page);
+    file_close(page, path);
+    FILE *file = file_create(path);
+    roff_put(text, file);
+    file_close(file, path);
+    free(text);
 }
 
-static bool put_completion(const char *shell) {
-    if (strcmp(shell, "bash") == 0)
-        complete_bash();
-    else if (strcmp(shell, "fish") == 0)
-        complete_fish();
-    else if (strcmp(shell, "zsh") == 0)
-        complete_zsh();
-    else
-        return false;
-    return true;
+static void make_completion(const char *folder, const char *name, const char *template_path) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/completions/%s", folder, name);
+    FILE *file = file_create(path);
+    template_fill(template_path, complete_gap, file);
+    file_close(file, path);
 }
 
 int main(int argc, char **argv) {
-    const char *what = argc > 1 ? argv[1] : "";
-
-    if (strcmp(what, "list") == 0 && argc == 2)
-        list();
-    else if (strcmp(what, "man") == 0 && argc <= 3) {
-        if (!put_page(argc > 2 ? argv[2] : "gpufilter.1"))
-            return usage();
-    } else if (argc != 2 || !put_completion(what))
-        return usage();
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    fprintf(stderr, "pages: standard output: %s\n", strerror(errno));
-    return 1;
+    subject s;
+    if (argc != 3) {
+        fputs("Usage: pages BUILD DATE\nmakes BUILD/man/*.1 and BUILD/completions/*\n", stderr);
+        return 2;
+    }
+    make_page(argv[1], argv[2], NULL);
+    for (size_t i = 0; subject_at(i, &s); i++)
+        make_page(argv[1], argv[2], &s);
+    make_completion(argv[1], "gpufilter.bash", "src/pages/gpufilter.bash.in");
+    make_completion(argv[1], "_gpufilter", "src/pages/gpufilter.zsh.in");
+    make_completion(argv[1], "gpufilter.fish", "src/pages/gpufilter.fish.in");
+    return 0;
 }

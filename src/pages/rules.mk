@@ -11,23 +11,14 @@ $(BUILD)/pages: $(PAGES_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/l
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
-PAGES_FROM := $(BUILD)/pages $(wildcard src/pages/*.in) src/gpufilter.h CHANGELOG.md
-$(BUILD)/man/made: $(PAGES_FROM)
+# The pages bear the date of the newest version in the change log: they are the same whenever they are made.
+$(BUILD)/man/made: $(BUILD)/pages $(wildcard src/pages/*.in) CHANGELOG.md
 	$(call say,MAN,$(@D))
-	$(Q)rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)for page in $$($< list); do $< man "$$page" >"$(@D)/$$page" || exit 1; done
+	$(Q)rm -rf $(@D) $(BUILD)/completions && mkdir -p $(@D) $(BUILD)/completions
+	$(Q)day=$$(sed -n 's/^## .*\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)).*/\1/p' CHANGELOG.md | head -n 1) && \
+	  $< $(BUILD) "$$(LC_ALL=C date -d "$${day:?no date in CHANGELOG.md}" '+%B %-d, %Y')"
 	@touch $@
 
-# Each is called as its shell looks for it.
-COMPLETIONS := $(BUILD)/completions/gpufilter.bash $(BUILD)/completions/_gpufilter $(BUILD)/completions/gpufilter.fish
-$(BUILD)/completions/gpufilter.bash: SHELL_NAME = bash
-$(BUILD)/completions/_gpufilter: SHELL_NAME = zsh
-$(BUILD)/completions/gpufilter.fish: SHELL_NAME = fish
-$(COMPLETIONS): $(PAGES_FROM)
-	@mkdir -p $(@D)
-	$(call say,SHELL,$@)
-	$(Q)$< $(SHELL_NAME) >$@
-
-all: $(BUILD)/man/made $(COMPLETIONS)
-pages: $(BUILD)/man/made $(COMPLETIONS) ## Make the manual pages and the completions of bash, zsh and fish
+all: $(BUILD)/man/made
+pages: $(BUILD)/man/made ## Make the manual pages and the completions of bash, zsh and fish
 .PHONY: pages
