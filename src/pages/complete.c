@@ -4,26 +4,19 @@
 #include "about.h"
 #include "pages.h"
 
-/* How the table calls what an option takes: a key of the scripts' `case`. */
-static const char *kind_of(const gf_param *param) {
-    const char *metavar = param->metavar ? param->metavar : "";
-    switch (param->type) {
-    case GF_PARAM_FLAG:
-        return "nothing";
-    case GF_PARAM_CHOICE:
-        return "words";
-    case GF_PARAM_LIST:
-        return "list";
-    case GF_PARAM_IMAGE:
-        return "images";
-    case GF_PARAM_SAMPLES:
-        return "files";
-    default:
-        return strcmp(param->name, "device") == 0 ? "words"
+/* How the scripts call what an option takes. */
+static const char *kind_of(const gf_param *param, const char *metavar) {
+    static const char *const kinds[GF_PARAM_SAMPLES + 1] = {
+        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_CHOICE] = "words",  [GF_PARAM_LIST] = "list",
+        [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files",
+    };
+    const char *kind = kinds[param->type];
+    if (param->type == GF_PARAM_TEXT)
+        kind = strcmp(param->name, "device") == 0 ? "words"
                : strcmp(metavar, "FILE") == 0     ? "files"
                : strcmp(metavar, "DIR") == 0      ? "folders"
-                                                  : "unknown";
-    }
+                                                  : NULL;
+    return kind ? kind : "unknown";
 }
 
 /* Write text that is in single quotes: each one in it ends the string and is quoted by itself, as
@@ -40,7 +33,7 @@ static void put_quoted(const char *text, FILE *out) {
 static void put_option(const char *name, const gf_param *param, FILE *out) {
     const char *metavar = param->metavar ? param->metavar : "";
     fprintf(out, "%s|--%s|%s%.1s|%s|%s|", name, param->name, param->letter ? "-" : "",
-            &param->letter, kind_of(param), metavar);
+            &param->letter, kind_of(param, metavar), metavar);
     if (strcmp(param->name, "device") == 0)
         fputs("all 0", out);
     for (size_t i = 0; param->choices && param->choices[i]; i++)

@@ -6,8 +6,7 @@
 #include "about.h"
 #include "pages.h"
 
-/* ---- parts of every page ----------------------------------------------------------------------
- */
+/* ---- parts of every page -------------------------------------------------------------------- */
 
 static void put_head(const char *name, const char *summary, const char *date, FILE *page) {
     fprintf(page,
@@ -28,9 +27,10 @@ static void put_sentence(const char *phrase, FILE *page) {
             end - phrase > 3 && strcmp(end - 3, "...") == 0 ? "" : ".");
 }
 
-/* What stands before item i of an enumeration. */
-static const char *joint(size_t i, size_t count, const char *last) {
-    return i == 0 ? "" : i + 1 < count ? ", " : last;
+/* Write "a, b and c", in bold. */
+static void put_series(const char *const *words, size_t count, const char *last, FILE *page) {
+    for (size_t i = 0; i < count; i++)
+        fprintf(page, "%s`%s`", i == 0 ? "" : i + 1 < count ? ", " : last, words[i]);
 }
 
 /* Tell what an option may be and what it is by default, as far as that is known. */
@@ -44,8 +44,7 @@ static void put_values(const gf_param *param, FILE *page) {
         fprintf(page, "From %.15g to %.15g", param->min, param->max);
     else if (count)
         fputs(list ? "Some of " : "One of ", page);
-    for (size_t i = 0; i < count; i++)
-        fprintf(page, "%s`%s`", joint(i, count, list ? " and " : " or "), param->choices[i]);
+    put_series(param->choices, count, list ? " and " : " or ", page);
     if (param->fallback)
         fprintf(page, "%s default is `%s`", range || count ? "; the" : "The", param->fallback);
     if (range || count || param->fallback)
@@ -62,9 +61,11 @@ static void put_owners(const char *option, FILE *page) {
     for (size_t i = 0; subject_at(i, &s) && s.is_filter && count < 64; i++)
         if (subject_shares(&s, option))
             names[count++] = s.info->name;
-    for (size_t i = 0; i < count && count < gf_filter_count(); i++)
-        fprintf(page, "%s`%s`%s", i ? joint(i, count, " and ") : "For ", names[i],
-                i + 1 < count ? "" : ".\n");
+    if (count == gf_filter_count())
+        return;
+    fputs("For ", page);
+    put_series(names, count, " and ", page);
+    fputs(".\n", page);
 }
 
 static void put_options(const gf_param *params, size_t count, bool with_owners, FILE *page) {
@@ -105,8 +106,7 @@ static void put_references(const char *except, bool filters, bool commands, FILE
         fprintf(page, ".Xr gpufilter-%s 1%s\n", names[i], i + 1 < count ? " ," : "");
 }
 
-/* ---- gpufilter(1) -----------------------------------------------------------------------------
- */
+/* ---- gpufilter(1) --------------------------------------------------------------------------- */
 
 static void put_summaries(bool filters, FILE *page) {
     subject s;
@@ -120,15 +120,17 @@ static void put_summaries(bool filters, FILE *page) {
 
 static void put_formats(FILE *page) {
     for (const gf_about_format *format = gf_about_formats; format->name; format++) {
-        const char *also = strchr(format->endings, ' ');
         fprintf(page, ".It %s\n%s\n", format->name, format->holds);
         if (format->read && !format->written)
             fputs("Read only.\n", page);
-        if (also)
-            fprintf(page, "Ends with\n.Pa .%.*s or\n.Pa .%s .\n", (int)(also - format->endings),
-                    format->endings, also + 1);
-        else if (format->written && !format->read)
-            fprintf(page, "Ends with\n.Pa .%s .\n", format->endings);
+        if (!strchr(format->endings, ' ') && (format->read || !format->written))
+            continue;
+        fputs("Ends with\n", page);
+        for (const char *ending = format->endings; *ending; ending += strspn(ending, " ")) {
+            const size_t size = strcspn(ending, " ");
+            fprintf(page, ".Pa .%.*s %s\n", (int)size, ending, ending[size] ? "or" : ".");
+            ending += size;
+        }
     }
 }
 
@@ -169,8 +171,7 @@ void man_overview(const char *date, FILE *page) {
     template_fill("src/pages/gpufilter.1.in", overview_gap, page);
 }
 
-/* ---- pages of filters and commands ------------------------------------------------------------
- */
+/* ---- pages of filters and commands ---------------------------------------------------------- */
 
 /* Write the operands: "IN", "[OUT]", "FILE...", "[FILE]...". */
 static void put_operands(const char *operands, FILE *page) {

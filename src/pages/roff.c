@@ -98,9 +98,8 @@ static const char *item_text(const char *line) {
 
 /* Write a list; returns where it ends. */
 static const char *put_list(const char *line) {
-    const char *text;
     fputs(".Bl -tag -width 7n -offset indent -compact\n", file);
-    while ((text = item_text(line))) {
+    for (const char *text; (text = item_text(line));) {
         fprintf(file, ".It Cm %.*s\n", (int)strcspn(line + 2, " "), line + 2);
         do
             line = next_line(line);
@@ -111,13 +110,12 @@ static const char *put_list(const char *line) {
     return line;
 }
 
-/* Write indented lines, to be typed as they are; returns where they end. */
+/* Write indented lines as they are; returns where they end. */
 static const char *put_literal(const char *line) {
     fputs(".Bd -literal -offset 4n\n", file);
-    while (strncmp(line, "    ", 4) == 0) {
-        const char *next = next_line(line);
+    for (const char *next; strncmp(line, "    ", 4) == 0; line = next) {
+        next = next_line(line);
         put_chars(line + 4, (size_t)(next - line - 4), true);
-        line = next;
     }
     fputs(".Ed\n", file);
     return line;
