@@ -176,7 +176,7 @@ $(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(RANKS_O),$(ALONE_O)) $(BU
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
 
-$(BUILD)/draw: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard samples/*.c)))
+$(BUILD)/draw: $(OBJ)/samples/draw.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -206,16 +206,13 @@ test: ## Install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory $(ALL_CORES) all tests
 	@tests/run.sh $(BUILD)
 
-samples: $(BUILD)/draw ## Draw the sample pictures anew
-	$(BUILD)/draw samples
-
 FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 format: ## Lay out all code with clang-format
 	@clang-format -i $(FORMATTED)
 
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
-	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) $(wildcard samples/*.c) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
+	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
 	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(wildcard docs/*.c) $(if $(MPICC),$(RANKS_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
 	@clang-tidy --quiet $(PAGES_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(CLI_INCLUDES) -Isrc/cli
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
@@ -224,4 +221,4 @@ lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-
 clean: ## Remove everything that was built
 	rm -rf build gpufilter
 
-.PHONY: all help demo test samples format lint clean
+.PHONY: all help demo test format lint clean

@@ -18,7 +18,7 @@ MOST_FOR_SLOW = 150_000_000  # pixels; above it ImageMagick and ffmpeg would tak
 
 
 class Picture:
-    """One that build/draw makes: --photo, --scene, --poster or --text, grey or RGB, 8 or 16 bits."""
+    """One that build/draw makes: --photo, --poster, or --tile (copies of a sample), grey or RGB, 8 or 16 bits."""
 
     def __init__(self, name, width, height, draw, channels=3, bits=8):
         self.name, self.width, self.height = name, width, height
@@ -44,9 +44,9 @@ PHOTO = photo("photo-24", 6000, 4000)
 DEEP = photo("deep-24", 6000, 4000, channels=1, bits=16)
 LARGE = photo("photo-100", 12500, 8000)
 HUGE = photo("grey-400", 20000, 20000, channels=1)
-TRACED = Picture("traced-18", 5196, 3464, ["--scene", "5196", "3464", "8"])
+SCENE = Picture("scene-18", 5196, 3464, ["--tile", "samples/scene.png", "5196", "3464"])
 POSTER = Picture("poster-24", 6000, 4000, ["--poster", "6000", "4000"])
-TEXT = Picture("text-23", 4250, 5500, ["--text", "5"], channels=1)
+PAGE = Picture("page-23", 4250, 5500, ["--tile", "samples/page.png", "4250", "5500"], channels=1)
 DOT = photo("dot", 1, 1)
 BATCH_FILES = 500
 BATCH = [photo(f"batch-{seed}", 1600, 1250, seed=seed) for seed in range(1, 21)]
@@ -59,8 +59,8 @@ CASES = [
     ("smooth-24", "smooth", PHOTO, True),
     ("smooth-24-grey16", "smooth", DEEP, True),
     ("smooth-24-poster", "smooth", POSTER, True),
-    ("smooth-23-text", "smooth", TEXT, True),
-    ("smooth-18-traced", "smooth", TRACED, False),
+    ("smooth-23-page", "smooth", PAGE, True),
+    ("smooth-18-scene", "smooth", SCENE, False),
     ("smooth-100", "smooth", LARGE, False),
     ("smooth-400-grey", "smooth", HUGE, False),
     ("hist-24", "hist", PHOTO, True),

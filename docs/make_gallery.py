@@ -32,7 +32,7 @@ HEAD = """# Gallery
 
 What each filter does, to be seen. `make docs` writes this page from `filters/*/gallery.txt`: it runs the commands
 that are shown here, and keeps their pictures in [pictures/](pictures). They work as they are printed in a folder
-with [samples/](../samples), which `make samples` draws.
+with [samples/](../samples).
 """
 EXPECTED = {"compare": (0, 1)}  # exit codes that are no failure: 1 says that images differ
 

@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 gpufilter=$(cd "${1:-build}" && pwd)/gpufilter
 draw=${gpufilter%/gpufilter}/draw
-tools=$PWD/tests/tools
+tools=$PWD/tests/tools samples=$PWD/samples
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -38,15 +38,15 @@ image() { # NAME WIDTH HEIGHT CHANNELS BYTES: what stands on standard input beco
 "$draw" --photo 400 300 7 photo.ppm
 "$draw" --16 --photo 300 200 7 photo16.png
 "$draw" --poster 500 400 poster.png
-"$draw" --text 1 text.png
-for name in photo16 poster text; do
+cp "$samples/card.png" .
+for name in photo16 poster card; do
     job fast pam $name.png $name.pam
 done
 job fast pam photo.ppm photo.pam
 shape() { # PAM: its width, height, channels and bytes of a sample
     head -n 5 "$1" | awk '{n[$1] = $2} END {print n["WIDTH"], n["HEIGHT"], n["DEPTH"], (n["MAXVAL"] > 255 ? 2 : 1)}'
 }
-for name in photo photo16 poster text; do
+for name in photo photo16 poster card; do
     read -r width height channels bytes < <(shape $name.pam)
     height=$((height < 400 ? height : 400))
     tail -n +8 $name.pam >samples
@@ -76,7 +76,7 @@ done >pairs
 # A reader that finds nothing wrong with these finds nothing wrong with anything.
 cp one-3.fast.png broken.png
 printf '\x55' | dd of=broken.png bs=1 seek=45 conv=notrunc 2>/dev/null
-wrong=("broken.png one-3.raw" "poster.fast.png text.raw")
+wrong=("broken.png one-3.raw" "poster.fast.png card.raw")
 
 # ---- readers -------------------------------------------------------------------------------------
 
