@@ -35,7 +35,7 @@ void gf_float_env_leave(const gf_float_env *caller);
  * declaration in every public function that computes, parses or prints numbers: their bits must not
  * depend on what the caller has set, nor on -ffast-math in the program that links the library. */
 #define GF_FLOAT_ENV_SCOPE()                                                                       \
-    __attribute__((cleanup(gf_float_env_leave))) const gf_float_env float_env_of_caller =          \
+    __attribute__((cleanup(gf_float_env_leave), unused)) const gf_float_env float_env_of_caller =  \
         gf_float_env_enter()
 
 #endif
