@@ -4,9 +4,9 @@ TEST_C := $(sort $(wildcard tests/test_*.c))
 TEST_UTIL_C := $(sort $(filter-out $(TEST_C),$(wildcard tests/*.c)))
 TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
 TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-# What fuzzes: harnesses, and what they have in common. Each is linked with a driver: ours, or clang's.
+# Fuzzing harnesses and what they share. Each is linked with replay.c, and for `make fuzz` with libFuzzer.
 FUZZ_C := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz png_mend cli_main)
+FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz cli_main)
 FUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 LIBFUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
@@ -30,13 +30,12 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
 
 # Harnesses see the program from inside, too.
-FUZZ_BASE_O = $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/libgpufilter.a
-FUZZ_O = $(FUZZ_UTIL_O) $(FUZZ_BASE_O)
+FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/libgpufilter.a
 FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 $(OBJ)/tests/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
 $(OBJ)/tests/fuzz/cli_main.o: $(BUILD)/include/gpufilter.h
 
-$(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(OBJ)/tests/fuzz/seeds_stb.o $(FUZZ_BASE_O)
+$(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
@@ -44,7 +43,7 @@ $(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(OBJ)/tests/fuzz/seeds
 $(BUILD)/fuzz/corpus: $(BUILD)/fuzz/make_seeds
 	$(Q)rm -rf $@ && $< $@ >/dev/null
 
-$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/drive.o $(OBJ)/tests/fuzz/mutate.o $(FUZZ_O)
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/replay.o $(FUZZ_O)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
@@ -140,9 +139,6 @@ fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitize
 	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
 	@tests/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
 
-fuzz-quick: fuzzers ## Fuzz every harness for TIME seconds with our own driver, as it was built
-	@tests/fuzz.sh $(BUILD) $(TIME)
-
 HOSTILE := png png_cost png_generated rows program
 hostile: all $(HOSTILE:%=$(BUILD)/tests/test_hostile_%) ## Hostile files: more than 600,000 of them, generated
 	@for test in $(HOSTILE); do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
@@ -159,4 +155,4 @@ golden: all tests ## Write the golden digests and pictures anew (by the golden b
 abi: all ## Write tests/abi.txt anew: what programs are compiled against
 	@tests/abi.sh $(BUILD) write
 
-.PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz fuzz-quick hostile hostile-batch kill golden abi
+.PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi

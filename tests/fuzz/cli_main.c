@@ -1,5 +1,5 @@
-/* The program's main under another name. Signals stay with the driver, who wants the inputs of
- * crashes. */
+/* The program's main under another name. It installs no signal handlers: the driver must see a
+ * crash to save the input. */
 #define _GNU_SOURCE
 #include <signal.h>
 

@@ -1,23 +1,17 @@
-/* What the fuzzing harnesses share. Each has one function, LLVMFuzzerTestOneInput, which libFuzzer
- * and our own driver (drive.c) both call: it takes any bytes, and aborts if what is promised does
- * not hold. */
+/* What the fuzzing harnesses share. Each harness is one function, LLVMFuzzerTestOneInput, which
+ * libFuzzer and replay.c both call. It accepts any bytes and aborts if a promise is broken. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
 #include "../png_both.h"
 
-/* libFuzzer's names. */
+/* libFuzzer's interface. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-/* Changes data in place, up to `most` bytes, and returns its new size. A harness may have one of
- * its own for formats whose check sums would otherwise refuse nearly everything. */
+/* Change data in place, up to `most` bytes, and return its new size. A harness may define one for a
+ * format whose check sums would otherwise refuse nearly every input. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
-/* Changes bytes that mean nothing to it; either driver has it. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
-
-/* Words that inputs of a harness are made of: our driver puts them in. NULL-terminated; a harness
- * need not have any. */
-extern const char *const fuzz_words[] __attribute__((weak));
-extern const bool fuzz_words_apart __attribute__((weak)); /* with the NUL byte that ends them */
+/* libFuzzer's own mutations; NULL in a build without it. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
 
 /* Aborts with a line that says why, unless it holds. */
 #define FUZZ_CHECK(condition, ...)                                                                 \
@@ -29,11 +23,6 @@ _Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 
 
 /* What an error must be like: a status that says so, and one line that is not empty. */
 void fuzz_check_error(gf_status status, const gf_error *error);
-
-/* What is new in an execution, for our driver, which knows nothing of coverage: it goes on from
- * inputs whose sum of what was seen is a new one. */
-extern uint64_t fuzz_seen;
-void fuzz_see(const char *words); /* of them, the small letters and blanks */
 
 /* ---- what an input asks for ------------------------------------------------------------------ */
 

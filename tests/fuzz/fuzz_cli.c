@@ -17,56 +17,6 @@ extern void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
 enum { MOST_ARGUMENTS = 24 };
 
-const char *const fuzz_words[] = {"smooth",
-                                  "hist",
-                                  "axis-sum",
-                                  "dot",
-                                  "compare",
-                                  "normalize",
-                                  "info",
-                                  "devices",
-                                  "help",
-                                  "a.x",
-                                  "b.png",
-                                  "c.ppm",
-                                  "out.png",
-                                  "out.pam",
-                                  "-",
-                                  "--out-dir",
-                                  "o",
-                                  "--name",
-                                  "{stem}-{index}.png",
-                                  "--resume",
-                                  "--files-from",
-                                  "--json",
-                                  "--csv",
-                                  "--force",
-                                  "--verbose",
-                                  "--quiet",
-                                  "--axis=y",
-                                  "--radius=3",
-                                  "--bins=4",
-                                  "--extract=1",
-                                  "--out=s.csv",
-                                  "--mask=m.png",
-                                  "--plot=p.svg",
-                                  "--raw=2x2:u8",
-                                  "--threads=2",
-                                  "--band-rows=1",
-                                  "--backend=golden",
-                                  "--simd=portable",
-                                  "--max-memory=1M",
-                                  "--diff=d.png",
-                                  "--shard=1/2",
-                                  "--format=ppm",
-                                  "--strip",
-                                  "--compression=9",
-                                  "--fail-fast",
-                                  "--null",
-                                  NULL};
-
-const bool fuzz_words_apart = true;
-
 static char home[256];
 static int stderr_file, stderr_kept, folder_before;
 
@@ -140,7 +90,6 @@ static void check_stderr(int code, const char *command) {
         failures += at == text || at[-1] == '\n';
     if (code == 2 && !test)
         FUZZ_CHECK(failures >= 1, "no line for a mistaken command: %s", text);
-    fuzz_see(text);
 }
 
 /* Removes what was made; a temporary file may not be there. */

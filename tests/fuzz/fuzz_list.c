@@ -4,8 +4,6 @@
 
 #include "cli/gather.h"
 
-const char *const fuzz_words[] = {"a.png\n", "\n", "-\n", "/\n", "./", "../", ".png", NULL};
-
 /* The next name of the list; NULL past the last. */
 static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int ending,
                                 size_t *length) {

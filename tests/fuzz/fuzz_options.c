@@ -9,18 +9,6 @@
 
 enum { MOST_ARGUMENTS = 64, SHARED = GF_CLI_MAX_COMMON };
 
-const char *const fuzz_words[] = {
-    "smooth",     "hist",         "--gain\0",     "--radius=",   "--weight=",   "--stages=",
-    "--axis=",    "--tile=",      "-k",           "--bins=",     "--extract=",  "--range=",
-    "--channel=", "--per-row",    "--name=",      "--out-dir=",  "--shard=",    "--raw=",
-    "--threads=", "--max-memory", "--max-pixels", "--max-chunk", "--format=",   "--compression=",
-    "--device=",  "--backend=",   "--simd=",      "--json",      "--csv",       "--",
-    "{stem}",     "{ext}",        "{name}",       "{index}",     "{index:4}",   "{{",
-    "}}",         "enhance,blur", "0.5,",         "-1e30,1e30",  "3x2:u16be+4", "1/2",
-    "4G",         "16K",          "1T",           "luma",        "all",         NULL};
-
-const bool fuzz_words_apart = true;
-
 static void check_param(const gf_settings *settings, const gf_param *param) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
     double lo, hi;
@@ -83,7 +71,6 @@ static void check_settings(const gf_settings *settings, const gf_param *params, 
     for (size_t i = 0; i < count; i++) {
         if (!gf_settings_given(settings, params[i].name))
             continue;
-        fuzz_see(params[i].name);
         check_param(settings, &params[i]);
         check_again(settings, &params[i], other);
     }

@@ -2,12 +2,6 @@
  * its own format and comes back unchanged. */
 #include "fuzz.h"
 
-const char *const fuzz_words[] = {
-    "P2\n",      "P3\n",     "P5\n",  "P6\n",      "P7\n",      "PF\n",        "Pf\n",   "P4\n",
-    "#",         "\n",       "255\n", "65535\n",   "WIDTH ",    "HEIGHT ",     "DEPTH ", "MAXVAL ",
-    "TUPLTYPE ", "ENDHDR\n", "RGB",   "RGB_ALPHA", "GRAYSCALE", "GRAYSCALE_A", "-1.0\n", "1.0\n",
-    "1e-3",      "\r",       "\r\n",  "1 1\n",     "3 2 255\n", NULL};
-
 static void write_and_read(const outcome *image, unsigned which) {
     const bool real = image->format.type == GF_F32;
     const char *path = fuzz_path(real ? "x.pfm" : "x.pam");

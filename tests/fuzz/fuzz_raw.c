@@ -2,9 +2,6 @@
  * and from a pipe alike, and with the pixels that stand there. */
 #include "fuzz.h"
 
-const char *const fuzz_words[] = {"x",   ":",     "+",     ":u8\n",    ":u16le\n", ":u16be\n",
-                                  "u16", "f32le", "f32be", "x3:f32\n", "x4",       NULL};
-
 /* Sample i as it must be. */
 static void check_sample(const gf_raw *raw, const uint8_t *rows, const outcome *image, size_t i) {
     const size_t bytes = gf_type_bytes(raw->format.type);

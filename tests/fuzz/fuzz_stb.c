@@ -3,27 +3,6 @@
  * TGA. */
 #include "fuzz.h"
 
-const char *const fuzz_words[] = {"\xff\xd8\xff",
-                                  "\xff\xc0",
-                                  "\xff\xc2",
-                                  "\xff\xc4",
-                                  "\xff\xdb",
-                                  "\xff\xda",
-                                  "\xff\xd9",
-                                  "\xff\xdd",
-                                  "\xff\xd0",
-                                  "BM",
-                                  "GIF89a",
-                                  "GIF87a",
-                                  "8BPS",
-                                  "!\xf9\4",
-                                  ",",
-                                  "#?RADIANCE\n",
-                                  "#?RGBE\n",
-                                  "-Y 4 +X 8\n",
-                                  "FORMAT=32-bit_rle_rgbe\n",
-                                  NULL};
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;

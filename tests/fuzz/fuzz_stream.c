@@ -8,12 +8,6 @@
 
 #include "../testing.h"
 
-const char *const fuzz_words[] = {
-    "radius=",  "gain=",           "weight=",      "tile=",    "axis=x",       "axis=y",
-    "axis=xy",  "stages=",         "blur",         "enhance",  "smooth",       "bins=",
-    "extract=", "range=",          "channel=",     "per-row",  "luma",         "all",
-    " ",        "keep-brightness", "\x7f\x80\0\0", "\xc0\x7f", "\0\0\x80\x7f", NULL};
-
 typedef struct fuzz_job {
     const gf_filter *filter;
     gf_settings *settings;

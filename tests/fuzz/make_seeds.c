@@ -1,16 +1,15 @@
-/* The seeds of the fuzzing corpus: make_seeds FOLDER writes them into a folder for each harness. */
+/* Writes the seeds of the fuzzing corpus: make_seeds FOLDER creates a folder in it for each
+ * harness. */
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include "../png_both.h"
-#include "cli/journal_file.h"
-#include "cli/journal_line.h"
-#include "seeds.h"
+#include "io/stb.h"
 
 static const char *root;
 static int count;
 
-void seed_put(const char *harness, const void *data, size_t size) {
+static void seed_put(const char *harness, const void *data, size_t size) {
     char path[2048];
 
     (void)snprintf(path, sizeof path, "%s/%s", root, harness);
@@ -21,6 +20,8 @@ void seed_put(const char *harness, const void *data, size_t size) {
     (void)snprintf(path, sizeof path, "%s/%s/%04d", root, harness, count++);
     put_bytes(path, data, size);
 }
+
+#define PUT(harness, literal) seed_put(harness, literal, sizeof(literal) - 1)
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
@@ -100,8 +101,6 @@ static void put_text(const char *harness, const char *text) {
     seed_put(harness, text, strlen(text));
 }
 
-#define PUT(harness, literal) seed_put(harness, literal, sizeof(literal) - 1)
-
 static void put_rows(void) {
     put_text("fuzz_pnm", "P2\n# a comment\n3 2\n255\n0 1 2\n253 254 255\n");
     put_text("fuzz_pnm", "P3 1 2 65535 1 2 3 65535 0 9\n");
@@ -123,6 +122,173 @@ static void put_rows(void) {
     PUT("fuzz_raw", "1x1x4:f32be\n0123456789abcdef");
     PUT("fuzz_raw", "2x2:u16le+1\n?12345678");
     PUT("fuzz_raw", "4x1x2:f32+0\n0123456789abcdef0123456789abcdef");
+}
+
+/* ---- formats that stb reads ------------------------------------------------------------------ */
+
+/* Files that stb writes, and handmade ones of kinds that it only reads: PSD, GIF, a progressive
+ * JPEG, TGAs with palettes and runs, BMPs with few bits per pixel. */
+
+typedef struct growing {
+    unsigned char bytes[1 << 16];
+    size_t size;
+} growing;
+
+static void growing_put(growing *to, const void *bytes, size_t size) {
+    assert_true(to->size + size <= sizeof to->bytes);
+    memcpy(to->bytes + to->size, bytes, size);
+    to->size += size;
+}
+
+static void growing_on_write(void *context, void *data, int size) {
+    growing_put(context, data, (size_t)size);
+}
+
+static void put_written(gf_stb_kind kind, int width, int height, int channels) {
+    static growing file;
+    unsigned char scratch[4 * 64];
+    float floats[64 * 64 * 4];
+    unsigned char bytes[64 * 64 * 4];
+
+    file.size = 0;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)(i * i / 9 + i % 3 * 40);
+        floats[i] = (float)bytes[i] * 0.25f;
+    }
+    if (!gf_stb_write(kind, growing_on_write, &file, width, height, channels,
+                      kind == GF_STB_HDR ? (const void *)floats : bytes, scratch))
+        abort();
+    seed_put("fuzz_stb", file.bytes, file.size);
+}
+
+/* Codes of nine bits: a clear code in front of each, so that they never grow. */
+static void put_gif(int interlaced, int transparent) {
+    enum { WIDTH = 5, HEIGHT = 9, CLEAR = 256, END = 257 };
+    growing file = {.size = 0};
+    unsigned char block[255] = {0};
+    size_t bit = 0;
+
+    growing_put(&file, transparent ? "GIF89a" : "GIF87a", 6);
+    growing_put(&file, (const unsigned char[]){WIDTH, 0, HEIGHT, 0, 0xf7, 0, 0}, 7);
+    for (int i = 0; i < 256; i++)
+        growing_put(&file, (const unsigned char[]){(unsigned char)i, (unsigned char)(3 * i), 7}, 3);
+    if (transparent)
+        growing_put(&file, (const unsigned char[]){0x21, 0xf9, 4, 1, 0, 0, 3, 0}, 8);
+    growing_put(
+        &file,
+        (const unsigned char[]){',', 0, 0, 0, 0, WIDTH, 0, HEIGHT, 0, interlaced ? 0x40 : 0, 8},
+        11);
+    for (int i = 0; i <= 2 * WIDTH * HEIGHT; i++) {
+        const unsigned code = i == 2 * WIDTH * HEIGHT ? END : i % 2 == 0 ? CLEAR : (unsigned)i % 7;
+        for (int b = 0; b < 9; b++, bit++)
+            block[bit / 8] |= (unsigned char)((code >> b & 1) << bit % 8);
+    }
+    const unsigned char size = (unsigned char)((bit + 7) / 8);
+    growing_put(&file, &size, 1);
+    growing_put(&file, block, size);
+    growing_put(&file, "\0;", 2);
+    seed_put("fuzz_stb", file.bytes, file.size);
+}
+
+static void put_psds(void) {
+    PUT("fuzz_stb",
+        "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\2\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "abcdefghijkl");
+    PUT("fuzz_stb",
+        "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "abcdefghijkl");
+    /* Packed: rows of a run and of literals, behind the sizes of all rows. */
+    PUT("fuzz_stb",
+        "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\4\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
+        "\0\2\0\2\0\5\xfdx\xfdy\3abcd");
+}
+
+/* One block of grey: its mean, then nothing else, then a bit more of the mean. */
+static void put_progressive_jpeg(void) {
+    growing file = {.size = 0};
+    unsigned char table[69] = {0xff, 0xdb, 0, 67, 0};
+
+    growing_put(&file, "\xff\xd8", 2);
+    memset(table + 5, 1, 64); /* quantised by nothing */
+    growing_put(&file, table, sizeof table);
+    growing_put(&file, "\xff\xc2\0\x0b\x08\0\x08\0\x08\1\1\x11\0", 13);
+    /* Codes of one bit: differences of no bits, ends of blocks. */
+    growing_put(&file, "\xff\xc4\0\x14\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+    growing_put(&file, "\xff\xc4\0\x14\x10\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+    growing_put(&file, "\xff\xda\0\x08\1\1\0\0\0\1\x7f", 11);
+    growing_put(&file, "\xff\xda\0\x08\1\1\0\1\x3f\1\x7f", 11);
+    growing_put(&file, "\xff\xda\0\x08\1\1\0\0\0\x10\xff\0", 12);
+    growing_put(&file, "\xff\xda\0\x08\1\1\0\1\x3f\x10\x7f", 11);
+    growing_put(&file, "\xff\xd9", 2);
+    seed_put("fuzz_stb", file.bytes, file.size);
+}
+
+static void put_tgas_and_bmps(void) {
+    /* A palette of two, runs of it; and true colours, packed, from the top. */
+    PUT("fuzz_stb",
+        "\0\1\x09\0\0\2\0\x18\0\0\0\0\4\0\2\0\x08\0"
+        "abcdef"
+        "\x83\1\3\0\1\0\1");
+    PUT("fuzz_stb",
+        "\0\1\1\0\0\2\0\x18\0\0\0\0\2\0\2\0\x08\x20"
+        "abcdef"
+        "\0\1\1\0");
+    PUT("fuzz_stb",
+        "\0\0\x0a\0\0\0\0\0\0\0\0\0\3\0\2\0\x18\x20"
+        "\x82"
+        "abc"
+        "\2"
+        "defghijkl");
+    PUT("fuzz_stb",
+        "\0\0\2\0\0\0\0\0\0\0\0\0\2\0\2\0\x10\0"
+        "abcdefgh");
+    PUT("fuzz_stb",
+        "\0\0\3\0\0\0\0\0\0\0\0\0\2\0\2\0\x08\0"
+        "abcd");
+    /* 1, 4, 8 and 16 bits a pixel; the old header. */
+    PUT("fuzz_stb",
+        "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\x0a\0\0\0\1\0\0\0\1\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\2\0\0\0\0\0\0\0"
+        "abc\0def\0"
+        "\x55\x80\0\0");
+    PUT("fuzz_stb",
+        "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\3\0\0\0\1\0\0\0\1\0\4\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\2\0\0\0\0\0\0\0"
+        "abc\0def\0"
+        "\1\0\0\0");
+    PUT("fuzz_stb",
+        "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\3\0\0\0\xff\xff\xff\xff\1\0\x08\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+        "abc\0def\0"
+        "\1\0\1\0");
+    PUT("fuzz_stb",
+        "BM\x42\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\2\0\0\0\1\0\0\0\1\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0"
+        "abcd");
+    PUT("fuzz_stb",
+        "BM\x22\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0\2\0\1\0\1\0\x18\0"
+        "abcdef\0\0");
+}
+
+static void put_stb_seeds(void) {
+    static const int sizes[][2] = {{1, 1}, {9, 5}, {17, 20}, {40, 3}};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (int channels = 1; channels <= 4; channels++) {
+            put_written(GF_STB_TGA, sizes[i][0], sizes[i][1], channels);
+            if (channels != 2)
+                put_written(GF_STB_BMP, sizes[i][0], sizes[i][1], channels);
+            if (channels == 1 || channels == 3) {
+                put_written(GF_STB_JPG, sizes[i][0], sizes[i][1], channels);
+                put_written(GF_STB_HDR, sizes[i][0], sizes[i][1], channels);
+            }
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        put_gif(i & 1, i & 2);
+    put_psds();
+    put_progressive_jpeg();
+    put_tgas_and_bmps();
 }
 
 /* ---- command lines --------------------------------------------------------------------------- */
@@ -184,22 +350,6 @@ static void put_lines(void) {
     free(file.data);
 }
 
-static void put_journals(void) {
-    char text[1024] = GF_CLI_JOURNAL_HEADER;
-    size_t size = strlen(text);
-
-    PUT("fuzz_journal", GF_CLI_JOURNAL_TITLE "1\n");
-    PUT("fuzz_journal", "something else\n");
-    for (uint64_t i = 0; i < 3; i++) {
-        static const char *const names[] = {"a.png", "folder/b\\c\nd.png", "a.png"};
-        const gf_cli_made made = {i * 77, ~i, 12345 * i, -(int64_t)i, names[i]};
-        size += gf_cli_line_write(&made, text + size);
-        seed_put("fuzz_journal", text, size);
-    }
-    PUT("fuzz_list", "\0a.png\nb.png\n\n-\nc d.png");
-    PUT("fuzz_list", "\1a.png\0b\nc.png\0-\0");
-}
-
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static void put_pixels(void) {
@@ -238,7 +388,8 @@ int main(int argc, char **argv) {
     put_rows();
     put_stb_seeds();
     put_lines();
-    put_journals();
+    PUT("fuzz_list", "\0a.png\nb.png\n\n-\nc d.png");
+    PUT("fuzz_list", "\1a.png\0b\nc.png\0-\0");
     put_pixels();
     printf("%d seeds in %s\n", count, root);
     return 0;

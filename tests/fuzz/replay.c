@@ -1,0 +1,71 @@
+/* Runs a fuzzing harness over inputs, without libFuzzer: HARNESS FILE|FOLDER...
+ *
+ * An input that crashes the harness, or takes longer than LIMIT_SECONDS, is named on standard
+ * error. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+
+#include "fuzz.h"
+
+extern void __sanitizer_set_death_callback(void (*call)(void)) __attribute__((weak));
+
+enum { LIMIT_SECONDS = 10 }; /* sanitizers are slow, and the machine may be busy */
+
+static int report = 2; /* a copy of standard error: a harness may redirect that */
+static const char *volatile running;
+static unsigned inputs;
+
+/* Only calls that a signal handler may make. */
+static void name_input(void) {
+    if (running == NULL)
+        return;
+    (void)!write(report, "failed: ", 8);
+    (void)!write(report, running, strlen(running));
+    (void)!write(report, "\n", 1);
+    running = NULL;
+}
+
+static void on_signal(int number) {
+    name_input();
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+static int run_file(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+    (void)info, (void)walk;
+    if (kind != FTW_F)
+        return kind == FTW_D ? 0 : -1;
+    size_t size;
+    uint8_t *data = get_bytes(path, &size);
+    if (size !=
+        0) /* without the byte that get_bytes adds, so that sanitizers see a read past the end */
+        data = realloc(data, size);
+    running = path;
+    (void)alarm(LIMIT_SECONDS);
+    (void)LLVMFuzzerTestOneInput(data, size);
+    running = NULL;
+    inputs++;
+    free(data);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static const int fatal[] = {SIGABRT, SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+
+    report = fcntl(2, F_DUPFD_CLOEXEC, 3);
+    (void)setenv("CMOCKA_TEST_ABORT", "1", 1);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (__sanitizer_set_death_callback == NULL || i < 2)
+            (void)signal(fatal[i], on_signal);
+    if (__sanitizer_set_death_callback != NULL)
+        __sanitizer_set_death_callback(name_input);
+    for (int i = 1; i < argc; i++)
+        if (nftw(argv[i], run_file, 8, FTW_PHYS) != 0) {
+            fprintf(stderr, "cannot read %s\n", argv[i]);
+            return 2;
+        }
+    printf("%u inputs\n", inputs);
+    return 0;
+}
