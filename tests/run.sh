@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # Runs every test of a build, or those named: tests/run.sh BUILD [TEST]... (test_run.c, mpi.sh). Prints a line for each one
 # that ended, with the count and the time so far, then one line with the sum, where one test is one cmocka test, one golden
-# digest, or one command of a transcript. With GF_COUNTS=FOLDER what a build with --coverage counts goes there, apart for
-# each test: one that is killed, or finds the disk full, spoils its own alone.
+# digest, or one command of a transcript.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 build=${1:-build}
 log=$build/tests/log
 mkdir -p "$log"
-[ -z "${GF_COUNTS:-}" ] || export GCOV_ERROR_FILE=/dev/null # what looks at standard error sees nothing of it
 
 tests=(tests/test_*.c # a build folder may hold tests that are no more
     tests/golden.sh
@@ -62,7 +60,6 @@ for name in "${tests[@]}"; do
     said=$log/${name%.c} start=$SECONDS p='' f='' s=''
     number=$((number + 1))
     [ ! -t 1 ] || printf '\r\033[K%s%s ...' "$(so_far)" "$name"
-    [ -z "${GF_COUNTS:-}" ] || export GCOV_PREFIX=$GF_COUNTS/${name%.c}
     command=("tests/$name" "$build")
     [ "$name" = "${name%.c}" ] || command=("$build/tests/${name%.c}")
     timeout 900 "${command[@]}" >"$said" 2>&1 # a hang is a failure, not a wait
