@@ -182,7 +182,7 @@ $(BUILD)/draw: $(OBJ)/samples/draw.o
 
 # ---- the other rooms ----------------------------------------------------------------------------
 
-ROOMS := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk docs/tour.mk
+ROOMS := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
 include $(ROOMS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

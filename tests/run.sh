@@ -43,8 +43,7 @@ tests=(tests/test_*.c # a build folder may hold tests that are no more
     tests/mpi_image.sh
     tests/gpu_faults.sh
     tests/make.sh
-    tests/doc_commands.sh
-    tests/tour.sh)
+    tests/doc_commands.sh)
 [ $# -le 1 ] || tests=("${@:2}")
 tests=("${tests[@]#tests/}")
 number=0 passed=0 failed=0 skipped=0 without_gpu=0

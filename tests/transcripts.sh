@@ -7,6 +7,7 @@
 #   > its standard output
 #   ! its standard error
 #   [its exit code, if not 0]
+# docs/tour.md is one, too: in its console blocks the output stands below the command without a mark.
 # `write` puts in what the commands now say: read the difference before you commit it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -19,27 +20,31 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 run() { # FILE: the transcript as it is now
-    local line code
+    local line code out='> ' err='! ' keep='^(#|$)' prose=
+    [ "${1##*.}" != md ] || { out='' err='' keep='^```$' prose=yes; }
     rm -rf "$work/here" && mkdir "$work/here" && cd "$work/here" || exit
     ln -s "$root/samples" samples
     while IFS= read -r line; do
-        case $line in
-        '#'* | '') echo "$line" ;;
-        '$ '*)
+        if [ -n "$prose" ] || [[ $line =~ $keep ]]; then
+            echo "$line"
+            case $line in
+            '```console') prose='' ;;
+            '```') prose=yes ;;
+            esac
+        elif [[ $line == '$ '* ]]; then
             echo "$line"
             bash -c "${line#\$ }" >"$work/out" 2>"$work/err" </dev/null
             code=$?
             # A last line without a newline is still a line.
-            sed -e 's/^/> /' -e '$a\' "$work/out"
-            sed -e 's/^/! /' -e '$a\' "$work/err"
-            [ $code -eq 0 ] || echo "[$code]"
-            ;;
-        esac
+            sed -e "s/^/$out/" -e '$a\' "$work/out"
+            sed -e "s/^/$err/" -e '$a\' "$work/err"
+            [ $code -eq 0 ] || [ -z "$err" ] || echo "[$code]"
+        fi
     done <"$1"
     cd "$root" || exit
 }
 
-for transcript in tests/cli/*.t; do
+for transcript in tests/cli/*.t docs/tour.md; do
     run "$root/$transcript" >"$work/now"
     if [ "${2:-}" = write ]; then
         cp "$work/now" "$transcript"
