@@ -443,7 +443,7 @@ static void draw_tiles(canvas *out, png_image *in, const char *path) {
  * -------------------------------------------------------------------------------- */
 
 /* Digits only: strtoul would accept signs and spaces as well. */
-static uint32_t parse_number(const char *text, uint32_t min, uint32_t max) {
+static uint32_t draw_parse_number(const char *text, uint32_t min, uint32_t max) {
     uint64_t n = 0;
     size_t digits = strspn(text, "0123456789");
     for (size_t i = 0; i < digits && n <= max; i++)
@@ -474,8 +474,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     const uint32_t limit = 1000000; /* libpng's */
-    out.width = parse_number(argv[at + 1 + is_tile], 1, limit);
-    out.height = parse_number(argv[at + 2 + is_tile], 1, limit);
+    out.width = draw_parse_number(argv[at + 1 + is_tile], 1, limit);
+    out.height = draw_parse_number(argv[at + 2 + is_tile], 1, limit);
     out.path = argv[argc - 1];
     if (is_tile) {
         png_image in = {.version = PNG_IMAGE_VERSION};
@@ -485,7 +485,7 @@ int main(int argc, char **argv) {
             draw_fail(argv[at + 1], "not an 8-bit grey or RGB PNG");
         draw_tiles(&out, &in, argv[at + 1]);
     } else if (is_photo) {
-        uint32_t seed = parse_number(argv[at + 3], 0, UINT32_MAX);
+        uint32_t seed = draw_parse_number(argv[at + 3], 0, UINT32_MAX);
         canvas_open(&out);
         draw_photo(&out, seed);
     } else {

@@ -4,7 +4,7 @@
 #include "../png_verdict.h"
 #include "fuzz.h"
 
-static void write_and_read(const outcome *image, unsigned which) {
+static void png_round_trip(const outcome *image, unsigned which) {
     /* The slow ones are fuzz_encoder's. */
     static const char *const efforts[] = {"fast", "fast", "1", "0"};
     const char *path = fuzz_path("x.png");
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (ours.error.status != GF_OK)
         fuzz_check_error(ours.error.status, &ours.error);
     else if (which % 8 == 0)
-        write_and_read(&ours, which / 8);
+        png_round_trip(&ours, which / 8);
     clear(&ours);
     clear(&oracle);
     return 0;
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 enum { SIGNATURE = 8, AROUND = 12, MAX_CHUNKS = 64, MAX_DATA = 1 << 15 };
 
 /* Write the length and the check sum of a chunk with `length` bytes of data. */
-static void png_seal(uint8_t *chunk, size_t length) {
+static void chunk_seal(uint8_t *chunk, size_t length) {
     const uint32_t check = (uint32_t)crc32(0, chunk + 4, (uInt)length + 4);
 
     for (int i = 0; i < 4; i++) {
@@ -57,7 +57,7 @@ static void png_seal(uint8_t *chunk, size_t length) {
 }
 
 /* Find the whole chunks. at[count] is the end of the last one. */
-static size_t png_find_chunks(const uint8_t *data, size_t size, size_t at[MAX_CHUNKS + 1]) {
+static size_t chunk_find_all(const uint8_t *data, size_t size, size_t at[MAX_CHUNKS + 1]) {
     size_t count = 0;
 
     for (at[0] = SIGNATURE; count < MAX_CHUNKS && at[count] + AROUND <= size; count++) {
@@ -70,8 +70,8 @@ static size_t png_find_chunks(const uint8_t *data, size_t size, size_t at[MAX_CH
 }
 
 /* Replace data[at, end) by bytes. Return the new size; the old one if there is no space. */
-static size_t png_splice(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
-                         const uint8_t *bytes, size_t length) {
+static size_t chunk_splice(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
+                           const uint8_t *bytes, size_t length) {
     if (size - (end - at) + length > most)
         return size;
     memmove(data + at + length, data + end, size - end);
@@ -81,8 +81,8 @@ static size_t png_splice(uint8_t *data, size_t size, size_t most, size_t at, siz
 }
 
 /* Mutate a chunk's data or, three times of four if it is a zlib stream, what it unpacks to. */
-static size_t png_change_data(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
-                              uint32_t random) {
+static size_t chunk_change_data(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
+                                uint32_t random) {
     static uint8_t raw[MAX_DATA], chunk[MAX_DATA + 4096];
     uLongf length = MAX_DATA / 2, coded = sizeof chunk - AROUND;
     const size_t old = end - at - AROUND;
@@ -99,32 +99,32 @@ static size_t png_change_data(uint8_t *data, size_t size, size_t most, size_t at
         memcpy(chunk + 8, data + at + 8, old);
         coded = LLVMFuzzerMutate(chunk + 8, old, MAX_DATA);
     }
-    png_seal(chunk, coded);
-    return png_splice(data, size, most, at, end, chunk, AROUND + coded);
+    chunk_seal(chunk, coded);
+    return chunk_splice(data, size, most, at, end, chunk, AROUND + coded);
 }
 
-static void png_rename(uint8_t *chunk, size_t length, uint32_t which) {
+static void chunk_rename(uint8_t *chunk, size_t length, uint32_t which) {
     static const char names[][5] = {"IHDR", "PLTE", "IDAT", "IEND", "tRNS", "gAMA", "cHRM",
                                     "sRGB", "iCCP", "tEXt", "zTXt", "iTXt", "tIME", "pHYs",
                                     "eXIf", "sBIT", "bKGD", "hIST", "sPLT", "cICP", "mDCV",
                                     "cLLI", "acTL", "fcTL", "fdAT", "abCd", "abcd", "ABCD"};
 
     memcpy(chunk + 4, names[which % (sizeof names / sizeof *names)], 4);
-    png_seal(chunk, length);
+    chunk_seal(chunk, length);
 }
 
 /* Divide one chunk into two. */
-static size_t png_split(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
-                        uint32_t where) {
+static size_t chunk_split(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
+                          uint32_t where) {
     const size_t length = end - at - AROUND, first = where % (length + 1);
     uint8_t between[AROUND] = {0};
 
     memcpy(between + 8, data + at + 4, 4); /* behind a check sum and a length: the name */
     const size_t cut = at + 8 + first,
-                 made = png_splice(data, size, most, cut, cut, between, AROUND);
+                 made = chunk_splice(data, size, most, cut, cut, between, AROUND);
     if (made != size) {
-        png_seal(data + at, first);
-        png_seal(data + cut + 4, length - first);
+        chunk_seal(data + at, first);
+        chunk_seal(data + cut + 4, length - first);
     }
     return made;
 }
@@ -134,34 +134,34 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     size_t chunks[MAX_CHUNKS + 1];
     uint32_t random = seed;
     const uint32_t way = next_random(&random) % 16;
-    size_t count = png_find_chunks(data, size, chunks);
+    size_t count = chunk_find_all(data, size, chunks);
 
     if (count == 0 || way == 0)
         return LLVMFuzzerMutate(data, size, most);
     if (way == 1) {
         size = LLVMFuzzerMutate(data, size, most);
-        count = png_find_chunks(data, size, chunks);
+        count = chunk_find_all(data, size, chunks);
         for (size_t i = 0; i < count; i++)
-            png_seal(data + chunks[i], chunks[i + 1] - chunks[i] - AROUND);
+            chunk_seal(data + chunks[i], chunks[i + 1] - chunks[i] - AROUND);
         return size;
     }
     const size_t i = next_random(&random) % count, at = chunks[i], end = chunks[i + 1];
     const uint32_t other = next_random(&random);
     switch (memcmp(data + at + 4, "IDAT", 4) == 0 ? way : way % 8) {
     case 2: /* remove the chunk */
-        return png_splice(data, size, most, at, end, NULL, 0);
+        return chunk_splice(data, size, most, at, end, NULL, 0);
     case 3: /* repeat it elsewhere */
         if (end - at > sizeof copy)
             return size;
         memcpy(copy, data + at, end - at);
-        return png_splice(data, size, most, chunks[other % (count + 1)],
-                          chunks[other % (count + 1)], copy, end - at);
+        return chunk_splice(data, size, most, chunks[other % (count + 1)],
+                            chunks[other % (count + 1)], copy, end - at);
     case 4:
-        png_rename(data + at, end - at - AROUND, other);
+        chunk_rename(data + at, end - at - AROUND, other);
         return size;
     case 5:
-        return png_split(data, size, most, at, end, other);
+        return chunk_split(data, size, most, at, end, other);
     default:
-        return png_change_data(data, size, most, at, end, other);
+        return chunk_change_data(data, size, most, at, end, other);
     }
 }

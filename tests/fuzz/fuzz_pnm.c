@@ -2,7 +2,7 @@
  * its own format and comes back unchanged. */
 #include "fuzz.h"
 
-static void write_and_read(const outcome *image, unsigned which) {
+static void pnm_round_trip(const outcome *image, unsigned which) {
     const bool real = image->format.type == GF_F32;
     const char *path = fuzz_path(real ? "x.pfm" : "x.pam");
     const gf_file_options options = {.force = true};
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (strstr(pipe.error.message, "not by a pipe") == NULL)
         fuzz_check_same(&file, &pipe, "file and pipe");
     if (file.error.status == GF_OK && which % 4 == 0)
-        write_and_read(&file, which);
+        pnm_round_trip(&file, which);
     clear(&file);
     clear(&pipe);
     return 0;

@@ -25,7 +25,7 @@ static void seed_put(const char *harness, const void *data, size_t size) {
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-static void put_png(const png_spec *spec) {
+static void seed_png(const png_spec *spec) {
     png_bytes file;
 
     png_make(spec, &file, NULL, NULL);
@@ -33,7 +33,7 @@ static void put_png(const png_spec *spec) {
     free(file.data);
 }
 
-static void put_pngs(void) {
+static void seed_pngs(void) {
     static const png_extra extras[] = {
         {"gAMA", 0, "\0\0\xb1\x8f", 4, false},
         {"cHRM", 0, "\0\0z&\0\0\x80\x84\0\0\xfa\0\0\0\x80\xe8\0\0u0\0\0\xea`\0\0:\x98\0\0\x17p", 32,
@@ -56,31 +56,31 @@ static void put_pngs(void) {
         for (int interlaced = 0; interlaced < 2; interlaced++)
             for (int transparent = 0; transparent < (kinds[kind][0] < 4 ? 2 : 1); transparent++)
                 for (int filter = 0; filter <= PNG_ROWS_RANDOM; filter++)
-                    put_png(&(png_spec){.width = 7 + (uint32_t)filter,
-                                        .height = 6,
-                                        .color = kinds[kind][0],
-                                        .depth = kinds[kind][1],
-                                        .interlaced = interlaced != 0,
-                                        .transparent = transparent != 0,
-                                        .filter = (png_rows)filter,
-                                        .seed = (uint32_t)filter});
+                    seed_png(&(png_spec){.width = 7 + (uint32_t)filter,
+                                         .height = 6,
+                                         .color = kinds[kind][0],
+                                         .depth = kinds[kind][1],
+                                         .interlaced = interlaced != 0,
+                                         .transparent = transparent != 0,
+                                         .filter = (png_rows)filter,
+                                         .seed = (uint32_t)filter});
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)
-        put_png(&(png_spec){.width = 5,
-                            .height = 4,
-                            .color = i % 2 != 0 ? 3 : 2,
-                            .depth = 8,
-                            .palette_count = 17,
-                            .extras = &extras[i],
-                            .extra_count = i % 4 == 0 ? sizeof extras / sizeof *extras - i : 1});
+        seed_png(&(png_spec){.width = 5,
+                             .height = 4,
+                             .color = i % 2 != 0 ? 3 : 2,
+                             .depth = 8,
+                             .palette_count = 17,
+                             .extras = &extras[i],
+                             .extra_count = i % 4 == 0 ? sizeof extras / sizeof *extras - i : 1});
     for (int i = 0; i < 60; i++) {
         const png_spec spec = random_spec(&seed, 40);
-        put_png(&spec);
+        seed_png(&spec);
     }
 }
 
 /* A stream for fuzz_inflate, behind what it begins with: rows of 11 bytes, some of them, in chunks
  * of so many bytes. */
-static void put_stream(int level, int strategy, unsigned piece) {
+static void seed_stream(int level, int strategy, unsigned piece) {
     unsigned char data[4096] = {10, 0, 19, (unsigned char)piece, (unsigned char)(piece >> 8)};
     unsigned char raw[20 * 11];
     z_stream stream = {
@@ -97,13 +97,13 @@ static void put_stream(int level, int strategy, unsigned piece) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void put_text(const char *harness, const char *text) {
+static void seed_text(const char *harness, const char *text) {
     seed_put(harness, text, strlen(text));
 }
 
-static void put_rows(void) {
-    put_text("fuzz_pnm", "P2\n# a comment\n3 2\n255\n0 1 2\n253 254 255\n");
-    put_text("fuzz_pnm", "P3 1 2 65535 1 2 3 65535 0 9\n");
+static void seed_rows(void) {
+    seed_text("fuzz_pnm", "P2\n# a comment\n3 2\n255\n0 1 2\n253 254 255\n");
+    seed_text("fuzz_pnm", "P3 1 2 65535 1 2 3 65535 0 9\n");
     PUT("fuzz_pnm", "P5\n3 2\n255\nabcdef");
     PUT("fuzz_pnm", "P5 2 2 65535\n\0\1\2\3\4\5\6\7");
     PUT("fuzz_pnm", "P6\n1 2\n255\nabcdef");
@@ -144,7 +144,7 @@ static void growing_on_write(void *context, void *data, int size) {
     growing_put(context, data, (size_t)size);
 }
 
-static void put_written(gf_stb_kind kind, int width, int height, int channels) {
+static void seed_written(gf_stb_kind kind, int width, int height, int channels) {
     static growing file;
     unsigned char scratch[4 * 64];
     float floats[64 * 64 * 4];
@@ -162,7 +162,7 @@ static void put_written(gf_stb_kind kind, int width, int height, int channels) {
 }
 
 /* Codes of nine bits: a clear code in front of each, so that they never grow. */
-static void put_gif(int interlaced, int transparent) {
+static void seed_gif(int interlaced, int transparent) {
     enum { WIDTH = 5, HEIGHT = 9, CLEAR = 256, END = 257 };
     growing file = {.size = 0};
     unsigned char block[255] = {0};
@@ -190,7 +190,7 @@ static void put_gif(int interlaced, int transparent) {
     seed_put("fuzz_stb", file.bytes, file.size);
 }
 
-static void put_psds(void) {
+static void seed_psds(void) {
     PUT("fuzz_stb",
         "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\2\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
         "abcdefghijkl");
@@ -204,7 +204,7 @@ static void put_psds(void) {
 }
 
 /* One block of grey: its mean, then nothing else, then a bit more of the mean. */
-static void put_progressive_jpeg(void) {
+static void seed_progressive_jpeg(void) {
     growing file = {.size = 0};
     unsigned char table[69] = {0xff, 0xdb, 0, 67, 0};
 
@@ -223,7 +223,7 @@ static void put_progressive_jpeg(void) {
     seed_put("fuzz_stb", file.bytes, file.size);
 }
 
-static void put_tgas_and_bmps(void) {
+static void seed_tgas_and_bmps(void) {
     /* A palette of two, runs of it; and true colours, packed, from the top. */
     PUT("fuzz_stb",
         "\0\1\x09\0\0\2\0\x18\0\0\0\0\4\0\2\0\x08\0"
@@ -270,31 +270,31 @@ static void put_tgas_and_bmps(void) {
         "abcdef\0\0");
 }
 
-static void put_stb_seeds(void) {
+static void seed_stb(void) {
     static const int sizes[][2] = {{1, 1}, {9, 5}, {17, 20}, {40, 3}};
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int channels = 1; channels <= 4; channels++) {
-            put_written(GF_STB_TGA, sizes[i][0], sizes[i][1], channels);
+            seed_written(GF_STB_TGA, sizes[i][0], sizes[i][1], channels);
             if (channels != 2)
-                put_written(GF_STB_BMP, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_STB_BMP, sizes[i][0], sizes[i][1], channels);
             if (channels == 1 || channels == 3) {
-                put_written(GF_STB_JPG, sizes[i][0], sizes[i][1], channels);
-                put_written(GF_STB_HDR, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_STB_JPG, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_STB_HDR, sizes[i][0], sizes[i][1], channels);
             }
         }
     }
     for (int i = 0; i < 4; i++)
-        put_gif(i & 1, i & 2);
-    put_psds();
-    put_progressive_jpeg();
-    put_tgas_and_bmps();
+        seed_gif(i & 1, i & 2);
+    seed_psds();
+    seed_progressive_jpeg();
+    seed_tgas_and_bmps();
 }
 
 /* ---- command lines --------------------------------------------------------------------------- */
 
 /* Words, and what follows the empty one that ends them. */
-static void put_line(const char *harness, const char *words, const void *tail, size_t size) {
+static void seed_line(const char *harness, const char *words, const void *tail, size_t size) {
     char line[4096];
     size_t length = strlen(words);
 
@@ -310,7 +310,7 @@ static void put_line(const char *harness, const char *words, const void *tail, s
     seed_put(harness, line, length);
 }
 
-static void put_lines(void) {
+static void seed_lines(void) {
     static const char *const lines[] = {
         "smooth a.x out.png",
         "smooth --keep-brightness --axis xy --radius 3 a.x out.png -v",
@@ -341,18 +341,18 @@ static void put_lines(void) {
 
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        put_line("fuzz_options", lines[i], NULL, 0);
-        put_line("fuzz_cli", lines[i], file.data, file.size);
-        put_line("fuzz_cli", lines[i], "P5\n2 3\n255\nabcdef", 17);
+        seed_line("fuzz_options", lines[i], NULL, 0);
+        seed_line("fuzz_cli", lines[i], file.data, file.size);
+        seed_line("fuzz_cli", lines[i], "P5\n2 3\n255\nabcdef", 17);
     }
-    put_line("fuzz_cli", lines[5], "a.x\nb.png\nc.ppm\nno.png\n", 23);
-    put_line("fuzz_cli", lines[7], "abcdef", 6);
+    seed_line("fuzz_cli", lines[5], "a.x\nb.png\nc.ppm\nno.png\n", 23);
+    seed_line("fuzz_cli", lines[7], "abcdef", 6);
     free(file.data);
 }
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-static void put_pixels(void) {
+static void seed_pixels(void) {
     unsigned char data[600];
     uint32_t seed = 9;
 
@@ -381,16 +381,16 @@ int main(int argc, char **argv) {
         return 2;
     }
     root = argv[1];
-    put_pngs();
+    seed_pngs();
     for (int level = 0; level <= 9; level += 3)
         for (int strategy = Z_DEFAULT_STRATEGY; strategy <= Z_FIXED; strategy++)
-            put_stream(level, strategy, level == 3 ? 1 : 2000);
-    put_rows();
-    put_stb_seeds();
-    put_lines();
+            seed_stream(level, strategy, level == 3 ? 1 : 2000);
+    seed_rows();
+    seed_stb();
+    seed_lines();
     PUT("fuzz_list", "\0a.png\nb.png\n\n-\nc d.png");
     PUT("fuzz_list", "\1a.png\0b\nc.png\0-\0");
-    put_pixels();
+    seed_pixels();
     printf("%d seeds in %s\n", count, root);
     return 0;
 }

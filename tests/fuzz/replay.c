@@ -18,7 +18,7 @@ static const char *volatile running;
 static unsigned inputs;
 
 /* Only calls that a signal handler may make. */
-static void name_input(void) {
+static void replay_name_input(void) {
     if (running == NULL)
         return;
     (void)!write(report, "failed: ", 8);
@@ -27,20 +27,20 @@ static void name_input(void) {
     running = NULL;
 }
 
-static void on_signal(int number) {
-    name_input();
+static void replay_on_signal(int number) {
+    replay_name_input();
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }
 
-static int run_file(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+static int replay_file(const char *path, const struct stat *info, int kind, struct FTW *walk) {
     (void)info, (void)walk;
     if (kind != FTW_F)
         return kind == FTW_D ? 0 : -1;
     size_t size;
     uint8_t *data = get_bytes(path, &size);
-    if (size !=
-        0) /* without the byte that get_bytes adds, so that sanitizers see a read past the end */
+    /* Drop the byte that get_bytes adds, so that sanitizers see a read past the end. */
+    if (size != 0)
         data = realloc(data, size);
     running = path;
     (void)alarm(LIMIT_SECONDS);
@@ -58,11 +58,11 @@ int main(int argc, char **argv) {
     (void)setenv("CMOCKA_TEST_ABORT", "1", 1);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
         if (__sanitizer_set_death_callback == NULL || i < 2)
-            (void)signal(fatal[i], on_signal);
+            (void)signal(fatal[i], replay_on_signal);
     if (__sanitizer_set_death_callback != NULL)
-        __sanitizer_set_death_callback(name_input);
+        __sanitizer_set_death_callback(replay_name_input);
     for (int i = 1; i < argc; i++)
-        if (nftw(argv[i], run_file, 8, FTW_PHYS) != 0) {
+        if (nftw(argv[i], replay_file, 8, FTW_PHYS) != 0) {
             fprintf(stderr, "cannot read %s\n", argv[i]);
             return 2;
         }
