@@ -1,266 +1,388 @@
 #!/usr/bin/env python3
-"""Runs every command line that a document tells its reader to type.
+"""Runs every command line that a document or the help tells its reader to type: doc_commands.py BUILD FIXTURES TREE
 
-    tests/doc_commands.py BUILD FIXTURES TREE [--docs FOLDER] [--table FILE] [--list]
+In Markdown, command lines stand
+  * in code blocks, fenced or indented by four spaces. A fenced block marked sh, bash or console is commands, one marked
+    otherwise is none; one without a mark, and an indented one, is commands if a line of it begins with one of PROGRAMS.
+    If lines begin with "$ ", only those are typed;
+  * in `code` in running text, if that is one of PROGRAMS with at least one operand or option (for gpufilter, beside the
+    filter: `gpufilter smooth` is a name). In a column of a table headed "command" everything in `code` is one.
+In the help they are the lines that begin with "  gpufilter ".
 
-Which lines these are says tests/doc_find.py: of all .md files, the help of the program, and its manual pages. Those of a
-block run in order, in one folder, which has the files of FIXTURES in it and those of TREE, a copy of the project; each
-must end with exit code 0. What cannot be run so stands in tests/doc_commands.txt (tests/doc_table.py), with what is done
-instead. Failures are a line that fails, a mere template that is not in that table, and an entry of the table that no line
-needs. --list shows all lines and what is done with them, and code blocks that have none; it runs nothing.
+The lines of a block run in order in one bash, in a folder with the files of FIXTURES and of TREE, a copy of the project.
+Each must end with exit code 0. tests/doc_commands.txt says what is done with lines that cannot run as they stand:
+
+    PATTERN => ACTION       the first that matches applies; * stands for anything. "FILE: PATTERN" is for one document
+    NAME = VALUE            a placeholder, such as FILE, and its value
+
+Actions, which "needs PROGRAM, PROGRAM; " may precede ("a GPU" and "cairo" count as programs; without them the line is
+skipped):
+
+    run                     as it stands
+    exit N                  as it stands, and must end with this exit code
+    exit 3 without a GPU    as it stands: exit code 3 and one line on standard error where there is no GPU, else 0
+    as COMMAND              this shorter command runs instead
+    dry                     "make -n" for make: the target exists, and a Makefile or script names each variable
+    by SCRIPT               nothing: this script, which tests/run.sh runs, contains the same line
+    by SCRIPT list          ... or prints it as "SCRIPT BUILD list"; "by SCRIPT: TEXT" contains TEXT instead
+    skip: WHY               nothing
 """
-import argparse
 import collections
 import concurrent.futures
 import functools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
-
-import doc_find
-import doc_shell
-import doc_table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TABLE = "tests/doc_commands.txt"
+LIMIT = 600 # seconds for a block
+LEAST = 200 # a search that finds fewer lines does not work
 
-# What is done with a command, and what came of it: as is, shortened, dry, left, skipped, named or FAIL.
-Step = collections.namedtuple("Step", "command text action")
-Outcome = collections.namedtuple("Outcome", "how why said")
+# What a command line begins with; so does whatever lies in a folder of PLACES.
+PROGRAMS = set("""gpufilter gpufilter-mpi make sudo apt apt-get dpkg dpkg-deb dpkg-buildpackage docker podman lintian
+    mpirun mpiexec srun sbatch salloc parallel seq numactl cc gcc clang c++ nvcc pkg-config cmake python3 pip bash
+    compute-sanitizer ncu nsys valgrind perf cat echo printf cp ln mkdir cd export find ls git tar curl wget ldd""".split())
+PLACES = ("./", "build/", "tests/", "bench/", "samples/", "packaging/", ".ci/")
+
+Command = collections.namedtuple("Command", "path line text")
+
+# ---- finding command lines -----------------------------------------------------------------------------
 
 
-def sources(tree):
-    """The text of all that make reads or starts, where a variable must be named to mean something."""
-    parts = []
-    for folder, _, names in os.walk(tree):
-        for name in names:
-            if name == "Makefile" or name.endswith((".mk", ".sh")):
+def program_of(text):
+    """The program and its arguments, without sudo and NAME=VALUE before it; "" if it is none of PROGRAMS."""
+    words = text.split()
+    while words and (words[0] == "sudo" or re.match(r"[A-Za-z_]\w*=", words[0])):
+        words = words[1:]
+    known = words and (words[0] in PROGRAMS or words[0].startswith(PLACES))
+    return (words[0], words[1:]) if known else ("", [])
+
+
+def is_line(span):
+    program, words = program_of(span)
+    least = 1 if program != "gpufilter" or words[:1] and words[0].startswith("-") else 2
+    return bool(program) and len(words) >= least
+
+
+def bare(text):
+    """On one line, without its comment, one space between words."""
+    text = re.sub(r"\\\n\s*", " ", text)
+    if "\n" not in text:
+        text = re.sub(r"(^|\s)# .*$", "", text)
+    return " ".join(text.split())
+
+
+def is_open(text):
+    """Does bash expect more lines, of a quotation, a loop or a here-document?"""
+    said = subprocess.run(["bash", "-n"], input=text + "\n", capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": "C"}).stderr
+    return text.endswith("\\") or "unexpected end" in said or "unexpected EOF" in said or "here-document at" in said
+
+
+def commands_in(path, lines, mark):
+    """The commands of a code block, given as (number, text) without indentation."""
+    if mark not in ("", "sh", "bash", "console"):
+        return []
+    if not mark and not any(program_of(text.removeprefix("$ "))[0] for _, text in lines):
+        return []
+    prompt = any(text.startswith("$ ") for _, text in lines)
+    found, first, whole = [], 0, ""
+    for number, text in lines:
+        if whole:
+            whole += "\n" + (text.removeprefix("> ") if prompt else text).rstrip()
+        elif prompt and text.startswith("$ ") or not prompt and text.strip() and not text.lstrip().startswith("#"):
+            first, whole = number, text.removeprefix("$ ").rstrip()
+        if whole and not is_open(whole):
+            found.append(Command(path, first, whole))
+            whole = ""
+    return found
+
+
+def spans_in(path, number, text, wanted):
+    """The commands in `code` of a paragraph or a cell, each a block of its own."""
+    for found in re.finditer(r"(`+)(.+?)\1(?!`)", text, re.S):
+        span = " ".join(found[2].split())
+        if wanted(span):
+            yield [Command(path, number + text.count("\n", 0, found.start()), span)]
+
+
+def in_markdown(path, text):
+    """The blocks of commands in a document."""
+    lines = list(enumerate(text.split("\n"), 1))
+    columns, at = [], 0
+    while at < len(lines):
+        number, line = lines[at]
+        start, at = at, at + 1
+        fence = re.match(r"( *)(```+|~~~+) *([\w-]*)", line)
+        if fence:
+            while at < len(lines) and lines[at][1].strip() != fence[2]:
+                at += 1
+            code, mark = lines[start + 1:at], fence[3]
+            at += 1
+        elif line.startswith("    "):
+            while at < len(lines) and (lines[at][1].startswith("    ") or not lines[at][1].strip()):
+                at += 1
+            code, mark = lines[start:at], ""
+        elif line.startswith("|"):
+            cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:]]
+            columns = columns or cells
+            for column, cell in zip(columns, cells):
+                yield from spans_in(path, number, cell, str if column == "command" else is_line)
+            continue
+        else: # a paragraph ends at an empty line, or where another one, an item or a table begins
+            columns = []
+            while line.strip() and at < len(lines) and re.match(r" *(?![*+-] |\d+\. |\||```|#)\S", lines[at][1]):
+                at += 1
+            yield from spans_in(path, number, "\n".join(text for _, text in lines[start:at]), is_line)
+            continue
+        indent = min((len(text) - len(text.lstrip()) for _, text in code if text.strip()), default=0)
+        yield commands_in(path, [(number, text[indent:]) for number, text in code], mark)
+
+
+def in_help(program):
+    """The examples in the help of each filter and command."""
+    def page(*names):
+        return subprocess.run([program, "help", *names], capture_output=True, text=True, check=True).stdout.split("\n")
+
+    section = ""
+    for line in page():
+        section = "" if not line else line.rstrip(":") if line.endswith(":") else section
+        if section in ("Filters", "Commands") and line.startswith("  "):
+            name = line.split()[0]
+            yield [Command(f"gpufilter help {name}", number, re.sub(r"  .*", "", text.strip()))
+                   for number, text in enumerate(page(name), 1) if text.startswith("  gpufilter ")]
+
+
+def find_blocks(program):
+    blocks = list(in_help(program))
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name != "build" and not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(".md") and name != "CHANGELOG.md": # that names what is no more
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
-                    parts.append(file.read())
-    return "\n".join(parts)
+                    blocks += in_markdown(os.path.relpath(os.path.join(folder, name), ROOT), file.read())
+    return [block for block in blocks if block]
+
+
+# ---- what is done with them ----------------------------------------------------------------------------
+
+Action = collections.namedtuple("Action", "kind value needs")
+
+
+class Table:
+    FORM = re.compile(r"(?:needs (?P<needs>[^;]+?)(?:; |$))?(?:(?P<kind>run|dry|exit|as|by|skip)(?::? (?P<value>.+))?)?")
+
+    def __init__(self):
+        self.rules, self.placeholders, self.used = [], {}, set()
+        with open(os.path.join(ROOT, TABLE), encoding="utf-8") as file:
+            for number, line in enumerate(file.read().split("\n"), 1):
+                pattern, arrow, text = line.partition(" => ")
+                placeholder, action = re.fullmatch(r"([A-Z]+) = (.+)", line), self.FORM.fullmatch(text)
+                if placeholder:
+                    self.placeholders[placeholder[1]] = placeholder[2]
+                elif arrow and action:
+                    path, _, rest = pattern.rpartition(": ") if re.match(r"[\w./-]+\.\w+: ", pattern) else ("", "", pattern)
+                    regex = re.compile(".*".join(re.escape(part) for part in rest.split("*")), re.S)
+                    needs = tuple(action["needs"].split(", ")) if action["needs"] else ()
+                    self.rules.append((number, path, regex, Action(action["kind"] or "run", action["value"] or "", needs)))
+                elif line and not line.startswith("#"):
+                    sys.exit(f"{TABLE}:{number}: not PATTERN => ACTION: {line}")
+
+    def find(self, path, text):
+        for number, only, regex, action in self.rules:
+            if only in ("", path) and regex.fullmatch(text):
+                self.used.add(number)
+                return action
+        return Action("run", "", ())
+
+    def fill(self, text):
+        """With the values of its placeholders: words, or parts of words as in K/N, but not NAME=VALUE."""
+        names = "|".join(sorted(self.placeholders, key=len, reverse=True))
+        return re.sub(rf"(?<![\w=$.'\"{{-])({names})(?![\w='\"}}])", lambda found: self.placeholders[found[1]], text)
+
+
+# The lines of a block, each in a file. A reader who tries examples one after the other removes what the one before has
+# made: an output of an earlier line that stands in the way goes, but what was there from the beginning stays.
+RUN_BLOCK = r"""
+remove_outputs() { # ERRORS: were there any?
+    local name removed=1
+    while read -r name; do
+        [ -e "$FIXTURES/$name" ] || ! rm "$HERE/$name" || removed=0
+    done < <(sed -n 's/^gpufilter: \(.*\): exists already.*/\1/p' "$1")
+    return $removed
+}
+for line in "$@"; do
+    . "$line" >/dev/null 2>"$line.err" </dev/null
+    code=$?
+    while [ $code -eq 1 ] && remove_outputs "$line.err"; do
+        . "$line" >/dev/null 2>"$line.err" </dev/null
+        code=$?
+    done
+    echo $code >"$line.code"
+done
+"""
 
 
 class Checker:
-    def __init__(self, arguments):
-        self.build, self.fixtures = os.path.abspath(arguments.build), os.path.abspath(arguments.fixtures)
-        self.tree = os.path.abspath(arguments.tree)
-        self.table = doc_table.Table(arguments.table)
+    def __init__(self, build, fixtures, tree):
+        self.build, self.fixtures, self.tree = map(os.path.abspath, (build, fixtures, tree))
         self.program = os.path.join(self.build, "gpufilter")
-        devices = subprocess.run([self.program, "devices"], capture_output=True, text=True, check=False)
-        self.gpu = re.search(r"^cuda \d", devices.stdout, re.M)
-        self.lock, self.done = threading.Lock(), {}
-        self.sources = sources(self.tree)
-
-    # ---- what is to be done -------------------------------------------------------------------------
-
-    def step(self, command):
-        if command.text is None:
-            return Step(command, "", None)
-        text = doc_find.bare(command.text)
-        action = self.table.find(command.path, text)
-        if action is None:
-            action = doc_table.Action("run", "", "", ())
-        return Step(command, text, action)
+        self.table = Table()
+        devices = subprocess.run([self.program, "devices"], capture_output=True, text=True, check=False).stdout
+        self.gpu = bool(re.search(r"^cuda \d", devices, re.M))
 
     @functools.lru_cache(maxsize=None)
-    def plots(self):
-        """Can this build draw plots, on this machine?"""
-        with tempfile.TemporaryDirectory() as folder:
-            return subprocess.run([os.path.join(self.build, "gpufilter"), "hist", "-q", "--plot", os.path.join(folder, "p.svg"),
-                                   os.path.join(ROOT, "samples/page.png")], capture_output=True).returncode == 0
-
-    def missing(self, action):
-        for need in action.needs:
-            if need == "a GPU":
-                here = self.gpu
-            elif need == "cairo":
-                here = self.plots()
-            elif need.startswith("build/"):
-                here = os.path.exists(os.path.join(self.build, need.removeprefix("build/")))
-            else:
-                here = shutil.which(need, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-            if not here:
-                return f"there is no {need.removeprefix('a ')}"
-        return None
+    def has(self, need):
+        if need == "a GPU":
+            return self.gpu
+        if need == "cairo":
+            return self.run_block(["gpufilter hist -q --plot p.svg in.png"])[0][0] == 0
+        if need.startswith("build/"):
+            return os.path.exists(os.path.join(self.build, need[6:]))
+        return shutil.which(need, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
 
     @functools.lru_cache(maxsize=None)
     def lines_of(self, script):
         """The text of a script, or what it prints when it is asked for the lines that it runs."""
         name, _, listed = script.partition(" ")
-        with open(os.path.join(ROOT, name), encoding="utf-8") as file:
-            text = file.read()
         if listed:
             text = subprocess.run([os.path.join(ROOT, name), self.build, listed], capture_output=True, text=True,
                                   check=True).stdout
+        else:
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                text = file.read()
         return " ".join(re.sub(r"\\\n\s*", " ", text).split())
 
-    def left(self, step):
-        """Why a line is not what the script runs to which it is left; None if it is."""
-        script = step.action.value.partition(" ")[0]
-        with open(os.path.join(ROOT, "tests/run.sh"), encoding="utf-8") as file:
-            suite = file.read()
-        if script not in suite and script != "tests/run.sh":
-            return f"{script} is not in tests/run.sh"
-        if step.action.text:
-            return None if step.action.text in self.lines_of(step.action.value) else f"{script} has no {step.action.text}"
-        if script == "tests/run.sh": # all unit tests, and the scripts that it names
-            unit = re.fullmatch(r"build/tests/(test_\w+)", step.text)
-            ran = re.fullmatch(r"(tests/\w+\.sh) build", step.text)
-            if unit and os.path.exists(os.path.join(ROOT, "tests", unit[1] + ".c")):
-                return None
-            if ran and re.search(re.escape(ran[1]) + r"\b", suite):
-                return None
-        elif step.text in self.lines_of(step.action.value):
-            return None
-        return f"{script} does not run that line"
+    def not_left(self, value, text):
+        """Why a line is not run by the script that the table names; None if it is."""
+        script, colon, part = value.partition(": ")
+        name, suite = script.partition(" ")[0], "tests/run.sh " + self.lines_of("tests/run.sh")
+        unit = re.fullmatch(r"build/tests/(test_\w+)", text)
+        if unit:
+            found = os.path.exists(f"{ROOT}/tests/{unit[1]}.c")
+        else:
+            line = part if colon else text.removesuffix(" build") if name == "tests/run.sh" else text
+            found = name in suite and line in self.lines_of(script)
+        return None if found else f"{name} does not run that line, or is not run by tests/run.sh"
 
-    def instead(self, step):
-        """The command that is run, and why it cannot be (else None)."""
-        if step.action.kind == "as":
-            return step.action.value, None
-        if step.action.kind == "dry":
-            if not re.fullmatch(r"(sudo )?make( [^&;|<>]*)?", step.text):
-                return "", "only a make alone can be run dry"
-            for name in re.findall(r"\s([A-Z_]+)=", step.text):
-                if not re.search(rf"\b{name}\b", self.sources):
-                    return "", f"no Makefile knows {name}"
-            return re.sub(r"^(sudo )?make\b", "make -n", step.text), None
-        if "..." in step.text:
-            return "", "it has ... in it: tests/doc_commands.txt must say what is run instead"
-        return self.table.fill(step.command.text if "\n" in step.command.text else step.text), None
+    @functools.lru_cache(maxsize=None)
+    def run_dry(self, text):
+        if not re.fullmatch(r"(sudo )?make( [^&;|<>]*)?", text):
+            return None, "only a make alone can be run dry"
+        for name in re.findall(r"\s([A-Z_]+)=", text):
+            if subprocess.run(["grep", "-rqw", "--include=Makefile", "--include=*.mk", "--include=*.sh", name, self.tree],
+                              check=False).returncode:
+                return None, f"no Makefile knows {name}"
+        return self.run_block([re.sub(r"^(sudo )?make\b", "make -n", text)])[0]
 
-    # ---- doing it -----------------------------------------------------------------------------------
+    def run_block(self, texts):
+        """(exit code, standard error) of each line; no exit code if it was not reached, or did not end."""
+        with tempfile.TemporaryDirectory(prefix="gpufilter-docs-", ignore_cleanup_errors=True) as place:
+            here, home = os.path.join(place, "here"), os.path.join(place, "home")
+            subprocess.run(["cp", "-a", "--sparse=always", self.fixtures, here], check=True)
+            os.mkdir(home)
+            for name in os.listdir(self.tree):
+                os.symlink(os.path.join(self.tree, name), os.path.join(here, name))
+            os.symlink(self.build, os.path.join(here, "build"))
+            os.symlink(self.program, os.path.join(here, "gpufilter"))
+            files = [os.path.join(place, str(i)) for i in range(len(texts))]
+            for path, text in zip(files, texts):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            kept = {name: value for name, value in os.environ.items()
+                    if not name.startswith(("GF_", "MAKE", "MFLAGS")) and name not in ("BUILD", "SAN", "MPI")}
+            # CUDA=0: a dry make need not try the compiler each time.
+            environment = {**kept, "PATH": f"{self.build}:{kept['PATH']}", "LC_ALL": "C", "HOME": home, "TERM": "dumb",
+                           "CUDA": "0", "HERE": here, "FIXTURES": self.fixtures}
+            bash = subprocess.Popen(["bash", "--norc", "-c", RUN_BLOCK, "bash", *files], cwd=here, start_new_session=True,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    env=environment)
+            try:
+                bash.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                pass
+            try:
+                os.killpg(bash.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            bash.wait()
+            return [(int(read(path + ".code") or -1), read(path + ".err")) for path in files]
 
-    def run(self, shell, step):
-        action = step.action
-        if action is None:
-            return Outcome("FAIL", "no command line in it: are there no examples any more?", "")
-        missing = self.missing(action)
-        if missing:
-            return Outcome("skipped", missing, "")
-        if action.kind == "skip":
-            return Outcome("skipped", action.value, "")
-        if action.kind == "no command":
-            return Outcome("named", "", "")
-        if action.kind == "by":
-            why = self.left(step)
-            return Outcome("FAIL" if why else "left", why, "")
-        text, why = self.instead(step)
-        if why:
-            return Outcome("FAIL", why, "")
-        short = action.kind in ("as", "dry")
-        with self.lock:
-            if short and text in self.done:
-                return self.done[text]
-        before = shell().files() if short else set()
-        code, said = shell().run(text)
-        for _ in range(8):
-            if code != 1 or not shell().forget(said, self.fixtures):
-                break
-            code, said = shell().run(text)
-        why = self.wrong(action, code, said)
-        if why and text != step.text:
-            why = f"as `{text}`: {why}"
-        outcome = Outcome("FAIL" if why else {"as": "shortened", "dry": "dry"}.get(action.kind, "as is"), why, said)
-        with self.lock:
-            if short and shell().files() == before: # it leaves nothing: once will do, wherever it stands
-                self.done[text] = outcome
-        return outcome
-
-    def wrong(self, action, code, said):
-        if code is None:
-            return said or f"it takes more than {doc_shell.LIMIT} s"
-        want = action.value if action.kind == "exit" or action.kind == "no GPU" and not self.gpu else 0
-        if code != want:
-            return f"exit code {code}, not {want}"
-        if action.kind == "no GPU" and want and not re.fullmatch(r"gpufilter: .*\n", said):
-            return "standard error is not one line that says why"
-        if want and action.text not in said:
-            return f"standard error does not say: {action.text}"
-        return None
-
-    def block(self, commands):
-        """The outcomes of a block, whose folder is made when it is needed."""
-        made = []
-
-        def shell():
-            if not made:
-                made.append(doc_shell.Shell(self.build, self.tree, self.fixtures))
-            return made[0]
-
-        try:
-            return [self.run(shell, step) for step in commands]
-        finally:
-            for one in made:
-                one.end()
+    def check_block(self, block):
+        """What came of each line: (how, why, standard error). How: run, dry, left, skipped or FAIL."""
+        outcomes, running = [None] * len(block), {}
+        for i, command in enumerate(block):
+            text = bare(command.text)
+            action = self.table.find(command.path, text)
+            missing = [need for need in action.needs if not self.has(need)]
+            if missing or action.kind == "skip":
+                outcomes[i] = "skipped", f"there is no {missing[0].removeprefix('a ')}" if missing else action.value, ""
+            elif action.kind == "by":
+                why = self.not_left(action.value, text)
+                outcomes[i] = "FAIL" if why else "left", why, ""
+            elif action.kind == "dry":
+                code, said = self.run_dry(text)
+                outcomes[i] = ("dry", None, "") if code == 0 else ("FAIL", "make -n fails", said)
+            elif action.kind != "as" and "..." in text:
+                outcomes[i] = "FAIL", f"it has ... in it: {TABLE} must say what is run instead", ""
+            else:
+                given = command.text if "\n" in command.text else text
+                running[i] = action, action.value if action.kind == "as" else self.table.fill(given)
+        came = self.run_block([text for _, text in running.values()]) if running else []
+        for (i, (action, text)), (code, said) in zip(running.items(), came):
+            want = int(action.value.split()[0]) if action.kind == "exit" else 0
+            if action.value.endswith("without a GPU"):
+                want = 0 if self.gpu else want
+                if want and not re.fullmatch(r"gpufilter: .*\n", said):
+                    code = f"{code}, and standard error is not one line that says why"
+            why = f"`{text}`: exit code {code}, not {want} (-1: did not end)"
+            outcomes[i] = "run" if code == want else "FAIL", why, said
+        return outcomes
 
 
-# ---- telling ------------------------------------------------------------------------------------------
-
-
-def tell(steps, outcomes, table):
-    counts, skipped = collections.Counter(), collections.Counter()
-    for step, outcome in zip(steps, outcomes):
-        counts[outcome.how] += 1
-        if outcome.how == "skipped":
-            skipped[outcome.why] += 1
-        if outcome.how == "FAIL":
-            print(f"FAIL {step.command.path}:{step.command.line}: {step.text}\n     {outcome.why}")
-            for line in outcome.said.rstrip().split("\n")[:8] if outcome.said else []:
-                print(f"     | {line}")
-    for rule in table.unused():
-        counts["FAIL"] += 1
-        print(f"FAIL {os.path.relpath(table.path, ROOT)}:{rule.number}: no document has such a line: {rule.pattern}")
-    for why, count in sorted(skipped.items()):
-        print(f"SKIP {count}: command lines of the documents: {why}")
-    print(f"{len(steps) - counts['named']} command lines in {len({step.command.path for step in steps})} documents and "
-          f"pages: {counts['as is']} run, {counts['shortened']} run in a shortened form, {counts['dry']} by make -n, "
-          f"{counts['left']} left to a named script, {counts['skipped']} skipped; {counts['named']} more are names")
-    passed = sum(counts[how] for how in ("as is", "shortened", "dry", "left"))
-    print(f"{passed} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
-    return counts["FAIL"] == 0
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("build", "fixtures", "tree"):
-        parser.add_argument(name)
-    parser.add_argument("--docs", help="documents of this folder, and no help and manual")
-    parser.add_argument("--table", default=os.path.join(ROOT, "tests/doc_commands.txt"))
-    parser.add_argument("--list", action="store_true")
-    arguments = parser.parse_args()
-    try:
-        checker = Checker(arguments)
-    except doc_table.Wrong as wrong:
-        sys.exit(f"FAIL {wrong}\n0 passed, 1 failed, 0 skipped")
-    found, others = doc_find.in_markdown(arguments.docs or ROOT)
-    if not arguments.docs:
-        found += doc_find.in_help(checker.program) + doc_find.in_manual(checker.build)
-    blocks = [[checker.step(command) for command in block] for block in found]
-    if arguments.list:
-        show(blocks, others)
-        return
-    # A block that stands in two documents is run once.
-    alike = {key(block): block for block in reversed(blocks)}
+    checker = Checker(*sys.argv[1:4])
+    blocks = find_blocks(checker.program)
+    # A block that stands in two documents is run once, unless the table has something for one of them.
+    alike = {tuple((command.text, checker.table.find(command.path, bare(command.text))) for command in block): block
+             for block in reversed(blocks)}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        came = dict(zip(alike, pool.map(checker.block, alike.values())))
-    steps = [step for block in blocks for step in block]
-    outcomes = [outcome for block in blocks for outcome in came[key(block)]]
-    sys.exit(0 if tell(steps, outcomes, checker.table) else 1)
+        came = list(zip(alike.values(), pool.map(checker.check_block, alike.values())))
+    counts, skipped = collections.Counter(), collections.Counter()
+    for command, (how, why, said) in ((c, o) for block, outcomes in came for c, o in zip(block, outcomes)):
+        counts[how] += 1
+        if how == "skipped":
+            skipped[why] += 1
+        if how == "FAIL":
+            print(f"FAIL {command.path}:{command.line}: {bare(command.text)}\n     {why}")
+            for line in said.rstrip().split("\n")[:8] if said else []:
+                print(f"     | {line}")
+    for number, _, regex, _ in checker.table.rules:
+        if number not in checker.table.used:
+            counts["FAIL"] += 1
+            print(f"FAIL {TABLE}:{number}: no document has such a line: {regex.pattern}")
+    for why, count in sorted(skipped.items()):
+        print(f"SKIP {count}: command lines of the documents: {why}")
+    if sum(counts.values()) < LEAST:
+        counts["FAIL"] += 1
+        print(f"FAIL only {sum(counts.values())} command lines were found")
+    print(", ".join(f"{counts[how]} {how}" for how in ("run", "dry", "left", "skipped")))
+    print(f"{counts['run'] + counts['dry'] + counts['left']} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
+    sys.exit(counts["FAIL"] != 0)
 
 
-def key(block):
-    return tuple((step.command.text, step.action) for step in block)
-
-
-def show(blocks, others):
-    for step in (step for block in blocks for step in block if step.action):
-        print(f"{step.command.path}:{step.command.line}: {step.text}  [{step.action.kind} {step.action.value}]")
-    for path, line, text in others:
-        print(f"{path}:{line}: a block without commands: {text.strip()[:60]}")
-
-
-main()
+if __name__ == "__main__":
+    main()

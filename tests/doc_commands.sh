@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Every command line of the documents, the help and the manual pages is run: tests/doc_commands.sh BUILD. Here are the files
-# that they speak of; the rest is in tests/doc_commands.py, and what is not run as it stands in tests/doc_commands.txt.
+# Every command line of the documents and the help is run: tests/doc_commands.sh BUILD. Here are the files that they speak
+# of; the rest is in tests/doc_commands.py, and what is not run as it stands in tests/doc_commands.txt.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
 build=$(cd "${1:-build}" && pwd)
-shift
 if ! command -v python3 >/dev/null; then
     skip 1 "the command lines of the documents: there is no python3 (Debian's package python3)"
     check_sum
@@ -35,11 +34,7 @@ mkdir "$work/tree"
 for entry in * .[!.]*; do
     case $entry in .git | .deps | build | gpufilter) ;; *) cp -a "$entry" "$work/tree" ;; esac
 done
-run() { python3 -B "tests/$1.py" "$build" "$work/fixtures" "$work/tree" "${@:2}"; }
-[ $# -eq 0 ] || { run doc_commands "$@"; exit; } # --list
-
-check "what is wrong in a document is found" run doc_wrong
-run doc_commands >"$work/said" 2>&1
+python3 -B tests/doc_commands.py "$build" "$work/fixtures" "$work/tree" >"$work/said" 2>&1
 code=$?
 sed '$d' "$work/said"
 read -r p f s < <(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$work/said")
