@@ -101,10 +101,9 @@ endif
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
 RANKS_C := $(sort $(wildcard src/cli/ranks_mpi*.c))
-CLI_C := $(filter-out %/ranks_none.c $(RANKS_C) $(if $(CAIRO_DIR),%/plot_none.c,%/plot.c %/plot_axes.c %/plot_canvas.c),\
-  $(sort $(wildcard src/cli/*.c)))
+CLI_C := $(filter-out %/ranks_none.c $(RANKS_C),$(sort $(wildcard src/cli/*.c)))
 # The program sees the public header and its own folder, nothing else of the library.
-CLI_INCLUDES = -I$(BUILD)/include $(addprefix -isystem ,$(CAIRO_DIR))
+CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR) -DGF_WITH_CAIRO)
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
 CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
 OBJ := $(BUILD)/obj

@@ -51,7 +51,6 @@ const gf_about_name gf_about_environment[] = {
      "drawn in UTF-8, or with number signs."},
     {"LC_CTYPE", NULL},
     {"LANG", NULL},
-    {"TMPDIR", "Where bench writes and reads the files that it times; /tmp without it."},
     {"OMPI_COMM_WORLD_SIZE",
      "Any of these is how a program that was built with MPI knows that a "
      "launcher such as mpirun started it. Others do not look at them."},
@@ -59,36 +58,3 @@ const gf_about_name gf_about_environment[] = {
     {"PMI_RANK", NULL},
     {"PMI_SIZE", NULL},
     {0}};
-
-void gf_about_list_formats(bool written, char *text, size_t size) {
-    const char *last = NULL;
-    size_t used = 0;
-    for (const gf_about_format *format = gf_about_formats; format->name; format++)
-        if (written ? format->written : format->read)
-            last = format->name;
-    for (const gf_about_format *format = gf_about_formats; format->name; format++)
-        if ((written ? format->written : format->read) && used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                     used == 0              ? ""
-                                     : format->name == last ? " and "
-                                                            : ", ",
-                                     format->name);
-}
-
-void gf_about_print_exits(int width) {
-    char text[512] = "";
-    size_t used = 0;
-    for (const gf_about_exit *row = gf_about_exits; row->code && used < sizeof text; row++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",
-                                 used ? ", " : "Exit codes: ", row->code, row->brief);
-    int column = 0;
-    for (const char *word = text; *word;) {
-        const int length = (int)strcspn(word, " ");
-        if (column > 0 && column + 1 + length > width)
-            column = 0 * putchar('\n');
-        column += printf("%s%.*s", column ? " " : "", length, word);
-        word += length;
-        word += strspn(word, " ");
-    }
-    printf(".\n");
-}

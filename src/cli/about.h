@@ -34,9 +34,4 @@ extern const gf_about_exit gf_about_exits[];
 extern const gf_about_name gf_about_words[];       /* besides filters and commands: "help" */
 extern const gf_about_name gf_about_environment[]; /* every variable that is read */
 
-/* "PNG, PGM and PPM": the names of what is read, or written. As snprintf. */
-void gf_about_list_formats(bool written, char *text, size_t size);
-/* On standard output: "Exit codes: 0 good, ...", in lines of at most width columns. */
-void gf_about_print_exits(int width);
-
 #endif

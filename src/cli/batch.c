@@ -12,15 +12,15 @@ bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
     if (info->inputs != 1 || info->is_test)
         return false;
     if (info->makes_image)
-        return gf_settings_given(line->common, "out-dir");
-    return line->operand_count > 1 || gf_settings_given(line->common, "files-from") ||
-           gf_settings_given(line->common, "recursive") || gf_settings_given(line->common, "shard");
+        return line->options.out_dir;
+    return line->operand_count > 1 || line->options.files_from || line->options.recursive ||
+           line->options.shard;
 }
 
 /* ---- before any work ------------------------------------------------------------------------- */
 
 static gf_status check_one_file(const gf_cli_batch_run *run, gf_error *error) {
-    const char *name = gf_settings_given(run->line->common, "plot") ? "plot" : NULL;
+    const char *name = run->line->options.plot ? "plot" : NULL;
     for (size_t i = 0; i < run->info->param_count; i++) {
         const gf_param *param = &run->info->params[i];
         if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
@@ -36,7 +36,7 @@ static gf_status check_one_file(const gf_cli_batch_run *run, gf_error *error) {
 }
 
 static gf_status check_standard_input(const gf_cli_batch_run *run, gf_error *error) {
-    const char *list = gf_settings_text(run->line->common, "files-from");
+    const char *list = run->line->options.files_from;
     size_t readers = list && strcmp(list, "-") == 0;
     for (size_t i = 0; i < run->line->operand_count; i++) {
         if (strcmp(run->line->operands[i], "-") != 0)
@@ -56,17 +56,14 @@ static gf_status check_standard_input(const gf_cli_batch_run *run, gf_error *err
 }
 
 static gf_status check(gf_cli_batch_run *run, gf_error *error) {
-    const gf_settings *common = run->line->common;
-    gf_status status = gf_cli_check_common(run->info, run->line, error);
-    if (!status)
-        status = gf_cli_shard_parse(gf_settings_text(common, "shard"), &run->shard, error);
+    gf_status status = gf_cli_shard_parse(run->line->options.shard, &run->shard, error);
     if (!status)
         status = check_one_file(run, error);
     if (!status)
         status = check_standard_input(run, error);
     if (status)
         return status;
-    const char *folder = gf_settings_text(common, "out-dir");
+    const char *folder = run->line->options.out_dir;
     if (folder && !folder[0])
         return gf_set_error(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
     /* Of none: that refuses settings that suit no image. */
@@ -74,8 +71,8 @@ static gf_status check(gf_cli_batch_run *run, gf_error *error) {
 }
 
 static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
-    const char *folder = gf_settings_text(run->line->common, "out-dir");
-    const bool sync = gf_cli_file_options(run->line).sync == GF_SYNC_ALWAYS;
+    const char *folder = run->line->options.out_dir;
+    const bool sync = run->line->options.files.sync == GF_SYNC_ALWAYS;
     run->folders.sync = sync;
     gf_status status = GF_OK;
     if (!run->dry_run)
@@ -85,8 +82,7 @@ static gf_status open_folder(gf_cli_batch_run *run, gf_error *error) {
     if (!status)
         status = gf_cli_journal_open(folder, run->shard.number, run->shard.of, sync, &run->journal,
                                      error);
-    if (!status && gf_settings_flag(run->line->common, "resume") &&
-        (!run->dry_run || access(folder, F_OK) == 0))
+    if (!status && run->line->options.resume && (!run->dry_run || access(folder, F_OK) == 0))
         status = gf_cli_journal_read(run->journal, error);
     return status;
 }
@@ -103,10 +99,10 @@ static gf_status fail_report(const gf_cli_batch_run *run, gf_error *error) {
 }
 
 static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
-    const gf_settings *common = run->line->common;
+    const gf_cli_options *given = &run->line->options;
     gf_cli_progress *progress = &run->progress;
-    gf_batch_options options = {.engine = gf_cli_engine_options(common),
-                                .files = gf_cli_file_options(run->line),
+    gf_batch_options options = {.engine = given->engine,
+                                .files = given->files,
                                 .in_order = !run->info->makes_image && run->ranks == 1,
                                 .done = gf_cli_batch_done,
                                 .context = run};
@@ -122,7 +118,8 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
     progress->ended = run->skipped + progress->failed;
     if (!run->quiet && run->rank == 0)
         progress->go_on = run->outputs ? "; --resume continues" : "";
-    gf_cli_progress_begin(progress, gf_cli_show_of(common, run->ranks > 1));
+    gf_cli_progress_begin(progress,
+                          gf_cli_progress_choose(given->progress, given->quiet, run->ranks > 1));
     if (run->rank == 0)
         gf_cli_event_begin(progress, run->info->name);
     gf_cli_batch_watch(run, &options.files);
@@ -152,7 +149,7 @@ static gf_status compute(gf_cli_batch_run *run, gf_error *error) {
 
 /* All that looks at files before any work. */
 static gf_status prepare(gf_cli_batch_run *run, gf_error *error) {
-    const char *folder = gf_settings_text(run->line->common, "out-dir");
+    const char *folder = run->line->options.out_dir;
     gf_status status = check(run, error);
     if (!status)
         status = gf_cli_gather(run->info->name, run->line, folder, &run->inputs, error);
@@ -181,16 +178,16 @@ static gf_status list(const gf_cli_batch_run *run) {
 }
 
 gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
-    const gf_settings *common = line->common;
+    const gf_cli_options *options = &line->options;
     gf_cli_batch_run run = {.filter = filter,
                             .info = gf_filter_describe(filter),
                             .line = line,
-                            .json = gf_settings_flag(common, "json"),
-                            .csv = gf_settings_flag(common, "csv"),
-                            .quiet = gf_settings_flag(common, "quiet"),
-                            .verbose = gf_settings_flag(common, "verbose"),
-                            .fail_fast = gf_settings_flag(common, "fail-fast"),
-                            .dry_run = gf_settings_flag(common, "dry-run")};
+                            .json = options->json,
+                            .csv = options->csv,
+                            .quiet = options->quiet,
+                            .verbose = options->verbose,
+                            .fail_fast = options->fail_fast,
+                            .dry_run = options->files.dry_run};
     const gf_ranks *job = &gf_cli_this_rank()->job;
     run.rank = job->rank;
     run.ranks = job->count;

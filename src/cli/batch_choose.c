@@ -25,11 +25,9 @@ static gf_status check_item(const char *in, const gf_cli_output *output, gf_erro
 }
 
 static gf_fate decide(const gf_cli_batch_run *run, size_t i, gf_error *error) {
-    const gf_settings *common = run->line->common;
     const gf_cli_output *output = &run->outputs[i];
     const gf_cli_look *look = &output->look;
-    const bool force = gf_settings_flag(common, "force"),
-               resume = gf_settings_flag(common, "resume");
+    const bool force = run->line->options.files.force, resume = run->line->options.resume;
     if (run->dry_run && check_item(run->inputs.list[i].path, output, error))
         return FATE_FAIL;
     if (resume && look->there && gf_cli_batch_is_finished(run, i, look))

@@ -15,7 +15,9 @@
 
 gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
     static const char *const names[] = {"format", "compression", "raw"};
-    const gf_settings *common = run->line->common;
+    const gf_cli_options *options = &run->line->options;
+    const char *const values[] = {options->files.format, options->files.compression,
+                                  options->raw_text};
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
@@ -23,11 +25,9 @@ gf_status gf_cli_batch_digest(gf_cli_batch_run *run, gf_error *error) {
         return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     fprintf(file, "%s ", run->info->name);
     gf_cli_report_settings(file, run->info, run->line->filter);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = gf_settings_text(common, names[i]);
-        fprintf(file, " %s=%s", names[i], value ? value : "");
-    }
-    fprintf(file, " strip=%d", gf_settings_flag(common, "strip"));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        fprintf(file, " %s=%s", names[i], values[i] ? values[i] : "");
+    fprintf(file, " strip=%d", options->files.strip);
     const bool whole = !ferror(file);
     if (fclose(file) != 0 || !whole) {
         free(text);
@@ -96,7 +96,7 @@ static bool is_changed(const gf_cli_look *now, const gf_cli_look *before) {
 bool gf_cli_batch_is_made_elsewhere(const gf_cli_batch_run *run, size_t i) {
     const gf_cli_output *output = &run->outputs[i];
     gf_error unread;
-    if (!gf_settings_flag(run->line->common, "resume"))
+    if (!run->line->options.resume)
         return false;
     const gf_cli_look now = gf_cli_look_at(output->path);
     if (!now.there || !is_changed(&now, &output->look))
@@ -115,7 +115,7 @@ gf_status gf_cli_batch_note(const gf_cli_batch_run *run, uint64_t item, uint64_t
     const size_t i = run->which[item];
     const gf_cli_output *output = &run->outputs[i];
     /* It was ours when the run began, which may be long ago. */
-    if (run->items[item].replace && !gf_settings_flag(run->line->common, "force")) {
+    if (run->items[item].replace && !run->line->options.files.force) {
         const gf_cli_look now = gf_cli_look_at(output->path);
         if (is_changed(&now, &output->look))
             return gf_set_error(error, GF_FAILED,

@@ -175,7 +175,7 @@ static bool stops_all(const gf_cli_batch_run *run, size_t i, int cause) {
         return true;
     /* Folders in --out-dir may allow what that one does not. */
     return cause && run->outputs && run->outputs[i].folder < run->outputs[i].below &&
-           access(gf_settings_text(run->line->common, "out-dir"), W_OK | X_OK) != 0;
+           access(run->line->options.out_dir, W_OK | X_OK) != 0;
 }
 
 void gf_cli_batch_complain(gf_cli_batch_run *run, size_t i, int cause, gf_error *error) {

@@ -1,21 +1,77 @@
-/* gpufilter bench: how fast everything is here. */
-#include "bench.h"
-
+/* gpufilter bench: how fast filters and memory are on this machine. What is timed is compared with
+ * golden. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
+#include "report.h"
 
-/* ---- who is timed ---------------------------------------------------------------------------- */
+#define MAX_TARGETS 66
 
-static gf_status add_target(gf_bench *bench, const char *name, const gf_engine_options *options,
-                            gf_error *error) {
-    if (bench->target_count == GF_BENCH_TARGETS)
+/* About as many pictures exist at a time: two inputs, what golden and a target make of them, and
+ * the target's own. */
+#define PICTURES 8
+
+/* An engine that is timed, and how fast its memory is. */
+typedef struct gf_bench_target {
+    char name[48]; /* "cpu, 2 threads" */
+    gf_engine *engine;
+    gf_memory_speed memory;
+} gf_bench_target;
+
+/* One filter with some settings. */
+typedef struct gf_bench_item {
+    const gf_filter *filter;
+    const char *name; /* with its settings: "hist bins=8" */
+    const char *text; /* of the settings, as a case has them; "" for the defaults */
+    gf_settings *settings;
+    gf_format drawn; /* what it draws of the picture; width 0: nothing */
+} gf_bench_item;
+
+/* What one item makes of the picture. */
+typedef struct gf_bench_made {
+    void *image;
+    gf_result *result;
+} gf_bench_made;
+
+/* One filter timed on one target. */
+typedef struct gf_bench_row {
+    const gf_bench_item *item;
+    const gf_bench_target *target; /* NULL: golden, one pass */
+    gf_speed speed;
+    bool differs; /* from golden: then the time is not printed */
+} gf_bench_row;
+
+typedef struct gf_bench {
+    gf_format format; /* of the picture */
+    double seconds;   /* for each number */
+    bool json;
+    int name_width; /* of the longest item's */
+    gf_machine machine;
+    gf_bench_target targets[MAX_TARGETS];
+    size_t target_count;
+    gf_bench_item *items;
+    size_t item_count;
+    gf_engine *golden;
+    void *pictures[2];  /* rows without gaps */
+    gf_bench_row *rows; /* golden and all targets, an item after the other */
+    size_t row_count;
+} gf_bench;
+
+static size_t bench_image_bytes(const gf_format *format) {
+    return gf_cli_row_bytes(format) * (size_t)format->height;
+}
+
+/* ---- targets --------------------------------------------------------------------------------- */
+
+static gf_status bench_add_target(gf_bench *bench, const char *name,
+                                  const gf_engine_options *options, gf_error *error) {
+    if (bench->target_count == MAX_TARGETS)
         return gf_set_error(error, GF_USAGE, "bench: too many devices");
     gf_bench_target *target = &bench->targets[bench->target_count];
-    gf_status status = gf_engine_open(options, &target->engine, error);
+    const gf_status status = gf_engine_open(options, &target->engine, error);
     if (status)
         return status;
     snprintf(target->name, sizeof target->name, "%s", name);
@@ -24,61 +80,59 @@ static gf_status add_target(gf_bench *bench, const char *name, const gf_engine_o
 }
 
 /* One thread, and all of them. */
-static gf_status add_cpu(gf_bench *bench, const gf_engine_options *common, gf_error *error) {
+static gf_status bench_add_cpu(gf_bench *bench, const gf_engine_options *common, gf_error *error) {
+    const uint32_t threads = common->threads ? common->threads : gf_cores();
     gf_engine_options options = *common;
+    char name[48];
     options.backend = "cpu";
     options.threads = 1;
-    gf_status status = add_target(bench, "cpu, 1 thread", &options, error);
-    const uint32_t threads = common->threads ? common->threads : gf_cores();
+    const gf_status status = bench_add_target(bench, "cpu, 1 thread", &options, error);
     if (status || threads == 1)
         return status;
-    char name[48];
     snprintf(name, sizeof name, "cpu, %" PRIu32 " threads", threads);
     options.threads = threads;
-    return add_target(bench, name, &options, error);
+    return bench_add_target(bench, name, &options, error);
 }
 
-static gf_status add_device(gf_bench *bench, const gf_engine_options *common, const char *device,
-                            gf_error *error) {
+static gf_status bench_add_device(gf_bench *bench, const gf_engine_options *common,
+                                  const char *device, gf_error *error) {
     gf_engine_options options = *common;
     char name[48];
     options.backend = "cuda";
     options.devices = device;
     snprintf(name, sizeof name, "cuda %.40s", device);
-    return add_target(bench, name, &options, error);
+    return bench_add_target(bench, name, &options, error);
 }
 
-/* The devices listed, or all that can be used, each for itself. */
-static gf_status add_cuda(gf_bench *bench, const gf_engine_options *common, const char *list,
-                          gf_error *error) {
+/* The devices listed, or all that can be used, each by itself. */
+static gf_status bench_add_cuda(gf_bench *bench, const gf_engine_options *common, const char *list,
+                                gf_error *error) {
     gf_status status = GF_OK;
+    char device[40];
     if (list && strcmp(list, "all") != 0) {
-        for (const char *item = list; !status; item += strcspn(item, ",") + 1) {
-            char device[40];
-            snprintf(device, sizeof device, "%.*s", (int)strcspn(item, ","), item);
-            status = add_device(bench, common, device, error);
-            if (!item[strcspn(item, ",")])
-                break;
+        while (list && !status) {
+            snprintf(device, sizeof device, "%.*s", (int)strcspn(list, ","), list);
+            status = bench_add_device(bench, common, device, error);
+            list = strchr(list, ',');
+            list = list ? list + 1 : NULL;
         }
         return status;
     }
     for (size_t i = 0; i < bench->machine.count && !status; i++) {
-        const gf_device *device = &bench->machine.devices[i];
-        char index[16];
-        snprintf(index, sizeof index, "%" PRIu32, device->index);
-        if (device->usable)
-            status = add_device(bench, common, index, error);
+        snprintf(device, sizeof device, "%" PRIu32, bench->machine.devices[i].index);
+        if (bench->machine.devices[i].usable)
+            status = bench_add_device(bench, common, device, error);
     }
     return status;
 }
 
 static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error *error) {
     const char *backend = gf_settings_text(line->filter, "backend");
-    const char *devices = gf_settings_text(line->common, "device");
+    const char *devices = line->options.engine.devices;
     const bool cpu = strcmp(backend, "cuda") != 0, cuda = strcmp(backend, "cpu") != 0;
-    const gf_engine_options common = {.simd = gf_settings_text(line->common, "simd"),
-                                      .threads = (uint32_t)gf_settings_int(line->common, "threads"),
-                                      .max_memory = gf_settings_size(line->common, "max-memory")};
+    gf_engine_options options = {.simd = line->options.engine.simd,
+                                 .threads = line->options.threads,
+                                 .max_memory = line->options.engine.max_memory};
     if (devices && !cuda)
         return gf_set_error(error, GF_USAGE, "--device: is for --backend cuda or all");
     gf_status status = gf_machine_look(&bench->machine, error);
@@ -87,17 +141,14 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
         status = bench->machine.none.status;
     }
     if (!status && cpu)
-        status = add_cpu(bench, &common, error);
+        status = bench_add_cpu(bench, &options, error);
     if (!status && cuda)
-        status = add_cuda(bench, &common, devices, error);
+        status = bench_add_cuda(bench, &options, devices, error);
     if (!status && bench->target_count == 0)
         status = gf_set_error(error, GF_NO_BACKEND,
                               "bench: no CUDA device is usable; 'gpufilter devices' says why");
-    gf_engine_options other = common;
-    if (!status)
-        status = gf_engine_open(&other, &bench->any, error);
-    other.backend = "golden";
-    return status ? status : gf_engine_open(&other, &bench->golden, error);
+    options.backend = "golden";
+    return status ? status : gf_engine_open(&options, &bench->golden, error);
 }
 
 /* ---- what is timed --------------------------------------------------------------------------- */
@@ -122,7 +173,7 @@ static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error)
     bench->item_count++;
     if (!item->settings)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
-    gf_status status = gf_settings_apply_case(item->settings, item->text, error);
+    const gf_status status = gf_settings_apply_case(item->settings, item->text, error);
     return status ? status
                   : gf_filter_output(item->filter, item->settings, &bench->format, &item->drawn,
                                      error);
@@ -143,7 +194,7 @@ static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *e
 }
 
 /* Three to two, so that 24 MP are 6000 x 4000. */
-static gf_format picture(const gf_settings *settings) {
+static gf_format choose_picture(const gf_settings *settings) {
     const uint64_t pixels = (uint64_t)gf_settings_int(settings, "size") * 1000000;
     gf_format format = {.width = 1,
                         .channels = (uint32_t)gf_settings_int(settings, "channels"),
@@ -154,33 +205,258 @@ static gf_format picture(const gf_settings *settings) {
     return format;
 }
 
-static void clear(gf_bench *bench) {
+static gf_status allocate_picture(const gf_format *format, void **picture, gf_error *error) {
+    *picture = malloc(bench_image_bytes(format)); /* NOLINT: a picture has at least one sample */
+    return *picture ? GF_OK
+                    : gf_set_error(error, GF_FAILED,
+                                   "bench: out of memory for a picture; use a smaller --size");
+}
+
+/* Something like a photograph, and the same again with some samples changed. */
+static gf_status draw_pictures(gf_bench *bench, uint64_t max_memory, gf_error *error) {
+    const size_t bytes = bench_image_bytes(&bench->format);
+    if (bytes > max_memory / PICTURES)
+        return gf_set_error(error, GF_USAGE,
+                            "bench: %d pictures of %zu bytes are more than --max-memory; use a "
+                            "smaller --size",
+                            PICTURES, bytes);
+    for (int i = 0; i < 2; i++)
+        if (allocate_picture(&bench->format, &bench->pictures[i], error))
+            return GF_FAILED;
+    gf_random random = gf_random_start(1, 0, 0);
+    gf_verify_photo(&bench->format, bench->pictures[0], &random);
+    memcpy(bench->pictures[1], bench->pictures[0], bytes);
+    const size_t sample =
+        bytes / (size_t)(bench->format.width * bench->format.height * bench->format.channels);
+    for (size_t i = 0; i < bytes; i += 4001 * sample)
+        ((unsigned char *)bench->pictures[1])[i] ^= 1;
+    return GF_OK;
+}
+
+/* ---- the report ------------------------------------------------------------------------------ */
+
+static void print_start(const gf_bench *bench) {
+    char format[64];
+    gf_cli_format_text(&bench->format, format, sizeof format);
+    gf_machine_text(&bench->machine);
+    printf("picture: %s, generated; every result is compared with golden's\n\n", format);
+    printf("%-34s %10s %10s %10s %10s\n", "memory, GB/s", "copy", "upload", "download", "both");
+    fflush(stdout);
+}
+
+static void print_memory(const gf_bench_target *target) {
+    const gf_memory_speed *speed = &target->memory;
+    printf("%-34s %10.1f", target->name, speed->copy * 1e-9);
+    if (speed->upload > 0)
+        printf(" %10.1f %10.1f %10.1f", speed->upload * 1e-9, speed->download * 1e-9,
+               speed->both * 1e-9);
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* The bytes that a pass moves, as a share of a copy's in the same time. */
+static double share_of_copy(const gf_bench_row *row) {
+    return (double)row->speed.bytes / row->speed.seconds / row->target->memory.copy;
+}
+
+static void bench_print_row(const gf_bench *bench, const gf_bench_row *row) {
+    const gf_speed *speed = &row->speed;
+    const double pixels = (double)bench->format.width * (double)bench->format.height;
+    printf("%-*s %-17s", bench->name_width, row->item->name,
+           row->target ? row->target->name : "golden");
+    if (row->differs) {
+        printf(" differs from golden\n");
+    } else {
+        printf(" %10.3f %10.0f", speed->seconds * 1e3, pixels / speed->seconds * 1e-6);
+        if (row->target)
+            printf(" %10.1f %10.3f", (double)speed->bytes / speed->seconds * 1e-9,
+                   share_of_copy(row));
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+static void print_number(const char *name, double number, bool known) {
+    printf(", \"%s\": ", name);
+    printf(known ? "%.6g" : "null", number);
+}
+
+static void bench_print_json(const gf_bench *bench) {
+    printf("{\"schema\": \"gpufilter-bench\", \"version\": 2, \"program\": \"%s\"", gf_version());
+    gf_machine_json(&bench->machine);
+    printf(", \"image\": ");
+    gf_json_format(stdout, &bench->format);
+    printf(", \"memory\": [");
+    for (size_t i = 0; i < bench->target_count; i++) {
+        const gf_bench_target *target = &bench->targets[i];
+        const gf_memory_speed *speed = &target->memory;
+        const bool device = speed->upload > 0;
+        printf("%s{\"where\": \"%s\"", i ? ", " : "", target->name);
+        print_number("copy", speed->copy, true);
+        print_number("upload", speed->upload, device);
+        print_number("download", speed->download, device);
+        print_number("both", speed->both, device);
+        putchar('}');
+    }
+    printf("], \"filters\": [");
+    for (size_t i = 0; i < bench->row_count; i++) {
+        const gf_bench_row *row = &bench->rows[i];
+        const bool shared = row->target && !row->differs;
+        printf("%s{\"filter\": \"%s\"", i ? ", " : "", gf_filter_describe(row->item->filter)->name);
+        gf_json_string(stdout, "settings", row->item->text);
+        gf_json_string(stdout, "where", row->target ? row->target->name : "golden");
+        gf_json_string(stdout, "backend", row->speed.backend);
+        gf_json_string(stdout, "device", row->speed.device);
+        print_number("seconds", row->speed.seconds, !row->differs);
+        printf(", \"passes\": %" PRIu64 ", \"bytes\": %" PRIu64, row->speed.passes,
+               row->speed.bytes);
+        print_number("of_copy", shared ? share_of_copy(row) : 0, shared);
+        printf(", \"same\": %s}", row->differs ? "false" : "true");
+    }
+    printf("]}\n");
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+static gf_status time_memory(gf_bench *bench, gf_error *error) {
+    gf_status status = GF_OK;
+    for (size_t t = 0; t < bench->target_count && !status; t++) {
+        gf_bench_target *target = &bench->targets[t];
+        status = gf_time_memory(target->engine, bench_image_bytes(&bench->format), bench->seconds,
+                                &target->memory, error);
+        if (!status && !bench->json)
+            print_memory(target);
+    }
+    return status;
+}
+
+/* Room for the image that an item draws, if it draws one. */
+static gf_status allocate_made(const gf_bench_item *item, gf_bench_made *made, gf_error *error) {
+    *made = (gf_bench_made){0};
+    return item->drawn.width ? allocate_picture(&item->drawn, &made->image, error) : GF_OK;
+}
+
+static void free_made(gf_bench_made *made) {
+    free(made->image);
+    gf_result_free(made->result);
+}
+
+static gf_status time_golden(const gf_bench *bench, gf_bench_row *row, const gf_pixels *in,
+                             gf_bench_made *made, gf_error *error) {
+    const gf_bench_item *item = row->item;
+    gf_report report;
+    gf_status status = allocate_made(item, made, error);
+    if (!status)
+        status = gf_run_memory(bench->golden, item->filter, item->settings, &bench->format, in,
+                               made->image, gf_cli_row_bytes(&item->drawn), &made->result, &report,
+                               error);
+    if (status)
+        return status;
+    row->speed.seconds = report.busy[GF_COMPUTING].seconds;
+    row->speed.passes = 1;
+    snprintf(row->speed.backend, sizeof row->speed.backend, "%s", report.backend);
+    snprintf(row->speed.device, sizeof row->speed.device, "%s", report.device);
+    return GF_OK;
+}
+
+/* Time a target and compare what it made with golden's. */
+static gf_status time_target(const gf_bench *bench, gf_bench_row *row, const gf_pixels *in,
+                             const gf_bench_made *want, gf_error *error) {
+    const gf_bench_item *item = row->item;
+    char where[GF_VERIFY_WHERE] = "";
+    gf_bench_made got;
+    gf_status status = allocate_made(item, &got, error);
+    if (!status)
+        status = gf_time_filter(row->target->engine, item->filter, item->settings, &bench->format,
+                                in, got.image, gf_cli_row_bytes(&item->drawn), bench->seconds,
+                                &got.result, &row->speed, error);
+    if (!status)
+        row->differs = (item->drawn.width &&
+                        gf_verify_images(&item->drawn, want->image, got.image, where) > 0) ||
+                       gf_verify_results(want->result, got.result, where) > 0;
+    if (!status && row->differs) {
+        fflush(stdout);
+        fprintf(stderr, "gpufilter: bench: %s on %s differs from golden: %s\n", item->name,
+                row->target->name, where);
+    }
+    free_made(&got);
+    return status;
+}
+
+/* Golden first: what is timed is compared with it, whole. */
+static gf_status time_item(gf_bench *bench, const gf_bench_item *item, gf_error *error) {
+    const size_t stride = gf_cli_row_bytes(&bench->format);
+    const gf_pixels in[2] = {{bench->pictures[0], stride}, {bench->pictures[1], stride}};
+    gf_bench_row *golden = &bench->rows[bench->row_count++];
+    gf_bench_made want = {0};
+    golden->item = item;
+    gf_status status = time_golden(bench, golden, in, &want, error);
+    if (!status && !bench->json)
+        bench_print_row(bench, golden);
+    for (size_t t = 0; t < bench->target_count && !status; t++) {
+        gf_bench_row *row = &bench->rows[bench->row_count++];
+        row->item = item;
+        row->target = &bench->targets[t];
+        status = time_target(bench, row, in, &want, error);
+        golden->speed.bytes = row->speed.bytes;
+        if (!status && !bench->json)
+            bench_print_row(bench, row);
+    }
+    free_made(&want);
+    return status;
+}
+
+static gf_status time_filters(gf_bench *bench, gf_error *error) {
+    gf_status status = GF_OK;
+    bench->rows = calloc(bench->item_count * (1 + bench->target_count), sizeof *bench->rows);
+    if (!bench->rows)
+        return gf_set_error(error, GF_FAILED, "bench: out of memory");
+    if (!bench->json)
+        printf("\n%-*s %-17s %10s %10s %10s %10s\n", bench->name_width, "filter", "where", "ms",
+               "MP/s", "GB/s", "of copy");
+    for (size_t i = 0; i < bench->item_count && !status; i++)
+        status = time_item(bench, &bench->items[i], error);
+    return status;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void free_bench(gf_bench *bench) {
     for (size_t i = 0; i < bench->target_count; i++)
         gf_engine_close(bench->targets[i].engine);
     for (size_t i = 0; i < bench->item_count; i++)
         gf_settings_free(bench->items[i].settings);
-    gf_engine_close(bench->any);
     gf_engine_close(bench->golden);
     gf_machine_free(&bench->machine);
     free(bench->items);
     free(bench->rows);
-    free(bench->forecasts);
     free(bench->pictures[0]);
     free(bench->pictures[1]);
 }
 
-static gf_status run(const gf_cli_line *line, gf_error *error) {
-    gf_bench bench = {.format = picture(line->filter),
-                      .max_memory = gf_settings_size(line->common, "max-memory"),
+/* In text each number is printed when it is known, JSON in the end. */
+static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
+    gf_bench bench = {.format = choose_picture(line->filter),
                       .name_width = 12,
                       .seconds = (double)gf_settings_float(line->filter, "seconds"),
-                      .json = gf_settings_flag(line->filter, "json")};
+                      .json = line->options.json};
     gf_status status = add_items(&bench, line, error);
     if (!status)
         status = open_targets(&bench, line, error);
     if (!status)
-        status = gf_bench_run(&bench, error);
-    clear(&bench);
+        status = draw_pictures(&bench, line->options.engine.max_memory, error);
+    if (!status && !bench.json)
+        print_start(&bench);
+    if (!status)
+        status = time_memory(&bench, error);
+    if (!status)
+        status = time_filters(&bench, error);
+    if (!status && bench.json)
+        bench_print_json(&bench);
+    for (size_t i = 0; i < bench.row_count && !status; i++)
+        if (bench.rows[i].differs)
+            status = GF_FAILED; /* it is printed already */
+    free_bench(&bench);
     return status;
 }
 
@@ -230,7 +506,7 @@ static const char *const shared[] = {"device", "threads", "simd",    "max-memory
 
 const gf_command gf_bench_command = {
     .info = {.name = "bench",
-             .summary = "time filters, memory and files on this machine",
+             .summary = "time filters and memory on this machine",
              .operands = "[FILTER]...",
              .details =
                  "Draws a picture and times on it, with the median of several tries:\n"
@@ -238,8 +514,6 @@ const gf_command gf_bench_command = {
                  "  filters  on pictures that lie where they are computed, no file and no\n"
                  "           transfer in between: MP/s, bytes moved a second, and what share that\n"
                  "           is of a copy by the same threads or on the same GPU\n"
-                 "  files    reading and writing the picture at the default settings\n"
-                 "and tells whom --backend auto would take for which images, and why.\n"
                  "Every CUDA device, or each of those in --device, is timed by itself.\n"
                  "Nothing is told of a filter whose result differs from golden's in any bit: the\n"
                  "exit code is then 1. FILTER is a name, or a name and its settings in one\n"
@@ -251,7 +525,6 @@ const gf_command gf_bench_command = {
              .params = params,
              .param_count = sizeof params / sizeof params[0]},
     .shared = shared,
-    .least = 0,
     .most = SIZE_MAX,
-    .run = run,
+    .run = run_bench,
 };

@@ -1,13 +1,28 @@
-/* The command line: what main hands to its helpers. Uses only the public interface. */
+/* The command line: parsed and decoded options, help, and text for people. Uses only the public
+ * interface of the library. */
 #ifndef GF_CLI_H
 #define GF_CLI_H
 
 #include <stdio.h>
 
 #include "gpufilter.h"
-#include "progress.h"
 
-/* A command line of one filter or command, parsed. */
+/* ---- options (options.c) --------------------------------------------------------------------- */
+
+/* The options that filters and commands share, decoded. One that a filter or command does not take
+ * is NULL, false or 0. Texts live as long as the line. */
+typedef struct gf_cli_options {
+    gf_engine_options engine; /* threads: this rank's share of the cores, unless given */
+    gf_file_options files;    /* raw: points to the raw below, or is NULL */
+    gf_raw raw;
+    const char *raw_text; /* --raw as given */
+    uint32_t threads;     /* as given; 0: one per core */
+    const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
+    const char *progress; /* a choice of --progress */
+    bool null, recursive, resume, fail_fast, log, json, csv, quiet, verbose, help, version;
+} gf_cli_options;
+
+/* The command line of one filter or command, parsed. Not to be copied: options point into it. */
 typedef struct gf_cli_line {
     gf_settings *filter;    /* values of its own parameters */
     gf_settings *common;    /* values of the parameters that it shares with others */
@@ -15,34 +30,33 @@ typedef struct gf_cli_line {
     size_t param_count;
     const char **operands;
     size_t operand_count;
-    gf_raw raw; /* what --raw says, if it was given */
+    gf_cli_options options;
 } gf_cli_line;
 
-/* Parses what follows the command's name by its own table of parameters and one that it shares with
- * others. Options may follow operands; "--" ends them. */
+#define GF_CLI_MAX_COMMON 40
+
+/* Fill in the shared options that suit a filter (NULL: all of them); returns how many. */
+size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
+/* Decode the shared options of a line into line->options. */
+gf_status gf_cli_decode(gf_cli_line *line, gf_error *error);
+/* Refuse shared options that contradict each other, or that need another one. */
+gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);
+
+/* ---- parsing (command_line.c) ---------------------------------------------------------------- */
+
+/* Parse and decode what follows the command's name by its own table of parameters and one that it
+ * shares with others. Options may follow operands; "--" ends them. To be freed, also after a
+ * failure. */
 gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const gf_param *common,
                        size_t common_count, gf_cli_line *line, gf_error *error);
 void gf_cli_line_free(gf_cli_line *line);
 
-#define GF_CLI_MAX_COMMON 40
-
-/* The options that a filter (NULL: any) shares with others and has a use for; returns how many. */
-size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
-/* Refuses those that contradict each other, or are about what was not asked for. */
-gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);
-
-/* What they say of the engine, and of files. The line must outlive the latter. */
-gf_engine_options gf_cli_engine_options(const gf_settings *common);
-gf_file_options gf_cli_file_options(const gf_cli_line *line);
-/* And of how far it has come; lines: where there is no terminal. */
-gf_cli_show gf_cli_show_of(const gf_settings *common, bool lines);
-/* What inputs without a header hold; NULL if they have one. */
-const gf_raw *gf_cli_raw(const gf_cli_line *line);
+/* ---- text for people (text.c) ---------------------------------------------------------------- */
 
 /* Print the line of an error on standard error, after what was printed before it. */
 void gf_cli_complain(const gf_error *error);
-/* Print text for people, with '?' for each byte that is not printable: names of files may hold
- * newlines and escape sequences. */
+/* Print text with '?' for each byte that is not printable: names of files may hold newlines and
+ * escape sequences. */
 void gf_cli_print_text(FILE *file, const char *text);
 /* Print a file's name likewise; "-" as what it stands for, "standard input" or "standard output".
  */
@@ -50,17 +64,30 @@ void gf_cli_print_name(FILE *file, const char *name, const char *standard);
 /* Print the name of an output on a line of standard output: its exact bytes but on a terminal. */
 void gf_cli_list_output(const char *name);
 
-void gf_cli_version(void);
-/* Help on standard output: of the program, of one filter, of a command and the options that it
- * shares with filters.
- */
-void gf_cli_help(void);
-void gf_cli_help_filter(const gf_filter_info *info);
-void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, size_t count);
+typedef enum gf_cli_paint {
+    GF_PAINT_OFF,
+    GF_PAINT_STRONG,
+    GF_PAINT_BAD,
+    GF_PAINT_GOOD,
+    GF_PAINT_RED,
+    GF_PAINT_GREEN,
+    GF_PAINT_BLUE
+} gf_cli_paint;
 
-/* Runs a filter command; prints what it has to say. GF_FAILED without a message: a test whose
- * answer is no. Failures of such a filter are GF_USAGE, to be told from that answer by the exit
- * code. */
+/* The choices of --color, NULL-terminated. */
+extern const char *const gf_cli_colours[];
+
+/* Set --color for the process: the index of its choice. */
+void gf_cli_colour_use(size_t choice);
+/* Is what goes to this file coloured? */
+bool gf_cli_colour_on(FILE *file);
+/* The escape sequence that begins a colour, or ends it (GF_PAINT_OFF); "" unless on. */
+const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
+
+/* ---- running a filter (filter.c) ------------------------------------------------------------- */
+
+/* Run a filter command and print its report. GF_FAILED without a message: a test whose answer is
+ * no. Failures of such a filter are GF_USAGE, so that the exit code tells them from that answer. */
 gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error);
 
 #endif

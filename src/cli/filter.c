@@ -6,55 +6,70 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "plot.h"
+#include "commands.h"
+#include "progress.h"
 #include "ranks.h"
 #include "report.h"
 
-/* What is printed beside data that may go to standard output. */
-typedef struct gf_cli_tell {
-    bool json, csv, quiet, verbose;
-    bool data_out; /* standard output is taken */
-} gf_cli_tell;
+/* One command under way. */
+typedef struct gf_cli_job {
+    const gf_filter *filter;
+    const gf_cli_line *line;
+    gf_cli_run done;   /* its result and report: once it is ready */
+    bool data_out;     /* standard output is taken by an image, samples or a plot */
+    gf_cli_plot *plot; /* NULL: none */
+} gf_cli_job;
 
-static bool is_standard(const char *name) {
+static bool filter_is_standard(const char *name) {
     return name && strcmp(name, "-") == 0;
 }
 
-static bool is_data_out(const gf_filter_info *info, const gf_cli_line *line) {
-    if (info->makes_image && is_standard(line->operands[info->inputs]))
-        return true;
-    for (size_t i = 0; i < info->param_count; i++) {
-        const gf_param *param = &info->params[i];
-        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
-            is_standard(gf_settings_text(line->filter, param->name)))
-            return true;
+/* ---- before any work ------------------------------------------------------------------------- */
+
+/* The next file that the filter's own parameters name, from parameter *i on; NULL: no more. */
+static const char *next_own_output(const gf_cli_job *job, size_t *i) {
+    const gf_filter_info *info = job->done.info;
+    while (*i < info->param_count) {
+        const gf_param *param = &info->params[(*i)++];
+        const char *name = gf_settings_text(job->line->filter, param->name);
+        if (name && (param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES))
+            return name;
     }
-    return false;
+    return NULL;
+}
+
+static bool is_data_out(const gf_cli_job *job) {
+    bool standard = filter_is_standard(job->done.output);
+    const char *name;
+    for (size_t i = 0; (name = next_own_output(job, &i));)
+        standard = standard || filter_is_standard(name);
+    return standard;
 }
 
 /* What is printed would be written over the input, or behind it, while it is read. */
-static gf_status check_inputs(const gf_filter_info *info, const gf_cli_line *line,
-                              gf_error *error) {
+static gf_status filter_check_inputs(const gf_filter_info *info, const gf_cli_line *line,
+                                     gf_error *error) {
     struct stat out, in;
     const bool file = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
     for (size_t i = 0; i < info->inputs && file; i++) {
         const char *name = line->operands[i];
-        const bool there = is_standard(name) ? fstat(STDIN_FILENO, &in) == 0 : stat(name, &in) == 0;
+        const bool there =
+            filter_is_standard(name) ? fstat(STDIN_FILENO, &in) == 0 : stat(name, &in) == 0;
         if (there && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
             return gf_set_error(error, GF_USAGE,
                                 "%s: is where standard output goes, too; redirect that to another "
                                 "file",
-                                is_standard(name) ? "standard input" : name);
+                                filter_is_standard(name) ? "standard input" : name);
     }
     return GF_OK;
 }
 
-/* A habit of those who know ImageMagick: a folder for all that is in it. */
+/* ImageMagick's users may name a folder for all that is in it. */
 static gf_status check_folder(const gf_filter_info *info, const gf_cli_line *line,
                               gf_error *error) {
     struct stat what;
     const char *name = line->operand_count ? line->operands[0] : "-";
-    if (info->inputs != 1 || info->is_test || is_standard(name) || stat(name, &what) != 0 ||
+    if (info->inputs != 1 || info->is_test || filter_is_standard(name) || stat(name, &what) != 0 ||
         !S_ISDIR(what.st_mode))
         return GF_OK;
     return gf_set_error(error, GF_FAILED,
@@ -62,13 +77,12 @@ static gf_status check_folder(const gf_filter_info *info, const gf_cli_line *lin
                         info->name, name, info->makes_image ? " --out-dir OUT" : "");
 }
 
-/* Finds what contradicts each other before anything is done. */
-static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_cli_tell *tell,
-                       gf_error *error) {
+/* Find contradictions before anything is done. Sets job->done.output and job->data_out. */
+static gf_status check_job(gf_cli_job *job, gf_error *error) {
+    const gf_cli_line *line = job->line;
+    const gf_filter_info *info = job->done.info;
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
-    gf_status status = gf_cli_check_common(info, line, error);
-    if (!status)
-        status = check_folder(info, line, error);
+    const gf_status status = check_folder(info, line, error);
     if (status)
         return status;
     if (line->operand_count > operands && info->makes_image)
@@ -80,42 +94,36 @@ static gf_status check(const gf_filter_info *info, const gf_cli_line *line, gf_c
         return gf_set_error(
             error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
             info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
-    const bool plot_out = is_standard(gf_settings_text(line->common, "plot"));
-    const bool data_out = is_data_out(info, line);
-    *tell = (gf_cli_tell){.json = gf_settings_flag(line->common, "json"),
-                          .csv = gf_settings_flag(line->common, "csv"),
-                          .quiet = gf_settings_flag(line->common, "quiet"),
-                          .verbose = gf_settings_flag(line->common, "verbose"),
-                          .data_out = data_out || plot_out};
+    if (info->makes_image)
+        job->done.output = line->operands[info->inputs];
+    const bool plot_out = filter_is_standard(line->options.plot);
+    const bool data_out = is_data_out(job);
+    job->data_out = data_out || plot_out;
     const char *second = data_out && plot_out ? "plot"
-                         : !tell->data_out    ? NULL
-                         : tell->json         ? "json"
-                         : tell->csv          ? "csv"
+                         : !job->data_out     ? NULL
+                         : line->options.json ? "json"
+                         : line->options.csv  ? "csv"
                                               : NULL;
     if (second)
         return gf_set_error(error, GF_USAGE,
                             "--%s: standard output takes the data already; give that a file name",
                             second);
-    return check_inputs(info, line, error);
+    return filter_check_inputs(info, line, error);
 }
 
-/* One command under way. */
-typedef struct gf_cli_job {
-    gf_cli_run done; /* its result and report: once it is ready */
-    gf_cli_tell tell;
-    gf_cli_plot *plot; /* NULL: none */
-} gf_cli_job;
+/* ---- reports --------------------------------------------------------------------------------- */
 
 /* Print the report to its last byte. */
-static gf_status print_report(const gf_cli_run *run, const gf_cli_tell *tell, gf_error *error) {
-    FILE *file = tell->data_out ? stderr : stdout;
+static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_error *error) {
+    const gf_cli_options *options = &job->line->options;
+    FILE *file = job->data_out ? stderr : stdout;
     gf_status status = GF_OK;
-    if (tell->json) {
+    if (options->json) {
         status = gf_cli_report_json(file, run, error);
-    } else if (tell->csv) {
+    } else if (options->csv) {
         gf_cli_report_csv_header(file, run->result, NULL);
         gf_cli_report_csv(file, run->result, NULL, false);
-    } else if (run->result && !tell->quiet) {
+    } else if (run->result && !options->quiet) {
         gf_cli_report_text(file, run);
     }
     if (!status && (fflush(file) != 0 || ferror(file)))
@@ -125,42 +133,41 @@ static gf_status print_report(const gf_cli_run *run, const gf_cli_tell *tell, gf
 
 /* gf_file_options.ready: draw the plot, which appears together with the other outputs, and print
  * the report. A report that cannot be printed keeps them all from appearing. */
-static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error) {
-    gf_cli_job *job = context;
+static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error *error) {
+    const gf_cli_job *job = context;
     gf_cli_run run = job->done;
     run.result = ready->result;
     run.report = ready->report;
     gf_cli_progress_hide();
     const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready->result, error) : GF_OK;
-    return status ? status : print_report(&run, &job->tell, error);
+    return status ? status : print_report(job, &run, error);
 }
 
 /* Print the summary on standard error, once the outputs are in place. */
-static void print_summary(const gf_cli_run *run, const gf_cli_tell *tell) {
+static void print_summary(const gf_cli_run *run, const gf_cli_options *options) {
     gf_cli_report_failure(run);
-    if (!tell->quiet)
-        gf_cli_report_dropped(run->inputs[0], 1, run->report->dropped);
-    const bool line = tell->verbose || (run->output && !tell->json && isatty(STDERR_FILENO));
-    if (line && !tell->quiet)
-        gf_cli_report_run(run, tell->verbose);
+    if (options->quiet)
+        return;
+    gf_cli_report_dropped(run->inputs[0], 1, run->report->dropped);
+    if (options->verbose || (run->output && !options->json && isatty(STDERR_FILENO)))
+        gf_cli_report_run(run, options->verbose);
 }
 
 /* Print the names of what a run would write. */
-static void list_outputs(const gf_filter_info *info, const gf_cli_line *line) {
-    if (info->makes_image)
-        gf_cli_list_output(line->operands[info->inputs]);
-    for (size_t i = 0; i < info->param_count; i++) {
-        const gf_param *param = &info->params[i];
-        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
-            gf_settings_given(line->filter, param->name))
-            gf_cli_list_output(gf_settings_text(line->filter, param->name));
-    }
-    if (gf_settings_given(line->common, "plot"))
-        gf_cli_list_output(gf_settings_text(line->common, "plot"));
+static void filter_list_outputs(const gf_cli_job *job) {
+    const char *name;
+    if (job->done.output)
+        gf_cli_list_output(job->done.output);
+    for (size_t i = 0; (name = next_own_output(job, &i));)
+        gf_cli_list_output(name);
+    if (job->line->options.plot)
+        gf_cli_list_output(job->line->options.plot);
 }
 
+/* ---- running --------------------------------------------------------------------------------- */
+
 /* gf_file_options.progress, in this thread. */
-static void watch(void *context, const gf_progress *now) {
+static void filter_on_progress(void *context, const gf_progress *now) {
     gf_cli_progress *progress = context;
     progress->of = (double)now->of;
     progress->under_way = (double)now->done;
@@ -169,56 +176,56 @@ static void watch(void *context, const gf_progress *now) {
     gf_cli_progress_draw(progress);
 }
 
-static gf_status compute(const gf_filter *filter, const gf_cli_line *line, gf_cli_job *job,
-                         gf_result **result, gf_report *report, gf_error *error) {
-    const gf_ranks *ranks = &gf_cli_this_rank()->job;
-    const gf_engine_options engine_options = gf_cli_engine_options(line->common);
-    gf_file_options file_options = gf_cli_file_options(line);
-    file_options.ready = on_ready;
-    file_options.ready_context = job;
-    file_options.beside = job->plot ? gf_cli_plot_file(job->plot) : NULL;
-    file_options.ranks = ranks;
+static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *report,
+                                gf_error *error) {
+    const gf_cli_options *options = &job->line->options;
+    gf_file_options files = options->files;
+    files.ready = filter_on_ready;
+    files.ready_context = job;
+    files.beside = job->plot ? gf_cli_plot_file(job->plot) : NULL;
+    files.ranks = &gf_cli_this_rank()->job;
     gf_cli_progress progress = {0};
     if (gf_cli_ranks_first()) {
-        gf_cli_progress_begin(&progress, gf_cli_show_of(line->common, false));
-        gf_cli_event_begin(&progress, gf_filter_describe(filter)->name);
-        file_options.progress = watch;
-        file_options.progress_context = &progress;
+        gf_cli_progress_begin(&progress,
+                              gf_cli_progress_choose(options->progress, options->quiet, false));
+        gf_cli_event_begin(&progress, job->done.info->name);
+        files.progress = filter_on_progress;
+        files.progress_context = &progress;
     }
     gf_engine *engine = NULL;
     gf_status status =
-        gf_ranks_agree(ranks, gf_engine_open(&engine_options, &engine, error), error);
+        gf_ranks_agree(files.ranks, gf_engine_open(&options->engine, &engine, error), error);
     if (!status)
-        status = gf_run_file(engine, filter, line->filter, line->operands, job->done.output,
-                             &file_options, result, report, error);
+        status = gf_run_file(engine, job->filter, job->line->filter, job->line->operands,
+                             job->done.output, &files, result, report, error);
     gf_engine_close(engine);
     gf_cli_progress_hide();
     if (status && error->message[0])
-        gf_cli_event_failed(&progress, line->operands[0], error->message);
+        gf_cli_event_failed(&progress, job->line->operands[0], error->message);
     gf_cli_event_end(&progress, !status, status != GF_OK, 0);
     return status;
 }
 
-static gf_status run(const gf_filter *filter, const gf_cli_line *line, bool *passed,
-                     gf_error *error) {
-    const gf_filter_info *info = gf_filter_describe(filter);
+static gf_status run_one(const gf_filter *filter, const gf_cli_line *line, bool *passed,
+                         gf_error *error) {
     gf_result *result = NULL;
     gf_report report;
-    gf_cli_job job = {
-        .done = {
-            .info = info, .settings = line->filter, .inputs = line->operands, .report = &report}};
-    gf_status status = check(info, line, &job.tell, error);
-    if (!status && info->makes_image)
-        job.done.output = line->operands[info->inputs];
-    if (!status && gf_cli_ranks_first() && gf_settings_text(line->common, "plot"))
-        status = gf_cli_plot_open(line, &job.plot, error);
+    gf_cli_job job = {.filter = filter,
+                      .line = line,
+                      .done = {.info = gf_filter_describe(filter),
+                               .settings = line->filter,
+                               .inputs = line->operands,
+                               .report = &report}};
+    gf_status status = check_job(&job, error);
+    if (!status && gf_cli_ranks_first() && line->options.plot)
+        status = gf_cli_plot_open(&line->options, &job.plot, error);
     status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
     if (!status)
-        status = compute(filter, line, &job, &result, &report, error);
-    if (!status && gf_cli_ranks_first() && gf_settings_flag(line->common, "dry-run"))
-        list_outputs(info, line);
+        status = filter_compute(&job, &result, &report, error);
+    if (!status && gf_cli_ranks_first() && line->options.files.dry_run)
+        filter_list_outputs(&job);
     else if (!status && gf_cli_ranks_first())
-        print_summary(&job.done, &job.tell);
+        print_summary(&job.done, &line->options);
     *passed = status || !result || gf_result_passed(result);
     gf_cli_plot_close(job.plot);
     gf_result_free(result);
@@ -229,21 +236,19 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     const gf_filter_info *info = gf_filter_describe(filter);
     gf_cli_line line;
     gf_param common[GF_CLI_MAX_COMMON];
-    const size_t common_count = gf_cli_common(info, common);
-    gf_status status = gf_cli_parse(argc, argv, info, common, common_count, &line, error);
     bool passed = true;
+    gf_status status =
+        gf_cli_parse(argc, argv, info, common, gf_cli_common(info, common), &line, error);
+    const bool shown = line.options.help || line.options.version;
+    if (!status && !shown)
+        status = gf_cli_check_common(info, &line, error);
     status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
-    if (status)
-        goto done;
-    const bool help = gf_settings_flag(line.common, "help");
-    if (help || gf_settings_flag(line.common, "version")) {
-        if (gf_cli_ranks_first())
-            help ? gf_cli_help_filter(info) : gf_cli_version();
-    } else if (gf_cli_is_batch(info, &line))
+    if (!status && shown && gf_cli_ranks_first())
+        line.options.help ? gf_cli_help_filter(info) : gf_cli_version();
+    else if (!status && !shown && gf_cli_is_batch(info, &line))
         status = gf_cli_batch(filter, &line, error);
-    else
-        status = run(filter, &line, &passed, error);
-done:
+    else if (!status && !shown)
+        status = run_one(filter, &line, &passed, error);
     gf_cli_line_free(&line);
     if (info->is_test && status == GF_FAILED)
         return GF_USAGE;

@@ -337,19 +337,19 @@ gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char
                         gf_cli_inputs *inputs, gf_error *error) {
     gf_gather gather = {.inputs = inputs,
                         .out_dir = out_dir,
-                        .recursive = gf_settings_flag(line->common, "recursive"),
-                        .fail_fast = gf_settings_flag(line->common, "fail-fast")};
+                        .recursive = line->options.recursive,
+                        .fail_fast = line->options.fail_fast};
     gf_status status = GF_OK;
-    inputs->raw = gf_cli_raw(line) != NULL;
-    if (!line->operand_count && !gf_settings_given(line->common, "files-from"))
+    inputs->raw = line->options.files.raw != NULL;
+    if (!line->operand_count && !line->options.files_from)
         return gf_set_error(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
                             command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0 ? add(&gather, strdup("-"), 0, NULL, error)
                                                      : take_name(&gather, line->operands[i], error);
-    const char *list = gf_settings_text(line->common, "files-from");
+    const char *list = line->options.files_from;
     if (!status && list)
-        status = take_list(&gather, list, gf_settings_flag(line->common, "null"), error);
+        status = take_list(&gather, list, line->options.null, error);
     return status || inputs->count || inputs->failed ? status
                                                      : fail_empty(line, inputs, list, error);
 }

@@ -32,7 +32,7 @@ size_t gf_cli_index_find(const gf_cli_index *index, const void *things, size_t i
     return found ? found - 1 : GF_CLI_NONE;
 }
 
-static bool grow(gf_cli_index *index, const void *things) {
+static bool index_grow(gf_cli_index *index, const void *things) {
     const gf_cli_index old = *index;
     const size_t room = old.room ? 2 * old.room : 64;
     size_t *slots = calloc(room, sizeof *slots);
@@ -49,7 +49,7 @@ static bool grow(gf_cli_index *index, const void *things) {
 
 bool gf_cli_index_add(gf_cli_index *index, const void *things, size_t i, size_t *other) {
     *other = GF_CLI_NONE;
-    if (2 * (index->used + 1) > index->room && !grow(index, things))
+    if (2 * (index->used + 1) > index->room && !index_grow(index, things))
         return false;
     size_t *slot = &index->slots[slot_of(index, things, i)];
     if (*slot) {

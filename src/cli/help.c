@@ -3,37 +3,29 @@
 #include <string.h>
 
 #include "about.h"
-#include "colour.h"
 #include "commands.h"
-#include "plot.h"
 #include "ranks.h"
+#include "report.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
 
-/* Text from NAME_COLUMN on, wrapped; `used` columns of the first line are taken. */
-static void print_wrapped(int used, const char *text) {
-    if (used >= NAME_COLUMN) {
-        putchar('\n');
-        used = 0;
-    }
-    printf("%*s", NAME_COLUMN - used, "");
-    int column = NAME_COLUMN;
+/* Print words from column `indent` on, wrapped. */
+static void print_wrapped(int indent, const char *text) {
+    int column = indent;
     while (*text) {
-        int word = (int)strcspn(text, " ");
-        if (column > NAME_COLUMN && column + 1 + word > LINE_WIDTH) {
-            printf("\n%*s", NAME_COLUMN, "");
-            column = NAME_COLUMN;
-        } else if (column > NAME_COLUMN) {
+        const int word = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + word > LINE_WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
             putchar(' ');
             column++;
         }
-        printf("%.*s", word, text);
-        column += word;
+        column += printf("%.*s", word, text);
         text += word;
         text += strspn(text, " ");
     }
-    putchar('\n');
 }
 
 /* What a value may be, and the default: " (0 to 127; default 2)". */
@@ -59,10 +51,16 @@ static void print_param(const gf_param *param) {
     used += printf("--%s", param->name);
     if (param->metavar)
         used += printf(" %s", param->metavar);
-    print_wrapped(used + 1 > NAME_COLUMN ? NAME_COLUMN : used, help);
+    if (used >= NAME_COLUMN) {
+        putchar('\n');
+        used = 0;
+    }
+    printf("%*s", NAME_COLUMN - used, "");
+    print_wrapped(NAME_COLUMN, help);
+    putchar('\n');
 }
 
-static void print_heading(const char *text) {
+static void help_heading(const char *text) {
     const bool colour = gf_cli_colour_on(stdout);
     printf("%s%s:%s\n", gf_cli_paint_text(colour, GF_PAINT_STRONG), text,
            gf_cli_paint_text(colour, GF_PAINT_OFF));
@@ -74,7 +72,7 @@ static void print_common(const gf_filter_info *info) {
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || common[i].group != common[i - 1].group) {
             putchar('\n');
-            print_heading(common[i].group);
+            help_heading(common[i].group);
         }
         print_param(&common[i]);
     }
@@ -82,16 +80,38 @@ static void print_common(const gf_filter_info *info) {
 
 static void print_examples(const gf_filter_info *info) {
     putchar('\n');
-    print_heading("Examples");
+    help_heading("Examples");
     for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
+/* "Reads  PNG, PGM and PPM" */
+static void print_formats(const char *verb, bool written) {
+    const char *last = NULL, *gap = " ";
+    for (const gf_about_format *format = gf_about_formats; format->name; format++)
+        if (written ? format->written : format->read)
+            last = format->name;
+    printf("%-6s", verb);
+    for (const gf_about_format *format = gf_about_formats; format->name; format++)
+        if (written ? format->written : format->read) {
+            printf("%s%s", format->name == last ? " and " : gap, format->name);
+            gap = ", ";
+        }
+    putchar('\n');
+}
+
+static void print_exits(void) {
+    char text[512] = "";
+    size_t used = 0;
+    for (const gf_about_exit *row = gf_about_exits; row->code && used < sizeof text; row++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",
+                                 used ? ", " : "Exit codes: ", row->code, row->brief);
+    print_wrapped(0, text);
+    printf(".\n");
+}
+
 /* Fits on a screen of 24 lines, with the prompt that follows. */
 void gf_cli_help(void) {
-    char reads[128], writes[128];
-    gf_about_list_formats(false, reads, sizeof reads);
-    gf_about_list_formats(true, writes, sizeof writes);
     printf(
         "gpufilter %s: %s\n"
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
@@ -99,18 +119,20 @@ void gf_cli_help(void) {
         "       gpufilter COMMAND [OPTION]... [FILE]...\n"
         "       gpufilter help FILTER\n\n",
         gf_version(), gf_about_summary);
-    print_heading("Filters");
+    help_heading("Filters");
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         printf("  %-12s %s\n", info->name, info->summary);
     }
     putchar('\n');
-    print_heading("Commands");
+    help_heading("Commands");
     for (size_t i = 0; gf_command_at(i); i++) {
         const gf_filter_info *info = &gf_command_at(i)->info;
         printf("  %-12s %s\n", info->name, info->summary);
     }
-    printf("\nReads  %s\nWrites %s\n", reads, writes);
+    putchar('\n');
+    print_formats("Reads", false);
+    print_formats("Writes", true);
 }
 
 void gf_cli_help_filter(const gf_filter_info *info) {
@@ -122,7 +144,7 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     printf("%s: %s.\n\n%s%s", info->name, info->summary, info->details,
            info->param_count > 0 ? "\n" : "");
     if (info->param_count > 0)
-        print_heading("What it computes");
+        help_heading("What it computes");
     for (size_t i = 0; i < info->param_count; i++)
         print_param(&info->params[i]);
     print_common(info);
@@ -132,15 +154,18 @@ void gf_cli_help_filter(const gf_filter_info *info) {
                info->makes_image
                    ? "What is finished is noted in DIR/.gpufilter-done*, for --resume.\n"
                    : "Each is measured by itself; a CSV table has the file in a first column.\n");
-    gf_about_print_exits(LINE_WIDTH);
+    print_exits();
     print_examples(info);
 }
 
-void gf_cli_help_command(const gf_filter_info *info, const gf_param *shared, size_t count) {
+void gf_cli_help_command(const gf_command *command) {
+    const gf_filter_info *info = &command->info;
+    gf_param shared[GF_CLI_MAX_COMMON];
+    const size_t count = gf_command_common(command, shared);
     printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
            info->operands);
     printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
-    print_heading("Options");
+    help_heading("Options");
     for (size_t i = 0; i < info->param_count; i++)
         print_param(&info->params[i]);
     for (size_t i = 0; i < count; i++)

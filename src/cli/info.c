@@ -1,32 +1,16 @@
-/* gpufilter info: what files hold. */
+/* gpufilter info: what files hold. gpufilter devices: what this machine has to compute with. */
 #include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "gather.h"
-#include "json.h"
 #include "report.h"
 
-/* "1.2 MB" */
-static void print_bytes(double bytes) {
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB"};
-    size_t unit = 0;
-    while (bytes >= 999.5 && unit + 1 < sizeof units / sizeof units[0]) {
-        bytes /= 1000;
-        unit++;
-    }
-    printf(unit && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-}
+/* ---- info ------------------------------------------------------------------------------------ */
 
-static double pixel_bytes(const gf_format *format) {
-    static const double sample_bytes[] = {1, 2, 4};
-    return (double)format->width * (double)format->height * format->channels *
-           sample_bytes[format->type];
-}
-
-static void print_text(const char *path, const gf_file_info *info) {
+static void print_file_text(const char *path, const gf_file_info *info) {
     char format[64];
     gf_cli_format_text(&info->format, format, sizeof format);
     gf_cli_print_name(stdout, path, "standard input");
@@ -34,17 +18,17 @@ static void print_text(const char *path, const gf_file_info *info) {
     for (const char *c = info->kind; *c; c++)
         putchar(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     printf(", %s (%s), ", format, info->stored);
-    print_bytes(pixel_bytes(&info->format));
+    gf_cli_print_bytes(stdout, gf_cli_row_bytes(&info->format) * info->format.height);
     printf(" of pixels%s%s\n", info->metadata[0] ? ", metadata: " : "", info->metadata);
 }
 
-static void print_json(const char *path, const gf_file_info *info) {
+static void print_file_json(const char *path, const gf_file_info *info) {
     printf("{\"schema\": \"gpufilter-info\", \"version\": 1, ");
     gf_json_name(stdout, "file", path);
-    printf(", \"kind\": \"%s\", \"image\": ", info->kind);
+    gf_json_string(stdout, "kind", info->kind);
+    printf(", \"image\": ");
     gf_json_format(stdout, &info->format);
-    printf(", \"stored\": ");
-    gf_json_text(stdout, info->stored);
+    gf_json_string(stdout, "stored", info->stored);
     printf(", \"metadata\": [");
     for (const char *name = info->metadata; *name;) {
         char one[sizeof info->metadata];
@@ -57,45 +41,34 @@ static void print_json(const char *path, const gf_file_info *info) {
     printf("]}\n");
 }
 
-static gf_status run(const gf_cli_line *line, gf_error *error) {
-    const bool json = gf_settings_flag(line->filter, "json");
+static gf_status run_info(const gf_cli_line *line, gf_error *error) {
     char skipped[160];
-    const gf_file_options options = gf_command_file_options(line);
     gf_cli_inputs inputs = {0};
-    gf_status status = gf_cli_check_common(&gf_info_command.info, line, error);
-    if (!status)
-        status = gf_cli_gather(gf_info_command.info.name, line, NULL, &inputs, error);
-    if (status) {
-        gf_cli_inputs_free(&inputs);
-        return status;
-    }
-    gf_status worst = inputs.failed ? GF_FAILED : GF_OK;
-    for (size_t i = 0; i < inputs.count; i++) {
+    gf_status status = gf_cli_gather(gf_info_command.info.name, line, NULL, &inputs, error);
+    gf_status worst = status ? status : inputs.failed ? GF_FAILED : GF_OK;
+    for (size_t i = 0; i < inputs.count && !status; i++) {
         const char *path = inputs.list[i].path;
         gf_file_info info;
         gf_error one;
-        status = gf_inspect_file(path, &options, &info, &one);
-        if (status) {
+        if (gf_inspect_file(path, &line->options.files, &info, &one)) {
             gf_cli_complain(&one);
-            worst = status;
-        } else if (json) {
-            print_json(path, &info);
+            worst = one.status;
         } else {
-            print_text(path, &info);
+            (line->options.json ? print_file_json : print_file_text)(path, &info);
         }
     }
     gf_cli_skipped_text(&inputs, skipped, sizeof skipped);
-    if (*skipped)
+    if (!status && *skipped)
         fprintf(stderr, "%s\n", skipped);
     gf_cli_inputs_free(&inputs);
     return worst;
 }
 
-static const char *const shared[] = {
+static const char *const info_shared[] = {
     "files-from",  "null",       "recursive", "raw",  "max-memory", "max-pixels", "max-chunk",
     "max-seconds", "no-sandbox", "color",     "help", "version",    NULL};
 
-static const gf_param params[] = {
+static const gf_param info_params[] = {
     {.name = "json", .type = GF_PARAM_FLAG, .help = "print a line of JSON for each file"},
 };
 
@@ -111,9 +84,106 @@ const gf_command gf_info_command = {
              .examples = "gpufilter info *.png\n"
                          "gpufilter info --json - <scan.png\n",
              .inputs = 1,
-             .params = params,
-             .param_count = sizeof params / sizeof params[0]},
-    .shared = shared,
+             .params = info_params,
+             .param_count = sizeof info_params / sizeof info_params[0]},
+    .shared = info_shared,
     .most = SIZE_MAX,
-    .run = run,
+    .run = run_info,
+};
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+#define MAX_DEVICES 64
+
+void gf_machine_text(const gf_machine *machine) {
+    printf("cpu: %s\n", machine->processor);
+    if (machine->none.status)
+        printf("%s\n", machine->none.message);
+    for (size_t i = 0; i < machine->count; i++) {
+        const gf_device *device = &machine->devices[i];
+        printf("cuda %" PRIu32 ": %s, compute capability %" PRIu32 ".%" PRIu32 ", %" PRIu32
+               " multiprocessors, %.1f GB",
+               device->index, device->name, device->capability / 10, device->capability % 10,
+               device->processors, (double)device->memory_bytes * 1e-9);
+        if (device->usable)
+            printf(" (%.1f GB free), at %s\n", (double)device->free_bytes * 1e-9, device->bus);
+        else
+            printf(", at %s: not usable, too old (below 7.5) or taken\n", device->bus);
+    }
+}
+
+void gf_machine_json(const gf_machine *machine) {
+    gf_json_string(stdout, "cpu", machine->processor);
+    printf(", \"cuda\": [");
+    for (size_t i = 0; i < machine->count; i++) {
+        const gf_device *device = &machine->devices[i];
+        printf("%s{\"index\": %" PRIu32, i ? ", " : "", device->index);
+        gf_json_string(stdout, "name", device->name);
+        gf_json_string(stdout, "bus", device->bus);
+        printf(", \"capability\": \"%" PRIu32 ".%" PRIu32 "\"", device->capability / 10,
+               device->capability % 10);
+        gf_json_count(stdout, "multiprocessors", device->processors);
+        gf_json_count(stdout, "memory_bytes", device->memory_bytes);
+        gf_json_count(stdout, "free_bytes", device->free_bytes);
+        printf(", \"usable\": %s}", device->usable ? "true" : "false");
+    }
+    putchar(']');
+    gf_json_string(stdout, "why_no_cuda", machine->none.status ? machine->none.message : NULL);
+}
+
+gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
+    *machine = (gf_machine){0};
+    gf_processor(machine->processor, sizeof machine->processor);
+    machine->devices = calloc(MAX_DEVICES, sizeof *machine->devices);
+    if (!machine->devices)
+        return gf_set_error(error, GF_FAILED, "devices: out of memory");
+    const gf_status status =
+        gf_devices(machine->devices, MAX_DEVICES, &machine->count, &machine->none);
+    if (machine->count > MAX_DEVICES)
+        machine->count = MAX_DEVICES;
+    if (!status || status == GF_NO_BACKEND) /* that there is none is an answer */
+        return GF_OK;
+    *error = machine->none;
+    gf_machine_free(machine);
+    return status;
+}
+
+void gf_machine_free(gf_machine *machine) {
+    free(machine->devices);
+    machine->devices = NULL;
+}
+
+static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
+    gf_machine machine;
+    const gf_status status = gf_machine_look(&machine, error);
+    if (status)
+        return status;
+    if (line->options.json) {
+        printf("{\"schema\": \"gpufilter-devices\", \"version\": 1");
+        gf_machine_json(&machine);
+        printf("}\n");
+    } else {
+        gf_machine_text(&machine);
+    }
+    gf_machine_free(&machine);
+    return GF_OK;
+}
+
+static const gf_param devices_params[] = {
+    {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
+};
+static const char *const devices_shared[] = {"color", "help", "version", NULL};
+
+const gf_command gf_devices_command = {
+    .info = {.name = "devices",
+             .summary = "list the processor and the CUDA devices",
+             .operands = "",
+             .details = "What the cpu and cuda backends find here, or why there is no CUDA.\n"
+                        "The numbers of the devices are those for --device.\n",
+             .examples = "gpufilter devices\n"
+                         "gpufilter devices --json\n",
+             .params = devices_params,
+             .param_count = sizeof devices_params / sizeof devices_params[0]},
+    .shared = devices_shared,
+    .run = run_devices,
 };

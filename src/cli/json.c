@@ -1,13 +1,13 @@
-/* JSON, to a stream. */
-#include "json.h"
-
+/* JSON, to a stream: values, and the record of a run. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "report.h"
+
 /* Bytes of the UTF-8 character that begins here, control characters included; 0 if none does. */
-static size_t character(const unsigned char *s) {
+static size_t json_character(const unsigned char *s) {
     const size_t size = gf_printable((const char *)s);
     if (size)
         return size;
@@ -19,7 +19,7 @@ static size_t character(const unsigned char *s) {
 void gf_json_text(FILE *file, const char *text) {
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const size_t size = character(s);
+        const size_t size = json_character(s);
         if (!size)
             fputs("\\ufffd", file);
         else if (*s == '"' || *s == '\\')
@@ -33,15 +33,55 @@ void gf_json_text(FILE *file, const char *text) {
     putc('"', file);
 }
 
+void gf_json_value(FILE *file, const gf_value *value) {
+    if (value->type == GF_VALUE_TEXT) {
+        gf_json_text(file, value->text);
+        return;
+    }
+    if (value->type == GF_VALUE_NONE) {
+        fputs("null", file);
+        return;
+    }
+    char text[40];
+    gf_value_format(value, text, sizeof text);
+    const bool exact = value->type == GF_VALUE_UINT
+                           ? value->high == 0 && value->low <= UINT64_C(1) << 53
+                           : isfinite(value->real);
+    /* Readers take what has neither point nor exponent for an integer, and those have no -0. */
+    const bool minus_zero = value->type != GF_VALUE_UINT && value->real == 0 && text[0] == '-';
+    fprintf(file, exact ? "%s%s" : "\"%s%s\"", text, minus_zero ? ".0" : "");
+}
+
+void gf_json_format(FILE *file, const gf_format *format) {
+    static const char *const types[] = {"u8", "u16", "f32"};
+    fprintf(file,
+            "{\"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"channels\": %" PRIu32
+            ", \"type\": \"%s\"}",
+            format->width, format->height, format->channels, types[format->type]);
+}
+
+void gf_json_string(FILE *file, const char *key, const char *text) {
+    fprintf(file, ", \"%s\": %s", key, text ? "" : "null");
+    if (text)
+        gf_json_text(file, text);
+}
+
+void gf_json_count(FILE *file, const char *key, uint64_t count) {
+    fprintf(file, ", \"%s\": ", key);
+    gf_json_value(file, &(gf_value){.type = GF_VALUE_UINT, .low = count});
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
 static bool is_utf8(const char *text) {
     const unsigned char *s = (const unsigned char *)text;
     size_t size = 1;
     for (; *s && size; s += size)
-        size = character(s);
+        size = json_character(s);
     return size != 0;
 }
 
-/* The bytes of a name, percent-encoded (RFC 3986) but for those of paths in ASCII. */
+/* Print the bytes of a name, percent-encoded (RFC 3986) but for those of paths in ASCII. */
 static void print_encoded(FILE *file, const char *name) {
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)name; *s; s++)
@@ -61,47 +101,200 @@ void gf_json_name(FILE *file, const char *key, const char *name) {
     print_encoded(file, name);
 }
 
-void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count) {
-    bool exact = true;
-    fprintf(file, "\"%s\": [", key);
+static void print_array(FILE *file, const char *const *names, size_t count,
+                        void (*print)(FILE *file, const char *name)) {
+    putc('[', file);
     for (size_t i = 0; i < count; i++) {
         fputs(i ? ", " : "", file);
-        gf_json_text(file, names[i]);
-        exact = exact && is_utf8(names[i]);
-    }
-    putc(']', file);
-    if (exact)
-        return;
-    fprintf(file, ", \"%s_encoded\": [", key);
-    for (size_t i = 0; i < count; i++) {
-        fputs(i ? ", " : "", file);
-        print_encoded(file, names[i]);
+        print(file, names[i]);
     }
     putc(']', file);
 }
 
-void gf_json_value(FILE *file, const gf_value *value) {
-    if (value->type == GF_VALUE_TEXT) {
-        gf_json_text(file, value->text);
+void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count) {
+    bool exact = true;
+    fprintf(file, "\"%s\": ", key);
+    print_array(file, names, count, gf_json_text);
+    for (size_t i = 0; i < count; i++)
+        exact = exact && is_utf8(names[i]);
+    if (exact)
         return;
+    fprintf(file, ", \"%s_encoded\": ", key);
+    print_array(file, names, count, print_encoded);
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static void print_real(FILE *file, gf_value_type type, double real) {
+    gf_json_value(file, &(gf_value){.type = type, .real = real});
+}
+
+/* Print the names of the bits that are set. */
+static void print_bits(FILE *file, const char *const *names, uint64_t bits) {
+    const char *gap = "[";
+    for (size_t i = 0; names[i]; i++) {
+        if (!(bits >> i & 1))
+            continue;
+        fputs(gap, file);
+        gf_json_text(file, names[i]);
+        gap = ", ";
     }
-    if (value->type == GF_VALUE_NONE) {
+    fputs(bits ? "]" : "[]", file);
+}
+
+static void print_setting(FILE *file, const gf_param *param, const gf_settings *settings) {
+    const char *name = param->name, *text = gf_settings_text(settings, name);
+    double lo, hi;
+    if (!text && param->type != GF_PARAM_FLAG) {
         fputs("null", file);
         return;
     }
-    char text[40];
-    gf_value_format(value, text, sizeof text);
-    bool exact = value->type == GF_VALUE_UINT ? value->high == 0 && value->low <= UINT64_C(1) << 53
-                                              : isfinite(value->real);
-    /* Readers take what has neither point nor exponent for an integer, and those have no -0. */
-    const bool minus_zero = value->type != GF_VALUE_UINT && value->real == 0 && text[0] == '-';
-    fprintf(file, exact ? "%s%s" : "\"%s%s\"", text, minus_zero ? ".0" : "");
+    switch (param->type) {
+    case GF_PARAM_FLAG:
+        fputs(gf_settings_flag(settings, name) ? "true" : "false", file);
+        break;
+    case GF_PARAM_INT:
+        fprintf(file, "%" PRId64, gf_settings_int(settings, name));
+        break;
+    case GF_PARAM_FLOAT:
+        print_real(file, GF_VALUE_FLOAT, (double)gf_settings_float(settings, name));
+        break;
+    case GF_PARAM_SIZE:
+        gf_json_value(file,
+                      &(gf_value){.type = GF_VALUE_UINT, .low = gf_settings_size(settings, name)});
+        break;
+    case GF_PARAM_RANGE:
+        gf_settings_range(settings, name, &lo, &hi);
+        putc('[', file);
+        print_real(file, GF_VALUE_DOUBLE, lo);
+        fputs(", ", file);
+        print_real(file, GF_VALUE_DOUBLE, hi);
+        putc(']', file);
+        break;
+    case GF_PARAM_LIST:
+        print_bits(file, param->choices, gf_settings_list(settings, name));
+        break;
+    default:
+        gf_json_text(file, text);
+    }
 }
 
-void gf_json_format(FILE *file, const gf_format *format) {
-    static const char *const types[] = {"u8", "u16", "f32"};
-    fprintf(file,
-            "{\"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"channels\": %" PRIu32
-            ", \"type\": \"%s\"}",
-            format->width, format->height, format->channels, types[format->type]);
+void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
+    putc('{', file);
+    for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        const char *text = gf_settings_text(settings, param->name);
+        fputs(i ? ", " : "", file);
+        if (text && (param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES)) {
+            gf_json_name(file, param->name, text);
+        } else {
+            fprintf(file, "\"%s\": ", param->name);
+            print_setting(file, param, settings);
+        }
+    }
+    putc('}', file);
+}
+
+/* ---- the record of a run --------------------------------------------------------------------- */
+
+/* Print columns as arrays; of a single row, their values. */
+static void json_table(FILE *file, const gf_result *result, size_t index) {
+    const gf_table *table = gf_result_table(result, index);
+    putc('{', file);
+    for (size_t c = 0; c < table->column_count; c++) {
+        fputs(c ? ", " : "", file);
+        gf_json_text(file, table->columns[c].name);
+        fputs(table->single ? ": " : ": [", file);
+        for (uint64_t row = 0; row < table->row_count; row++) {
+            const gf_value value = gf_result_cell(result, index, row, c);
+            fputs(row ? ", " : "", file);
+            gf_json_value(file, &value);
+        }
+        fputs(table->single ? "" : "]", file);
+    }
+    putc('}', file);
+}
+
+static void print_result(FILE *file, const gf_cli_run *run) {
+    if (run->info->is_test)
+        fprintf(file, ", \"passed\": %s", gf_result_passed(run->result) ? "true" : "false");
+    fputs(", \"result\": {", file);
+    for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
+        fputs(t ? ", " : "", file);
+        gf_json_text(file, gf_result_table(run->result, t)->name);
+        fputs(": ", file);
+        json_table(file, run->result, t);
+    }
+    putc('}', file);
+}
+
+static void print_busy(FILE *file, const gf_report *report) {
+    fprintf(file, ", \"busy_seconds\": {\"starting\": %.6f", report->start_seconds);
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        if (report->busy[i].workers)
+            fprintf(file, ", \"%s\": %.6f", gf_stage_name((gf_stage)i), report->busy[i].seconds);
+    fputs("}, \"workers\": {\"starting\": 1", file);
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        if (report->busy[i].workers)
+            fprintf(file, ", \"%s\": %u", gf_stage_name((gf_stage)i), report->busy[i].workers);
+    putc('}', file);
+}
+
+static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
+    static const char *const dropped[] = {"icc", "exif", "orientation", NULL};
+    const gf_report *report = run->report;
+    /* The version grows when a member goes or changes its meaning. */
+    fprintf(file, "{\"schema\": \"gpufilter\", \"version\": 2, \"program\": \"%s\"", gf_version());
+    gf_json_string(file, "command", run->info->name);
+    fputs(", ", file);
+    gf_json_names(file, "files", run->inputs, run->info->inputs);
+    if (run->output) {
+        fputs(", ", file);
+        gf_json_name(file, "output", run->output);
+    }
+    fputs(", \"image\": ", file);
+    gf_json_format(file, &report->in);
+    gf_json_string(file, "backend", report->backend);
+    gf_json_string(file, "device", report->device);
+    if (report->device_failed) {
+        fputs(", \"device_failed\": true", file);
+        gf_json_string(file, "reason", report->reason);
+    }
+    if (report->brightness > 0) {
+        fputs(", \"brightness\": ", file);
+        print_real(file, GF_VALUE_FLOAT, (double)(float)report->brightness);
+    }
+    if (run->output && report->counts_clipped)
+        fprintf(file, ", \"clipped\": %" PRIu64, report->clipped);
+    else if (run->output)
+        fputs(", \"clipped\": null", file);
+    if (report->dropped) {
+        fputs(", \"dropped\": ", file);
+        print_bits(file, dropped, report->dropped);
+    }
+    if (report->verified)
+        fputs(", \"verified\": true", file);
+    if (report->ranks)
+        fprintf(file, ", \"ranks\": %u", report->ranks);
+    if (run->ranks > 1)
+        fprintf(file, ", \"rank\": %" PRIu32, run->rank);
+    fprintf(file, ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ", \"seconds\": %.6f",
+            report->in_bytes, report->out_bytes, report->total_seconds);
+    print_busy(file, report);
+    fputs(", \"parameters\": ", file);
+    gf_cli_report_settings(file, run->info, effective);
+    if (run->result)
+        print_result(file, run);
+    fputs("}\n", file);
+}
+
+gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
+    gf_settings *effective; /* the values that were used, given or derived */
+    const gf_status status = gf_settings_effective(gf_filter_find(run->info->name), run->settings,
+                                                   &run->report->in, &effective, error);
+    if (status)
+        return status;
+    print_record(file, run, effective);
+    gf_settings_free(effective);
+    return GF_OK;
 }

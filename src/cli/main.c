@@ -14,7 +14,6 @@
 #include "commands.h"
 #include "progress.h"
 #include "ranks.h"
-#include "unknown.h"
 
 /* All signals are blocked here: none ends the process or comes in between before all is removed. Of
  * several threads that get one, only the first comes back from gf_remove_temporaries. */
@@ -60,6 +59,28 @@ static void guard_descriptors(void) {
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+static gf_status run_command(const gf_command *command, int argc, char **argv, gf_error *error) {
+    const gf_filter_info *info = &command->info;
+    gf_param common[GF_CLI_MAX_COMMON];
+    gf_cli_line line;
+    gf_status status =
+        gf_cli_parse(argc, argv, info, common, gf_command_common(command, common), &line, error);
+    const size_t count = line.operand_count;
+    if (!status && line.options.help)
+        gf_cli_help_command(command);
+    else if (!status && line.options.version)
+        gf_cli_version();
+    else if (!status && (count < command->least || count > command->most))
+        status =
+            gf_set_error(error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'",
+                         info->name, info->operands[0] ? info->operands : "no files", count,
+                         count == 1 ? "" : "s", info->name);
+    else if (!status && !(status = gf_cli_check_common(info, &line, error)))
+        status = command->run(&line, error);
+    gf_cli_line_free(&line);
+    return status;
+}
+
 static gf_status dispatch(int argc, char **argv, gf_error *error) {
     const char *command = argc > 1 ? argv[1] : "help";
     /* What is no filter is done once. */
@@ -87,11 +108,11 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
         return gf_cli_unknown_command(name, !help, error);
     if (!help)
         return filter ? gf_cli_filter(filter, argc - 2, argv + 2, error)
-                      : gf_command_run(other, argc - 2, argv + 2, error);
+                      : run_command(other, argc - 2, argv + 2, error);
     if (filter)
         gf_cli_help_filter(gf_filter_describe(filter));
     else
-        gf_command_help(other);
+        gf_cli_help_command(other);
     return GF_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "journal.h"
 #include "name.h"
 
-static gf_status out_of_memory(gf_error *error) {
+static gf_status outputs_out_of_memory(gf_error *error) {
     return gf_set_error(error, GF_FAILED, "--out-dir: out of memory for the names of the outputs");
 }
 
@@ -26,7 +26,7 @@ static gf_status find_place(gf_cli_output *output, const gf_cli_output *before, 
     char *folder = strndup(output->path, length);
     struct stat info;
     if (!folder)
-        return out_of_memory(error);
+        return outputs_out_of_memory(error);
     bool there = false;
     for (char *end = folder + length; end > folder && !there;) {
         there = stat(folder, &info) == 0;
@@ -47,29 +47,30 @@ static gf_status find_place(gf_cli_output *output, const gf_cli_output *before, 
 /* FOLDER/DIRECTORY OF THE INPUT BELOW WHAT WAS NAMED/NAME */
 static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, uint64_t index,
                           gf_cli_output *output, gf_error *error) {
-    const char *folder = gf_settings_text(line->common, "out-dir");
-    const char *format = gf_settings_text(line->common, "format");
+    const char *folder = line->options.out_dir;
+    const char *format = line->options.files.format;
     const char *kept = input->path + input->below, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
-    char *name = gf_cli_template_fill(gf_settings_text(line->common, "name"), base, format, index);
+    char *name = gf_cli_template_fill(line->options.name, base, format, index);
     if (!name)
-        return out_of_memory(error);
+        return outputs_out_of_memory(error);
+    gf_status status = GF_OK;
     if (!format && !gf_cli_is_written(name)) {
         const char *ending = gf_cli_ending(name);
-        gf_set_error(error, GF_USAGE,
-                     "--name: '%s'%s%s; end it with {ext} or a known ending such as .png, or add "
-                     "--format",
-                     name, *ending ? ": cannot write " : " would not tell the format", ending);
-        free(name);
-        return GF_USAGE;
+        status =
+            gf_set_error(error, GF_USAGE,
+                         "--name: '%s'%s%s; end it with {ext} or a known ending such as .png, "
+                         "or add --format",
+                         name, *ending ? ": cannot write " : " would not tell the format", ending);
+    } else if (gf_cli_journal_is_name(name)) {
+        status = gf_set_error(error, GF_USAGE,
+                              "--name: '%s' is what the record of finished outputs is called; name "
+                              "outputs otherwise",
+                              name);
     }
-    if (gf_cli_journal_is_name(name)) {
-        gf_set_error(error, GF_USAGE,
-                     "--name: '%s' is what the record of finished outputs is called; name outputs "
-                     "otherwise",
-                     name);
+    if (status) {
         free(name);
-        return GF_USAGE;
+        return status;
     }
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
@@ -83,7 +84,7 @@ static gf_status name_one(const gf_cli_line *line, const gf_cli_input *input, ui
     output->below = length + (root ? 0 : 1);
     free(name);
     if (!output->path)
-        return out_of_memory(error);
+        return outputs_out_of_memory(error);
     output->folder = (size_t)(strrchr(output->path, '/') - output->path);
     return find_place(output, index > 1 ? output - 1 : NULL, error);
 }
@@ -127,7 +128,7 @@ static gf_status check_places(const gf_cli_inputs *inputs, const gf_cli_output *
     gf_status status = GF_OK;
     for (size_t i = 0, other; i < inputs->count && !status; i++)
         if (!gf_cli_index_add(&index, outputs, i, &other))
-            status = out_of_memory(error);
+            status = outputs_out_of_memory(error);
         else if (other != GF_CLI_NONE)
             status = refuse_two(inputs, other, i, outputs[i].path, error);
     gf_cli_index_free(&index);
@@ -183,7 +184,7 @@ static gf_status check_links(const gf_cli_inputs *inputs, const gf_cli_output *o
         if (!look->there)
             continue;
         if (!gf_cli_index_add(index, outputs, i, &other))
-            status = out_of_memory(error);
+            status = outputs_out_of_memory(error);
         else if (other != GF_CLI_NONE && (look->alone || look->link || outputs[other].look.link) &&
                  is_one_file(outputs[other].path, outputs[i].path))
             status = refuse_two(inputs, other, i, outputs[i].path, error);
@@ -192,8 +193,8 @@ static gf_status check_links(const gf_cli_inputs *inputs, const gf_cli_output *o
 }
 
 /* An input that another one's output replaces would be read before or after that, by chance. */
-static gf_status check_inputs(const gf_cli_inputs *inputs, gf_cli_output *outputs,
-                              const gf_cli_index *index, gf_error *error) {
+static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, gf_cli_output *outputs,
+                                      const gf_cli_index *index, gf_error *error) {
     for (size_t i = 0; i < inputs->count; i++) {
         const gf_cli_input *input = &inputs->list[i];
         if (!input->there)
@@ -222,12 +223,12 @@ static gf_status check_files(const gf_cli_line *line, const gf_cli_inputs *input
     for (size_t i = 0; i < inputs->count; i++)
         outputs[i].look = gf_cli_look_at(outputs[i].path);
     /* Otherwise nothing that is there is replaced. */
-    if (!gf_settings_flag(line->common, "force") && !gf_settings_flag(line->common, "resume"))
+    if (!line->options.files.force && !line->options.resume)
         return GF_OK;
     gf_cli_index index = {.hash = hash_output, .same = same_output};
     gf_status status = check_links(inputs, outputs, &index, error);
     if (!status)
-        status = check_inputs(inputs, outputs, &index, error);
+        status = outputs_check_inputs(inputs, outputs, &index, error);
     gf_cli_index_free(&index);
     return status;
 }
@@ -237,12 +238,12 @@ static gf_status check_files(const gf_cli_line *line, const gf_cli_inputs *input
 gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
                               gf_cli_output **out, gf_error *error) {
     *out = NULL;
-    gf_status status = gf_cli_template_check(gf_settings_text(line->common, "name"), error);
+    gf_status status = gf_cli_template_check(line->options.name, error);
     if (status)
         return status;
     gf_cli_output *outputs = calloc(inputs->count + 1, sizeof *outputs);
     if (!outputs)
-        return out_of_memory(error);
+        return outputs_out_of_memory(error);
     for (size_t i = 0; i < inputs->count && !status; i++)
         status = name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
     if (!status)

@@ -1,26 +1,67 @@
-/* What is drawn between the axes: bars, lines, and the legend above them. */
-#include "plot.h"
+/* Charts of results, as PNG or SVG: bars or lines, axes and a legend, drawn by cairo. That library
+ * is loaded when a plot is asked for: the program neither needs it nor starts more slowly because
+ * of it. Where its header is missing at build time (no GF_WITH_CAIRO), --plot fails. */
+#include "report.h"
 
+#ifdef GF_WITH_CAIRO
+
+#include <cairo-svg.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "plot_axes.h"
-#include "report.h"
-
-#define WIDTH 640
+#define LIBRARY "libcairo.so.2"
+#define PNG_SCALE 2 /* pixels a point */
+#define WIDTH 640   /* points */
 #define HEIGHT 400
+
+#define TICK 5
+#define NUMBER_SIZE 11.0
+#define LABEL_SIZE 12.5
+#define RAISED_SIZE 8.0
+#define LEGEND_SIZE 11.0
+#define MARGIN 14.0
+#define MINUS "\u2212"
+
+#define MAX_TICKS 24
+#define MAX_DECIMALS 15
+
 #define COLUMN 0.5 /* points: a pixel of a PNG; what is closer is drawn as one */
 #define CROWDED 2  /* outlines of bars narrower than this would hide each other ... */
 #define ROOM 3     /* ... so they are drawn in columns of this width */
-#define LEGEND_SIZE 11.0
+
+const bool gf_cli_has_plots = true;
+
+typedef struct gf_colour {
+    double r, g, b;
+} gf_colour;
+
+static const gf_colour ink = {0.15, 0.15, 0.15}, faint = {0.9, 0.9, 0.9};
+
+typedef struct gf_axis {
+    const char *label;
+    double lo, hi;     /* values at its ends */
+    double begin, end; /* where those lie on the page */
+    bool log;
+    double ticks[MAX_TICKS]; /* with a number */
+    size_t tick_count;
+    int power;    /* numbers are in units of 10^power, unless log */
+    int decimals; /* of the numbers; -1: as they come */
+} gf_axis;
 
 struct gf_cli_plot {
     const char *path;
-    bool log;
     gf_output_file *file;
-    gf_canvas *canvas;
+    /* The page, in points from its top left. */
+    cairo_surface_t *surface;
+    cairo_t *page;
+    bool svg;
+    FILE *encoder; /* collects the bytes of the file in memory */
+    char *data;
+    size_t size;
+    /* What is drawn. */
     const gf_result *result;
     const gf_table *table;
     size_t index;    /* of the table */
@@ -28,62 +69,369 @@ struct gf_cli_plot {
     gf_axis x, y;
 };
 
-static bool ends_with(const char *path, const char *ending) {
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcasecmp(path + n - m, ending) == 0;
+/* ---- the page -------------------------------------------------------------------------------- */
+
+#define FUNCTIONS(X)                                                                               \
+    X(cairo_create)                                                                                \
+    X(cairo_destroy)                                                                               \
+    X(cairo_fill)                                                                                  \
+    X(cairo_fill_preserve)                                                                         \
+    X(cairo_image_surface_create)                                                                  \
+    X(cairo_line_to)                                                                               \
+    X(cairo_move_to)                                                                               \
+    X(cairo_paint)                                                                                 \
+    X(cairo_rectangle)                                                                             \
+    X(cairo_restore)                                                                               \
+    X(cairo_rotate)                                                                                \
+    X(cairo_save)                                                                                  \
+    X(cairo_scale)                                                                                 \
+    X(cairo_select_font_face)                                                                      \
+    X(cairo_set_font_size)                                                                         \
+    X(cairo_set_line_cap)                                                                          \
+    X(cairo_set_line_join)                                                                         \
+    X(cairo_set_line_width)                                                                        \
+    X(cairo_set_source_rgba)                                                                       \
+    X(cairo_show_text)                                                                             \
+    X(cairo_status)                                                                                \
+    X(cairo_status_to_string)                                                                      \
+    X(cairo_stroke)                                                                                \
+    X(cairo_surface_destroy)                                                                       \
+    X(cairo_surface_finish)                                                                        \
+    X(cairo_surface_status)                                                                        \
+    X(cairo_surface_write_to_png_stream)                                                           \
+    X(cairo_svg_surface_create_for_stream)                                                         \
+    X(cairo_text_extents)
+
+/* cairo's functions, as its own header declares them. */
+static struct {
+#define MEMBER(name) __typeof__(name) *name;
+    FUNCTIONS(MEMBER)
+} cairo;
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) /* clang's way to tell */
+#define GF_ADDRESS_SANITIZER
+#endif
+#elif defined __SANITIZE_ADDRESS__
+#define GF_ADDRESS_SANITIZER
+#endif
+
+#ifdef GF_ADDRESS_SANITIZER
+/* Fontconfig keeps what it reads until the process ends. */
+GF_API const char *__lsan_default_suppressions(void);
+GF_API const char *__lsan_default_options(void);
+
+const char *__lsan_default_suppressions(void) {
+    return "leak:libfontconfig";
 }
 
-const bool gf_cli_has_plots = true;
+const char *__lsan_default_options(void) {
+    return "print_suppressions=0";
+}
+#endif
 
-gf_status gf_cli_plot_open(const gf_cli_line *line, gf_cli_plot **out, gf_error *error) {
-    const gf_settings *options = line->common;
-    const gf_file_options files = gf_cli_file_options(line);
-    *out = NULL;
-    const char *path = gf_settings_text(options, "plot");
-    const char *format = gf_settings_text(options, "plot-format");
-    const bool standard = strcmp(path, "-") == 0;
-    const bool svg = format ? strcmp(format, "svg") == 0 : ends_with(path, ".svg");
-    if (!format && !standard && !svg && !ends_with(path, ".png"))
-        return gf_set_error(error, GF_USAGE,
-                            "--plot '%s': must name a .png or .svg file; or add --plot-format",
-                            path);
-    gf_cli_plot *plot = calloc(1, sizeof *plot);
-    if (!plot)
-        return gf_set_error(error, GF_FAILED, "--plot: out of memory");
-    plot->path = standard ? "standard output" : path;
-    plot->log = gf_settings_flag(options, "log");
-    gf_status status = gf_canvas_open(svg, WIDTH, HEIGHT, &plot->canvas, error);
-    if (!status)
-        status = gf_output_file_open(path, &files, &plot->file, error);
-    if (status) {
-        gf_cli_plot_close(plot);
+static gf_status load_cairo(gf_error *error) {
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return gf_set_error(error, GF_FAILED,
+                            "--plot: needs " LIBRARY " (%s); install the package libcairo2",
+                            dlerror());
+    void *function = NULL;
+    /* ISO C has no cast from data to functions; POSIX says that the bytes are the same. */
+#define LOAD(name)                                                                                 \
+    function = dlsym(library, #name);                                                              \
+    if (!function)                                                                                 \
+        return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " is without " #name);            \
+    memcpy(&cairo.name, &function, sizeof function);
+    FUNCTIONS(LOAD)
+    return GF_OK; /* the library stays: fonts that it loaded may not be unloaded */
+}
+
+static gf_status check_cairo(cairo_status_t status, gf_error *error) {
+    return status ? gf_set_error(error, GF_FAILED, "--plot: cairo: %s",
+                                 cairo.cairo_status_to_string(status))
+                  : GF_OK;
+}
+
+static cairo_status_t on_bytes(void *closure, const unsigned char *data, unsigned int size) {
+    return fwrite(data, 1, size, closure) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_NO_MEMORY;
+}
+
+/* A white page. */
+static gf_status open_page(gf_cli_plot *plot, gf_error *error) {
+    const gf_status status = load_cairo(error);
+    if (status)
         return status;
+    plot->encoder = open_memstream(&plot->data, &plot->size);
+    if (!plot->encoder)
+        return gf_set_error(error, GF_FAILED, "--plot: out of memory");
+    plot->surface =
+        plot->svg
+            ? cairo.cairo_svg_surface_create_for_stream(on_bytes, plot->encoder, WIDTH, HEIGHT)
+            : cairo.cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH * PNG_SCALE,
+                                               HEIGHT * PNG_SCALE);
+    cairo_t *page = plot->page = cairo.cairo_create(plot->surface);
+    if (!plot->svg)
+        cairo.cairo_scale(page, PNG_SCALE, PNG_SCALE);
+    cairo.cairo_set_source_rgba(page, 1, 1, 1, 1);
+    cairo.cairo_paint(page);
+    cairo.cairo_set_line_cap(page, CAIRO_LINE_CAP_ROUND);
+    cairo.cairo_set_line_join(page, CAIRO_LINE_JOIN_ROUND);
+    cairo.cairo_select_font_face(page, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                                 CAIRO_FONT_WEIGHT_NORMAL);
+    return check_cairo(cairo.cairo_status(page), error);
+}
+
+/* Encode the page: plot->data then has all bytes of the file. */
+static gf_status finish_page(gf_cli_plot *plot, gf_error *error) {
+    cairo_status_t status = cairo.cairo_status(plot->page);
+    if (!status && !plot->svg)
+        status = cairo.cairo_surface_write_to_png_stream(plot->surface, on_bytes, plot->encoder);
+    cairo.cairo_surface_finish(plot->surface);
+    if (!status)
+        status = cairo.cairo_surface_status(plot->surface);
+    if (!status && fflush(plot->encoder) != 0)
+        status = CAIRO_STATUS_NO_MEMORY;
+    return check_cairo(status, error);
+}
+
+static void page_point(gf_cli_plot *plot, double x, double y) {
+    cairo.cairo_line_to(plot->page, x, y);
+}
+
+static void page_line(gf_cli_plot *plot, double x0, double y0, double x1, double y1) {
+    cairo.cairo_move_to(plot->page, x0, y0);
+    cairo.cairo_line_to(plot->page, x1, y1);
+}
+
+static void page_box(gf_cli_plot *plot, double x0, double y0, double x1, double y1) {
+    cairo.cairo_rectangle(plot->page, x0, y0, x1 - x0, y1 - y0);
+}
+
+static void stroke_path(gf_cli_plot *plot, gf_colour colour, double width) {
+    cairo.cairo_set_source_rgba(plot->page, colour.r, colour.g, colour.b, 1);
+    cairo.cairo_set_line_width(plot->page, width);
+    cairo.cairo_stroke(plot->page);
+}
+
+static double page_text_width(gf_cli_plot *plot, double size, const char *text) {
+    cairo_text_extents_t extents;
+    cairo.cairo_set_font_size(plot->page, size);
+    cairo.cairo_text_extents(plot->page, text, &extents);
+    return extents.x_advance;
+}
+
+/* Draw text that has x at this share of its width and y as its baseline; upwards: turned left. */
+static void page_text(gf_cli_plot *plot, double x, double y, double size, double share,
+                      bool upwards, const char *text) {
+    const double width = share * page_text_width(plot, size, text);
+    cairo.cairo_save(plot->page);
+    cairo.cairo_set_source_rgba(plot->page, 0, 0, 0, 1);
+    cairo.cairo_move_to(plot->page, upwards ? x : x - width, upwards ? y + width : y);
+    if (upwards)
+        cairo.cairo_rotate(plot->page, -1.5707963267948966);
+    cairo.cairo_show_text(plot->page, text);
+    cairo.cairo_restore(plot->page);
+}
+
+/* ---- ranges and ticks ------------------------------------------------------------------------ */
+
+/* The next of 1, 2 and 5 times a power of ten: not below the value, or not above it. */
+static double next_round(double value, bool up) {
+    static const double factors[] = {1, 2, 5, 10};
+    const double power = pow(10, floor(log10(value)));
+    size_t i = 0;
+    while (i < 3 && factors[i] * power < value)
+        i++;
+    if (!up && i > 0 && factors[i] * power > value)
+        i--;
+    return factors[i] * power;
+}
+
+/* From lo to hi, about `wanted` ticks in steps of 1, 2 or 5; whole: only at whole numbers; grow: to
+ * the next ticks on both ends. */
+static void axis_linear(gf_axis *axis, double lo, double hi, int wanted, bool whole, bool grow) {
+    double step = next_round((hi - lo) / wanted, true);
+    if (!(step > 1e-300)) /* too fine for numbers */
+        step = hi - lo;
+    if (whole && step < 1)
+        step = 1;
+    if (grow) {
+        lo = floor(lo / step) * step;
+        hi = ceil(hi / step) * step;
     }
-    *out = plot;
-    return GF_OK;
+    axis->lo = lo;
+    axis->hi = hi;
+    const double first = ceil(lo / step - 1e-6);
+    for (int i = 0; i < MAX_TICKS && (first + i) * step <= hi + 1e-6 * step; i++)
+        axis->ticks[axis->tick_count++] = (first + i) * step;
+    const double most = fmax(fabs(lo), fabs(hi));
+    if ((most >= 1e5 || most < 1e-2) && most > 1e-300) {
+        const int power = (int)floor(log10(most));
+        const bool named = power >= -9 && power < 15; /* nano to trillions: read in thousands */
+        axis->power = named ? 3 * (int)floor(power / 3.0) : power;
+    }
+    const double decimals = axis->power - floor(log10(step) + 1e-6);
+    axis->decimals = decimals > MAX_DECIMALS ? -1 : decimals > 0 ? (int)decimals : 0;
 }
 
-gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
-    return plot->file;
+/* Whole powers of ten, or where they would be too few, 1, 2 and 5 times these. */
+static void add_log_ticks(gf_axis *axis, bool all) {
+    const int first = (int)floor(log10(axis->lo)), last = (int)ceil(log10(axis->hi));
+    const int stride = 1 + (last - first - 1) / 8;
+    axis->tick_count = 0;
+    for (int i = first; i <= last; i += stride)
+        for (int factor = 1; factor <= (all ? 5 : 1); factor += factor == 1 ? 1 : 3) {
+            const double tick = factor * pow(10, i);
+            if (tick >= axis->lo * (1 - 1e-9) && tick <= axis->hi * (1 + 1e-9) &&
+                axis->tick_count < MAX_TICKS)
+                axis->ticks[axis->tick_count++] = tick;
+        }
 }
 
-void gf_cli_plot_close(gf_cli_plot *plot) {
-    if (!plot)
+/* Holds [lo, hi], which is above zero. below: with room under the lowest. */
+static void axis_log(gf_axis *axis, double lo, double hi, bool below) {
+
+    axis->lo = next_round(lo, false);
+    if (below || axis->lo == lo) /* not on the other axis */
+        axis->lo *= 0.5;
+    axis->hi = next_round(hi, true);
+    if (!(axis->hi > 2 * axis->lo))
+        axis->hi = 4 * axis->lo;
+    add_log_ticks(axis, false);
+    if (axis->tick_count < 3)
+        add_log_ticks(axis, true);
+}
+
+/* Where a value lies on the page. */
+static double axis_at(const gf_axis *axis, double value) {
+    double share = 0;
+    if (!axis->log)
+        share = (value - axis->lo) / (axis->hi - axis->lo);
+    else if (value > axis->lo)
+        share = log10(value / axis->lo) / log10(axis->hi / axis->lo);
+    return axis->begin + share * (axis->end - axis->begin);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* "2·10" and, raised, "4": draw them, or only measure their width. */
+static double put_power(gf_cli_plot *plot, bool draw, double x, double y, double share,
+                        const char *before, int power) {
+    char ten[64], exponent[16];
+    snprintf(ten, sizeof ten, "%s10", before);
+    snprintf(exponent, sizeof exponent, "%s%d", power < 0 ? MINUS : "", abs(power));
+    const double base = page_text_width(plot, NUMBER_SIZE, ten);
+    const double width = base + page_text_width(plot, RAISED_SIZE, exponent);
+    if (draw) {
+        x -= share * width;
+        page_text(plot, x, y, NUMBER_SIZE, 0, false, ten);
+        page_text(plot, x + base, y - NUMBER_SIZE * 0.4, RAISED_SIZE, 0, false, exponent);
+    }
+    return width;
+}
+
+static double put_number(gf_cli_plot *plot, bool draw, const gf_axis *axis, double value, double x,
+                         double y, double share) {
+    char text[48] = "";
+    if (axis->log && axis->lo >= 0.01 && axis->hi <= 1000) {
+        snprintf(text, sizeof text, "%g", value);
+    } else if (axis->log) {
+        const double power = floor(log10(value) + 1e-6);
+        const double factor = value / pow(10, power);
+        if (factor > 1.5)
+            snprintf(text, sizeof text, "%.0f\u00b7", factor);
+        return put_power(plot, draw, x, y, share, text, (int)power);
+    } else {
+        const double shown = value / pow(10, axis->power);
+        snprintf(text, sizeof text, axis->decimals < 0 ? "%s%.*g" : "%s%.*f",
+                 shown < 0 ? MINUS : "", axis->decimals < 0 ? 17 : axis->decimals, fabs(shown));
+    }
+    if (draw)
+        page_text(plot, x, y, NUMBER_SIZE, share, false, text);
+    return page_text_width(plot, NUMBER_SIZE, text);
+}
+
+static double widest_number(gf_cli_plot *plot, const gf_axis *axis) {
+    double widest = 0;
+    for (size_t i = 0; i < axis->tick_count; i++)
+        widest = fmax(widest, put_number(plot, false, axis, axis->ticks[i], 0, 0, 0));
+    return widest;
+}
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+/* Put both axes on the page, leaving room for what is written beside them, and draw lines across at
+ * the ticks of y. The data are drawn next, and then the axes over them. */
+static void place_axes(gf_cli_plot *plot, bool legend) {
+    gf_axis *x = &plot->x, *y = &plot->y;
+    x->begin = MARGIN + LABEL_SIZE + 8 + widest_number(plot, y) + TICK + 3;
+    x->end = WIDTH - MARGIN - widest_number(plot, x) / 2;
+    y->begin = HEIGHT - MARGIN - LABEL_SIZE - 8 - NUMBER_SIZE - TICK - 3;
+    y->end = MARGIN + (legend || y->power ? 20 : 0);
+    for (size_t i = 0; i < y->tick_count; i++) {
+        const double at = axis_at(y, y->ticks[i]);
+        page_line(plot, x->begin, at, x->end, at);
+    }
+    stroke_path(plot, faint, 0.75);
+}
+
+/* Draw ticks without a number, at 2 to 9 times each power of ten. */
+static void draw_minor_ticks(gf_cli_plot *plot) {
+    const gf_axis *y = &plot->y;
+    if (y->hi / y->lo > 1e9) /* too close */
         return;
-    gf_canvas_close(plot->canvas);
-    gf_output_file_close(plot->file);
-    free(plot);
+    const int last = (int)floor(log10(y->hi));
+    for (int power = (int)floor(log10(y->lo)); power <= last; power++)
+        for (int i = 2; i < 10; i++) {
+            const double value = i * pow(10, power), at = axis_at(y, value);
+            if (value >= y->lo * (1 + 1e-9) && value <= y->hi * (1 + 1e-9))
+                page_line(plot, plot->x.begin, at, plot->x.begin - TICK * 0.5, at);
+        }
+    stroke_path(plot, ink, 0.75);
+}
+
+static void draw_axes(gf_cli_plot *plot) {
+    const gf_axis *x = &plot->x, *y = &plot->y;
+    page_line(plot, x->begin, y->end, x->begin, y->begin);
+    page_point(plot, x->end, y->begin);
+    for (size_t i = 0; i < x->tick_count; i++) {
+        const double at = axis_at(x, x->ticks[i]);
+        page_line(plot, at, y->begin, at, y->begin + TICK);
+    }
+    for (size_t i = 0; i < y->tick_count; i++) {
+        const double at = axis_at(y, y->ticks[i]);
+        page_line(plot, x->begin, at, x->begin - TICK, at);
+    }
+    stroke_path(plot, ink, 1);
+    if (y->log)
+        draw_minor_ticks(plot);
+
+    const double numbers = y->begin + TICK + 3 + NUMBER_SIZE * 0.8;
+    for (size_t i = 0; i < x->tick_count; i++)
+        put_number(plot, true, x, x->ticks[i], axis_at(x, x->ticks[i]), numbers, 0.5);
+    for (size_t i = 0; i < y->tick_count; i++)
+        put_number(plot, true, y, y->ticks[i], x->begin - TICK - 3,
+                   axis_at(y, y->ticks[i]) + NUMBER_SIZE * 0.36, 1);
+    const double labels = numbers + 8 + LABEL_SIZE;
+    page_text(plot, (x->begin + x->end) / 2, labels, LABEL_SIZE, 0.5, false, x->label);
+    page_text(plot, MARGIN + LABEL_SIZE * 0.6, (y->begin + y->end) / 2, LABEL_SIZE, 0.5, true,
+              y->label);
+    if (x->power)
+        put_power(plot, true, x->end, labels, 1, "\u00d7 ", x->power);
+    if (y->power)
+        put_power(plot, true, x->begin, y->end - 9, 0, "\u00d7 ", y->power);
 }
 
 /* ---- the data -------------------------------------------------------------------------------- */
 
-static double number(const gf_cli_plot *plot, uint64_t row, size_t column) {
+static double cell_number(const gf_cli_plot *plot, uint64_t row, size_t column) {
     const gf_value value = gf_result_cell(plot->result, plot->index, row, column);
     return gf_cli_number(&value);
 }
 
 /* Is everything in these columns a whole number? */
-static bool is_whole(const gf_table *table, size_t first, size_t last) {
+static bool plot_is_whole(const gf_table *table, size_t first, size_t last) {
     bool whole = true;
     for (size_t c = first; c <= last; c++)
         whole = whole && table->columns[c].type == GF_VALUE_UINT;
@@ -91,32 +439,31 @@ static bool is_whole(const gf_table *table, size_t first, size_t last) {
 }
 
 /* Where the bin of a row ends: integers take the place up to the next one. */
-static double end_of(const gf_cli_plot *plot, uint64_t row) {
+static double bin_end(const gf_cli_plot *plot, uint64_t row) {
     const bool bars = plot->table->chart == GF_CHART_BARS;
-    return number(plot, row, plot->to) + (bars && is_whole(plot->table, plot->to, plot->to));
+    return cell_number(plot, row, plot->to) +
+           (bars && plot_is_whole(plot->table, plot->to, plot->to));
 }
 
 /* Of a curve: what is too large to round the axis up counts as infinite, too small as zero. */
-static double height(const gf_cli_plot *plot, uint64_t row, size_t column) {
-    const double value = number(plot, row, column), size = fabs(value);
+static double curve_height(const gf_cli_plot *plot, uint64_t row, size_t column) {
+    const double value = cell_number(plot, row, column), size = fabs(value);
     return size > 1e300 ? (double)INFINITY : size < 1e-300 ? 0 : value;
 }
 
 static bool find_chart(gf_cli_plot *plot) {
-    while (plot->index < gf_result_table_count(plot->result)) {
+    const size_t count = gf_result_table_count(plot->result);
+    for (; plot->index < count; plot->index++) {
         plot->table = gf_result_table(plot->result, plot->index);
         if (plot->table->chart != GF_CHART_NONE && plot->table->row_count > 0)
             break;
-        plot->index++;
     }
-    if (plot->index == gf_result_table_count(plot->result))
+    if (plot->index == count)
         return false;
-    for (size_t c = 0; c < plot->table->curves; c++) {
-        if (plot->table->chart == GF_CHART_BARS &&
-            strcmp(plot->table->columns[c].name, "from") == 0)
-            plot->from = c;
-        if (plot->table->chart == GF_CHART_BARS && strcmp(plot->table->columns[c].name, "to") == 0)
-            plot->to = c;
+    for (size_t c = 0; c < plot->table->curves && plot->table->chart == GF_CHART_BARS; c++) {
+        const char *name = plot->table->columns[c].name;
+        plot->from = strcmp(name, "from") == 0 ? c : plot->from;
+        plot->to = strcmp(name, "to") == 0 ? c : plot->to;
     }
     return true;
 }
@@ -128,9 +475,9 @@ typedef struct gf_extent {
 static void extend(gf_extent *extent, double value) {
     if (!isfinite(value))
         return;
-    extent->lo = value < extent->lo ? value : extent->lo;
-    extent->hi = value > extent->hi ? value : extent->hi;
-    extent->least = value > 0 && value < extent->least ? value : extent->least;
+    extent->lo = fmin(extent->lo, value);
+    extent->hi = fmax(extent->hi, value);
+    extent->least = value > 0 ? fmin(extent->least, value) : extent->least;
 }
 
 static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
@@ -139,10 +486,10 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     const size_t last = table->column_count - 1;
     gf_extent x = {INFINITY, -INFINITY, INFINITY}, y = x;
     for (uint64_t row = 0; row < table->row_count; row++) {
-        extend(&x, number(plot, row, plot->from));
-        extend(&x, end_of(plot, row));
+        extend(&x, cell_number(plot, row, plot->from));
+        extend(&x, bin_end(plot, row));
         for (size_t c = table->curves; c <= last; c++)
-            extend(&y, height(plot, row, c));
+            extend(&y, curve_height(plot, row, c));
     }
     if (!(x.lo < x.hi)) { /* a single place, or none */
         x.lo = isfinite(x.lo) ? x.lo - 0.5 : 0;
@@ -159,21 +506,20 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     }
     plot->x.label = table->x_label;
     plot->y.label = table->y_label;
-    gf_axis_linear(&plot->x, x.lo, x.hi, 8, is_whole(table, plot->from, plot->to), false);
-    if (plot->log && !isfinite(y.least))
-        return gf_set_error(
-            error, GF_FAILED,
-            "%s: nothing is above zero, where a logarithmic axis begins; leave --log "
-            "out",
-            plot->path);
-    if (plot->log)
-        gf_axis_log(&plot->y, y.least, y.hi, bars);
+    axis_linear(&plot->x, x.lo, x.hi, 8, plot_is_whole(table, plot->from, plot->from), false);
+    if (plot->y.log && !isfinite(y.least))
+        return gf_set_error(error, GF_FAILED,
+                            "%s: nothing is above zero, where a logarithmic axis begins; leave "
+                            "--log out",
+                            plot->path);
+    if (plot->y.log)
+        axis_log(&plot->y, y.least, y.hi, bars);
     else
-        gf_axis_linear(&plot->y, y.lo, y.hi, 6, is_whole(table, table->curves, last), true);
+        axis_linear(&plot->y, y.lo, y.hi, 6, plot_is_whole(table, table->curves, last), true);
     return GF_OK;
 }
 
-static gf_colour colour_of(const gf_cli_plot *plot, size_t column) {
+static gf_colour curve_colour(const gf_cli_plot *plot, size_t column) {
     static const struct {
         const char *name;
         gf_colour colour;
@@ -188,41 +534,45 @@ static gf_colour colour_of(const gf_cli_plot *plot, size_t column) {
     return channels[i].colour;
 }
 
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* ---- curves ---------------------------------------------------------------------------------- */
 
-/* The bars of a curve as one outline of steps, or apart where there is room between them. */
+/* Draw the bars of a curve as one outline of steps, or apart where there is room between them. */
 static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const uint64_t rows = plot->table->row_count;
-    const gf_colour colour = colour_of(plot, column);
-    const double base = plot->y.log ? plot->y.begin : gf_axis_at(&plot->y, 0);
+    const gf_colour colour = curve_colour(plot, column);
+    const double base = plot->y.log ? plot->y.begin : axis_at(&plot->y, 0);
     const double bar = (plot->x.end - plot->x.begin) / (double)rows;
     const double gap = alone && bar > 4 ? 0.5 : 0, least = alone || bar >= CROWDED ? COLUMN : ROOM;
     double end = plot->x.begin;
     for (uint64_t row = 0; row < rows; row++) {
-        const double begin = gf_axis_at(&plot->x, number(plot, row, plot->from));
+        const double begin = axis_at(&plot->x, cell_number(plot, row, plot->from));
         const bool first = row == 0;
         double most = 0;
         for (;; row++) {
-            const double value = height(plot, row, column);
+            const double value = curve_height(plot, row, column);
             most = isfinite(value) && fabs(value) > fabs(most) ? value : most;
-            end = gf_axis_at(&plot->x, end_of(plot, row));
+            end = axis_at(&plot->x, bin_end(plot, row));
             if (end - begin >= least || row + 1 == rows)
                 break;
         }
-        const double top = gf_axis_at(&plot->y, most);
+        const double top = axis_at(&plot->y, most);
         if (gap > 0) {
-            gf_canvas_box(plot->canvas, begin + gap, base, end - gap, top);
+            page_box(plot, begin + gap, base, end - gap, top);
             continue;
         }
-        gf_canvas_line(plot->canvas, begin, first ? base : top);
-        gf_canvas_line(plot->canvas, begin, top);
-        gf_canvas_line(plot->canvas, end, top);
+        page_point(plot, begin, first ? base : top);
+        page_point(plot, begin, top);
+        page_point(plot, end, top);
     }
     if (gap == 0)
-        gf_canvas_line(plot->canvas, end, base);
-    gf_canvas_fill(plot->canvas, colour, alone ? 1 : 0.15, !alone);
-    if (!alone)
-        gf_canvas_stroke(plot->canvas, colour, 1);
+        page_point(plot, end, base);
+    cairo.cairo_set_source_rgba(plot->page, colour.r, colour.g, colour.b, alone ? 1 : 0.15);
+    if (alone) {
+        cairo.cairo_fill(plot->page);
+    } else {
+        cairo.cairo_fill_preserve(plot->page);
+        stroke_path(plot, colour, 1);
+    }
 }
 
 /* The points of a line that fall into one column of pixels: nothing between them gets lost. */
@@ -231,47 +581,48 @@ typedef struct gf_pixel_column {
     bool begins; /* a line; it does not come from the left */
 } gf_pixel_column;
 
-static void draw_column(gf_canvas *canvas, const gf_pixel_column *column, bool ends) {
+static void draw_column(gf_cli_plot *plot, const gf_pixel_column *column, bool ends) {
+    const double x = column->x, first = column->first;
     if (column->begins)
-        gf_canvas_move(canvas, column->x, column->first);
-    gf_canvas_line(canvas, column->x, column->first);
+        cairo.cairo_move_to(plot->page, x, first);
+    page_point(plot, x, first);
     if (column->low < column->high) {
-        gf_canvas_line(canvas, column->x, column->low);
-        gf_canvas_line(canvas, column->x, column->high);
-        gf_canvas_line(canvas, column->x, column->last);
+        page_point(plot, x, column->low);
+        page_point(plot, x, column->high);
+        page_point(plot, x, column->last);
     } else if (column->begins && ends) { /* a point all alone */
-        gf_canvas_box(canvas, column->x - 1, column->first - 1, column->x + 1, column->first + 1);
+        page_box(plot, x - 1, first - 1, x + 1, first + 1);
     }
 }
 
-static void draw_lines(gf_cli_plot *plot, size_t column) {
+static void draw_line(gf_cli_plot *plot, size_t column) {
     gf_pixel_column now = {0};
     bool open = false;
     for (uint64_t row = 0; row < plot->table->row_count; row++) {
-        const double value = height(plot, row, column);
+        const double value = curve_height(plot, row, column);
         if (!isfinite(value) || (plot->y.log && value <= 0)) {
             if (open)
-                draw_column(plot->canvas, &now, true);
+                draw_column(plot, &now, true);
             open = false;
             continue;
         }
-        const double x = gf_axis_at(&plot->x, number(plot, row, plot->from));
-        const double y = gf_axis_at(&plot->y, value);
+        const double x = axis_at(&plot->x, cell_number(plot, row, plot->from));
+        const double y = axis_at(&plot->y, value);
         if (open && x - now.x < COLUMN) {
-            now.low = y < now.low ? y : now.low;
-            now.high = y > now.high ? y : now.high;
+            now.low = fmin(now.low, y);
+            now.high = fmax(now.high, y);
             now.last = y;
             continue;
         }
         if (open)
-            draw_column(plot->canvas, &now, false);
+            draw_column(plot, &now, false);
         now =
             (gf_pixel_column){.x = x, .first = y, .low = y, .high = y, .last = y, .begins = !open};
         open = true;
     }
     if (open)
-        draw_column(plot->canvas, &now, true);
-    gf_canvas_stroke(plot->canvas, colour_of(plot, column), 1.1);
+        draw_column(plot, &now, true);
+    stroke_path(plot, curve_colour(plot, column), 1.1);
 }
 
 static void draw_legend(gf_cli_plot *plot) {
@@ -279,13 +630,49 @@ static void draw_legend(gf_cli_plot *plot) {
     double x = plot->x.end;
     for (size_t c = plot->table->column_count; c-- > plot->table->curves;) {
         const char *name = plot->table->columns[c].name;
-        gf_canvas_text(plot->canvas, x, baseline, LEGEND_SIZE, 1, false, name);
-        x -= gf_canvas_text_width(plot->canvas, LEGEND_SIZE, name) + 5;
-        gf_canvas_move(plot->canvas, x - 16, baseline - 4);
-        gf_canvas_line(plot->canvas, x, baseline - 4);
-        gf_canvas_stroke(plot->canvas, colour_of(plot, c), 3);
+        page_text(plot, x, baseline, LEGEND_SIZE, 1, false, name);
+        x -= page_text_width(plot, LEGEND_SIZE, name) + 5;
+        page_line(plot, x - 16, baseline - 4, x, baseline - 4);
+        stroke_path(plot, curve_colour(plot, c), 3);
         x -= 16 + 14;
     }
+}
+
+/* ---- plots ----------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *path, const char *ending) {
+    const size_t n = strlen(path), m = strlen(ending);
+    return n >= m && strcasecmp(path + n - m, ending) == 0;
+}
+
+gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_error *error) {
+    const char *path = options->plot, *format = options->plot_format;
+    const bool standard = strcmp(path, "-") == 0;
+    const bool svg = format ? strcmp(format, "svg") == 0 : ends_with(path, ".svg");
+    *out = NULL;
+    if (!format && !standard && !svg && !ends_with(path, ".png"))
+        return gf_set_error(error, GF_USAGE,
+                            "--plot '%s': must name a .png or .svg file; or add --plot-format",
+                            path);
+    gf_cli_plot *plot = calloc(1, sizeof *plot);
+    if (!plot)
+        return gf_set_error(error, GF_FAILED, "--plot: out of memory");
+    plot->path = standard ? "standard output" : path;
+    plot->svg = svg;
+    plot->y.log = options->log;
+    gf_status status = open_page(plot, error);
+    if (!status)
+        status = gf_output_file_open(path, &options->files, &plot->file, error);
+    if (status) {
+        gf_cli_plot_close(plot);
+        return status;
+    }
+    *out = plot;
+    return GF_OK;
+}
+
+gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
+    return plot->file;
 }
 
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {
@@ -296,18 +683,59 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error 
     if (status)
         return status;
     const size_t curves = plot->table->column_count - plot->table->curves;
-    gf_axes_place(plot->canvas, &plot->x, &plot->y, WIDTH, HEIGHT, curves > 1);
-    for (size_t c = plot->table->curves; c < plot->table->column_count; c++) {
+    place_axes(plot, curves > 1);
+    for (size_t c = plot->table->curves; c < plot->table->column_count; c++)
         if (plot->table->chart == GF_CHART_BARS)
             draw_bars(plot, c, curves == 1);
         else
-            draw_lines(plot, c);
-    }
-    gf_axes_draw(plot->canvas, &plot->x, &plot->y);
+            draw_line(plot, c);
+    draw_axes(plot);
     if (curves > 1)
         draw_legend(plot);
-    const void *data;
-    size_t size;
-    status = gf_canvas_finish(plot->canvas, &data, &size, error);
-    return status ? status : gf_output_file_write(plot->file, data, size, error);
+    status = finish_page(plot, error);
+    return status ? status : gf_output_file_write(plot->file, plot->data, plot->size, error);
 }
+
+void gf_cli_plot_close(gf_cli_plot *plot) {
+    if (!plot)
+        return;
+    if (plot->page) {
+        cairo.cairo_destroy(plot->page);
+        cairo.cairo_surface_destroy(plot->surface);
+    }
+    if (plot->encoder)
+        fclose(plot->encoder);
+    free(plot->data);
+    gf_output_file_close(plot->file);
+    free(plot);
+}
+
+#else
+
+const bool gf_cli_has_plots = false;
+
+gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot, gf_error *error) {
+    (void)options;
+    *plot = NULL;
+    return gf_set_error(
+        error, GF_FAILED,
+        "--plot: this gpufilter was built without cairo and draws no plots; install "
+        "the package libcairo2-dev and build it again");
+}
+
+/* Nothing was opened. */
+gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {
+    (void)plot, (void)result, (void)error;
+    return GF_FAILED;
+}
+
+gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
+    (void)plot;
+    return NULL;
+}
+
+void gf_cli_plot_close(gf_cli_plot *plot) {
+    (void)plot;
+}
+
+#endif

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "json.h"
+#include "report.h"
 
 #define REDRAW_SECONDS 0.1
 #define FIRST_SECONDS 0.2 /* what ends sooner needs no bar */

@@ -1,10 +1,10 @@
-/* What a run did and measured, told: for people, as JSON, as CSV. */
+/* What a run did and measured: as text for people, JSON, CSV and plots. */
 #ifndef GF_CLI_REPORT_H
 #define GF_CLI_REPORT_H
 
-#include <stdio.h>
-
 #include "cli.h"
+
+/* ---- for people (report.c) ------------------------------------------------------------------- */
 
 /* What text for people is shown on. */
 typedef struct gf_cli_screen {
@@ -24,41 +24,38 @@ typedef struct gf_cli_run {
     const gf_report *report;
     const gf_result *result;     /* NULL for an image filter */
     const gf_cli_screen *screen; /* NULL: that of the file it is written to */
-    uint32_t rank, ranks;        /* who ran it, if ranks is more than 1 */
+    uint32_t rank, ranks;        /* which one ran it, if ranks is more than 1 */
 } gf_cli_run;
 
-/* A cell as what can be drawn. */
-static inline double gf_cli_number(const gf_value *value) {
-    return value->type == GF_VALUE_UINT ? (double)value->high * 0x1p64 + (double)value->low
-                                        : value->real;
-}
-
+/* A cell as a number that can be drawn. */
+double gf_cli_number(const gf_value *value);
+/* A cell as text, in `number` or where the result keeps it. */
+const char *gf_cli_cell_text(const gf_value *value, char number[40]);
 /* "768x512 RGB u8" */
 void gf_cli_format_text(const gf_format *format, char *text, size_t size);
+/* Bytes of a row of samples without gaps. */
+size_t gf_cli_row_bytes(const gf_format *format);
+/* Print "999 bytes", "1.2 kB" or "123 MB". */
+void gf_cli_print_bytes(FILE *file, uint64_t bytes);
 
-/* A heading, the tables, charts of bars as far as the line is wide, and the result's own lines. */
+/* Print a heading, the tables, charts of bars as far as the line is wide, and the result's own
+ * lines. */
 void gf_cli_report_text(FILE *file, const gf_cli_run *run);
-/* Print one line: a record whose last member, "result", is the same for every backend. Nothing if
- * there is no memory for it. */
-gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
-/* A line of its own: the shares of the time in which the stages were busy, and which one the others
- * waited for. */
-void gf_cli_report_busy(FILE *file, const gf_report *report);
-/* The same in seconds, as two members of a record. */
-void gf_cli_report_busy_json(FILE *file, const gf_report *report);
-/* The first table. input: the name of the image, for a first column; NULL: there is none. shown: on
- * a terminal, which gets no control characters; files have the name as it is. */
+/* Print the first table as RFC 4180 has it, with the line ends of this system. input: the name of
+ * the image, for a first column; NULL: there is none. shown: on a terminal, which gets no control
+ * characters; files have the name as it is. */
 void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown);
-/* Its header line. */
+/* Print its header line. */
 void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input);
-/* On standard error, once in a process: that a device failed, and who did its work. */
+
+/* These print on standard error. Once per process: that a device failed, and what did its work. */
 void gf_cli_report_failure(const gf_cli_run *run);
-/* On standard error: a line about the run; verbose: more of them. */
+/* A line about the run; verbose: more of them. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
-/* On standard error: a line about metadata (bits of gf_dropped) that the outputs of some files
- * lack; of one file its name. Nothing for no bits. */
+/* A line about metadata (bits of gf_dropped) that the outputs of some files lack; of one file its
+ * name. Nothing for no bits. */
 void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
-/* On standard error, as the end of such a line: ", 1.2 MB in, 999 kB out", the latter if any. */
+/* The end of such a line: ", 1.2 MB in, 999 kB out", the latter if any. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 
 /* The factors of one or several images, and how much of them is clipped. */
@@ -73,7 +70,49 @@ void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *repor
 /* On standard error, unless flat areas keep their brightness: a line such as "  brightness x1.452,
  * 48.9 % of samples clipped; --keep-brightness avoids it". */
 void gf_cli_report_brightness(const gf_cli_brightness *brightness);
-/* A JSON object of all parameters, as they are. */
+
+/* ---- JSON (json.c) --------------------------------------------------------------------------- */
+
+/* Print text, quoted and escaped; bytes that are no UTF-8 become U+FFFD. */
+void gf_json_text(FILE *file, const char *text);
+/* Print a number; quoted where JSON cannot hold it exactly: integers above 2^53, "nan", "inf",
+ * "-inf". */
+void gf_json_value(FILE *file, const gf_value *value);
+/* Print {"width": 768, "height": 512, "channels": 3, "type": "u8"}. */
+void gf_json_format(FILE *file, const gf_format *format);
+/* Append a member to an object that has one already: a comma, "KEY": and its value; text NULL:
+ * null.
+ */
+void gf_json_string(FILE *file, const char *key, const char *text);
+void gf_json_count(FILE *file, const char *key, uint64_t count);
+/* Print "KEY": and a file's name. One that is no UTF-8 follows once more, exactly, as
+ * "KEY_encoded": its bytes percent-encoded. */
+void gf_json_name(FILE *file, const char *key, const char *name);
+/* Print names likewise as an array; where one is no UTF-8, a second array has all of them encoded.
+ */
+void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count);
+
+/* Print one line: a record whose last member, "result", is the same for every backend. Nothing if
+ * there is no memory for it. */
+gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
+/* Print a JSON object of all parameters, as they are. */
 void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
+
+/* ---- plots (plot.c) -------------------------------------------------------------------------- */
+
+/* A plot that is going to be drawn. */
+typedef struct gf_cli_plot gf_cli_plot;
+
+/* Was it built in? */
+extern const bool gf_cli_has_plots;
+
+/* Open by the options plot, plot-format, log, force and sync. Fails at once for what could not be
+ * drawn or written. */
+gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot, gf_error *error);
+/* Where it is drawn. */
+gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot);
+/* Draw the first chart of the result; its file then lacks only its name. */
+gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error);
+void gf_cli_plot_close(gf_cli_plot *plot);
 
 #endif

@@ -1,11 +1,15 @@
-/* Images that find mistakes: sizes around every edge, contents from noise to photographs. */
+/* Images that find mistakes (sizes around every edge, contents from noise to photographs), and the
+ * comparison of what a backend made of them with what golden made, to the bit. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "verify.h"
+#include "commands.h"
+#include "report.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-uint64_t gf_random_next(gf_random *random) {
+static uint64_t random_next(gf_random *random) {
     uint64_t x = random->state;
     x ^= x >> 12;
     x ^= x << 25;
@@ -15,11 +19,11 @@ uint64_t gf_random_next(gf_random *random) {
 }
 
 uint64_t gf_random_below(gf_random *random, uint64_t n) {
-    return (gf_random_next(random) >> 16) % n;
+    return (random_next(random) >> 16) % n;
 }
 
 /* splitmix64: neighbouring numbers become unrelated ones. */
-static uint64_t mix(uint64_t x) {
+static uint64_t random_mix(uint64_t x) {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -27,15 +31,11 @@ static uint64_t mix(uint64_t x) {
 }
 
 gf_random gf_random_start(uint64_t seed, uint64_t stream, uint64_t number) {
-    const uint64_t state = mix(mix(mix(seed) + stream) + number);
+    const uint64_t state = random_mix(random_mix(random_mix(seed) + stream) + number);
     return (gf_random){state ? state : 1};
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
-
-size_t gf_verify_sample_bytes(gf_type type) {
-    return type == GF_U8 ? 1 : type == GF_U16 ? 2 : 4;
-}
 
 /* Powers of two are where vectors, warps, blocks, tiles and lanes end: there and next to it. */
 static uint64_t near_edge(gf_random *random, uint64_t max) {
@@ -80,7 +80,7 @@ static uint32_t float_bits(float x) {
     return bits;
 }
 
-static void store(const gf_format *format, void *pixels, uint64_t i, uint32_t value) {
+static void store_sample(const gf_format *format, void *pixels, uint64_t i, uint32_t value) {
     if (format->type == GF_U8)
         ((uint8_t *)pixels)[i] = (uint8_t)value;
     else if (format->type == GF_U16)
@@ -89,7 +89,7 @@ static void store(const gf_format *format, void *pixels, uint64_t i, uint32_t va
         ((uint32_t *)pixels)[i] = value;
 }
 
-uint32_t gf_verify_sample(const gf_format *format, const void *pixels, uint64_t i) {
+static uint32_t load_sample(const gf_format *format, const void *pixels, uint64_t i) {
     if (format->type == GF_U8)
         return ((const uint8_t *)pixels)[i];
     if (format->type == GF_U16)
@@ -111,21 +111,21 @@ static void fill_noise(const gf_format *format, void *pixels, gf_random *random)
     const uint64_t way = gf_random_below(random, 4);
     if (format->type != GF_F32 || way == 0) {
         for (uint64_t i = 0; i < count; i++)
-            store(format, pixels, i, (uint32_t)(gf_random_next(random) >> 32));
+            store_sample(format, pixels, i, (uint32_t)(random_next(random) >> 32));
         return;
     }
     const float scale = way == 1 ? 0x1p-24f : way == 2 ? 0x1p-16f : 0x1p-8f;
     const float offset = way == 2 ? -20 : 0;
     for (uint64_t i = 0; i < count; i++)
-        store(format, pixels, i,
-              float_bits((float)(gf_random_next(random) >> 40) * scale + offset));
+        store_sample(format, pixels, i,
+                     float_bits((float)(random_next(random) >> 40) * scale + offset));
 }
 
 static uint32_t extreme(const gf_format *format, gf_random *random) {
     static const uint32_t odd[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000,
                                    0x80000000, 0x00000000, 0x00000001, 0x807fffff, 0x7f7fffff,
                                    0xff7fffff, 0x3f800000, 0x42c80000, 0x00800000, 0x3f7fffff};
-    const uint64_t pick = gf_random_next(random) >> 16;
+    const uint64_t pick = random_next(random) >> 16;
     const uint32_t max = max_value(format);
     if (format->type != GF_F32)
         return pick % 4 < 2 ? (uint32_t)(pick % 4) : max - (uint32_t)(pick % 2);
@@ -135,7 +135,7 @@ static uint32_t extreme(const gf_format *format, gf_random *random) {
 
 static void fill_extremes(const gf_format *format, void *pixels, gf_random *random) {
     for (uint64_t i = 0; i < sample_count(format); i++)
-        store(format, pixels, i, extreme(format, random));
+        store_sample(format, pixels, i, extreme(format, random));
 }
 
 static void fill_constant(const gf_format *format, void *pixels, gf_random *random) {
@@ -143,7 +143,7 @@ static void fill_constant(const gf_format *format, void *pixels, gf_random *rand
                                ? extreme(format, random)
                                : (uint32_t)gf_random_below(random, max_value(format)) + 1;
     for (uint64_t i = 0; i < sample_count(format); i++)
-        store(format, pixels, i, value);
+        store_sample(format, pixels, i, value);
 }
 
 /* A value from 0 to 1 as a sample; f32 images are as often in units of 1 as of 255. */
@@ -164,24 +164,24 @@ static void fill_waves(const gf_format *format, void *pixels, gf_random *random)
             for (uint32_t c = 0; c < format->channels; c++, i++) {
                 const uint64_t phase = (x * along + y * down + c * 100) % 1024;
                 const float height = (float)(phase < 512 ? phase : 1023 - phase);
-                store(format, pixels, i, level(format, height * (1 / 511.0f), unit));
+                store_sample(format, pixels, i, level(format, height * (1 / 511.0f), unit));
             }
 }
 
 void gf_verify_photo(const gf_format *format, void *pixels, gf_random *random) {
     const uint64_t size = 4 + gf_random_below(random, 60);
-    const uint64_t seed = gf_random_next(random);
+    const uint64_t seed = random_next(random);
     const float unit = gf_random_below(random, 2) ? 255 : 1;
     const float grain = gf_random_below(random, 2) ? 0.02f : 0;
     uint64_t i = 0;
     for (uint64_t y = 0; y < format->height; y++)
         for (uint64_t x = 0; x < format->width; x++) {
-            const uint64_t area = mix(seed + (x + y / 3) / size * 7919 + y / size);
+            const uint64_t area = random_mix(seed + (x + y / 3) / size * 7919 + y / size);
             const float shade = (float)(x % 500 + y % 300) * 0.0003f;
             for (uint32_t c = 0; c < format->channels; c++, i++) {
                 const float flat = (float)(area >> (16 * c) & 255) * (0.7f / 255);
-                const float noise = (float)(gf_random_next(random) >> 40) * 0x1p-24f - 0.5f;
-                store(format, pixels, i, level(format, flat + shade + noise * grain, unit));
+                const float noise = (float)(random_next(random) >> 40) * 0x1p-24f - 0.5f;
+                store_sample(format, pixels, i, level(format, flat + shade + noise * grain, unit));
             }
         }
 }
@@ -198,15 +198,108 @@ void gf_verify_second(const gf_format *format, const void *first, void *second, 
         gf_verify_fill(format, second, random);
         return;
     }
-    memcpy(second, first, (size_t)count * gf_verify_sample_bytes(format->type));
+    memcpy(second, first, gf_cli_row_bytes(format) * (size_t)format->height);
     const uint64_t changes = way == 1 ? 0 : 1 + gf_random_below(random, 16);
     const uint64_t how = gf_random_below(random, 3);
     for (uint64_t i = 0; i < changes; i++) {
         const uint64_t at = gf_random_below(random, count);
-        const uint32_t value =
-            how == 0   ? gf_verify_sample(format, second, at) + 1 /* as near as can be */
-            : how == 1 ? extreme(format, random)
-                       : (uint32_t)(gf_random_next(random) >> 32);
-        store(format, second, at, value);
+        const uint32_t value = how == 0
+                                   ? load_sample(format, second, at) + 1 /* as near as can be */
+                               : how == 1 ? extreme(format, random)
+                                          : (uint32_t)(random_next(random) >> 32);
+        store_sample(format, second, at, value);
     }
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+uint64_t gf_verify_images(const gf_format *format, const void *want, const void *got,
+                          char where[GF_VERIFY_WHERE]) {
+    const uint64_t row = format->width * format->channels, count = row * format->height;
+    if (memcmp(want, got, gf_cli_row_bytes(format) * (size_t)format->height) == 0)
+        return 0;
+    uint64_t differences = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t a = load_sample(format, want, i), b = load_sample(format, got, i);
+        if (a == b || differences++ > 0)
+            continue;
+        snprintf(where, GF_VERIFY_WHERE,
+                 "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is 0x%" PRIx32
+                 " and should be 0x%" PRIx32,
+                 i % row / format->channels, i / row, i % format->channels, b, a);
+    }
+    return differences;
+}
+
+static uint64_t real_bits(const gf_value *value) {
+    uint64_t bits;
+    memcpy(&bits, &value->real, sizeof bits);
+    return bits;
+}
+
+/* To the bit: NaN too, and the sign of 0. What a type does not use is zero. */
+static bool same_value(const gf_value *a, const gf_value *b) {
+    return a->type == b->type && a->low == b->low && a->high == b->high &&
+           real_bits(a) == real_bits(b) &&
+           (a->type != GF_VALUE_TEXT || strcmp(a->text, b->text) == 0);
+}
+
+static bool same_shape(const gf_table *a, const gf_table *b) {
+    if (strcmp(a->name, b->name) != 0 || a->row_count != b->row_count ||
+        a->column_count != b->column_count)
+        return false;
+    for (size_t c = 0; c < a->column_count; c++)
+        if (strcmp(a->columns[c].name, b->columns[c].name) != 0 ||
+            a->columns[c].type != b->columns[c].type)
+            return false;
+    return true;
+}
+
+/* differences: found before this table; `where` gets only the first of all. */
+static uint64_t compare_table(const gf_result *want, const gf_result *got, size_t t,
+                              uint64_t differences, char where[GF_VERIFY_WHERE]) {
+    const gf_table *table = gf_result_table(want, t), *other = gf_result_table(got, t);
+    if (!same_shape(table, other)) {
+        if (!differences)
+            snprintf(where, GF_VERIFY_WHERE,
+                     "table %s has %" PRIu64 " rows and should be %s with %" PRIu64, other->name,
+                     other->row_count, table->name, table->row_count);
+        return differences + 1;
+    }
+    for (uint64_t row = 0; row < table->row_count; row++)
+        for (size_t c = 0; c < table->column_count; c++) {
+            const gf_value a = gf_result_cell(want, t, row, c), b = gf_result_cell(got, t, row, c);
+            if (same_value(&a, &b) || differences++ > 0)
+                continue;
+            char is[40], should[40];
+            snprintf(where, GF_VERIFY_WHERE,
+                     "table %s, row %" PRIu64 ", %s is %.48s and should be %.48s", table->name, row,
+                     table->columns[c].name, gf_cli_cell_text(&b, is),
+                     gf_cli_cell_text(&a, should));
+        }
+    return differences;
+}
+
+uint64_t gf_verify_results(const gf_result *want, const gf_result *got,
+                           char where[GF_VERIFY_WHERE]) {
+    if (!want && !got)
+        return 0; /* of an image filter */
+    if (!want || !got) {
+        snprintf(where, GF_VERIFY_WHERE, "the result is %s", got ? "one too many" : "missing");
+        return 1;
+    }
+    const size_t count = gf_result_table_count(want);
+    uint64_t differences = 0;
+    if (gf_result_table_count(got) != count) {
+        snprintf(where, GF_VERIFY_WHERE, "has %zu tables and should have %zu",
+                 gf_result_table_count(got), count);
+        return 1;
+    }
+    for (size_t t = 0; t < count; t++)
+        differences = compare_table(want, got, t, differences, where);
+    if (strcmp(gf_result_text(want), gf_result_text(got)) != 0 && differences++ == 0)
+        snprintf(where, GF_VERIFY_WHERE, "the text for people is another one");
+    if (gf_result_passed(want) != gf_result_passed(got) && differences++ == 0)
+        snprintf(where, GF_VERIFY_WHERE, "the answer is %s", gf_result_passed(got) ? "yes" : "no");
+    return differences;
 }

@@ -1,0 +1,300 @@
+/* From argv to filters, commands and their options, by tables alone. Unknown words are answered
+ * with similar names. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "about.h"
+#include "commands.h"
+
+static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
+                                             &gf_info_command, &gf_devices_command};
+
+const gf_command *gf_command_at(size_t index) {
+    return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
+}
+
+const gf_command *gf_command_find(const char *name) {
+    size_t i = 0;
+    while (gf_command_at(i) && strcmp(commands[i]->info.name, name) != 0)
+        i++;
+    return gf_command_at(i);
+}
+
+static const gf_param *find_param(const gf_param *params, size_t count, const char *name,
+                                  size_t length) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
+            return &params[i];
+    return NULL;
+}
+
+/* In the order in which the command names them. */
+size_t gf_command_common(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]) {
+    gf_param all[GF_CLI_MAX_COMMON];
+    const size_t all_count = gf_cli_common(&command->info, all);
+    size_t count = 0;
+    for (const char *const *name = command->shared; *name; name++) {
+        const gf_param *param = find_param(all, all_count, *name, strlen(*name));
+        if (param)
+            params[count++] = *param;
+    }
+    return count;
+}
+
+/* ---- similar names --------------------------------------------------------------------------- */
+
+#define MAX_GUESSES 3
+#define MAX_NAME 31 /* no name is longer */
+
+/* The names that are most similar to a word. */
+typedef struct gf_guess {
+    const char *word;
+    size_t length;
+    size_t distance; /* of the names from the word */
+    const char *names[MAX_GUESSES];
+    size_t count;
+} gf_guess;
+
+static gf_guess guess_begin(const char *word, size_t length) {
+    /* A third of the letters may be wrong: more is another word. */
+    return (gf_guess){.word = word, .length = length, .distance = (length + 2) / 3};
+}
+
+static size_t guess_min(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Count the letters to be inserted, deleted, changed, or exchanged with the next one: the optimal
+ * string alignment distance. */
+static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
+    size_t rows[3][MAX_NAME + 1];
+    size_t *before = rows[0], *last = rows[1], *now = rows[2];
+    for (size_t j = 0; j <= m; j++)
+        last[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            now[j] =
+                guess_min(guess_min(last[j], now[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = guess_min(now[j], before[j - 2] + 1);
+        }
+        size_t *next = before;
+        before = last;
+        last = now;
+        now = next;
+    }
+    return last[m];
+}
+
+static void guess_try(gf_guess *guess, const char *name) {
+    const size_t length = strlen(name);
+    if (guess->length == 0 || guess->length > MAX_NAME || length > MAX_NAME)
+        return;
+    /* The beginning of a name is as good as the name. */
+    const size_t from = guess->length >= 2 && strncmp(guess->word, name, guess->length) == 0
+                            ? 0
+                            : guess_distance(guess->word, guess->length, name, length);
+    if (from > guess->distance)
+        return;
+    if (from < guess->distance)
+        guess->count = 0;
+    guess->distance = from;
+    if (guess->count < MAX_GUESSES)
+        guess->names[guess->count++] = name;
+}
+
+/* "; did you mean --bins or --min?", each name behind that prefix, or "". */
+static void guess_text(const gf_guess *guess, const char *prefix, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < guess->count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s%s%s",
+                                 i == 0                 ? "; did you mean "
+                                 : i + 1 < guess->count ? ", "
+                                                        : " or ",
+                                 prefix, guess->names[i], i + 1 < guess->count ? "" : "?");
+}
+
+/* ---- unknown words --------------------------------------------------------------------------- */
+
+/* The first filter or command that has such an option; NULL if none has. */
+static const char *option_owner(const char *name, size_t length) {
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
+        gf_param common[GF_CLI_MAX_COMMON] = {{0}};
+        if (find_param(info->params, info->param_count, name, length) ||
+            find_param(common, gf_cli_common(info, common), name, length))
+            return info->name;
+    }
+    for (size_t i = 0; gf_command_at(i); i++) {
+        const gf_filter_info *info = &gf_command_at(i)->info;
+        if (find_param(info->params, info->param_count, name, length))
+            return info->name;
+    }
+    return NULL;
+}
+
+/* Answer an option of other programs: how the same is done here, by filters that have `option`. */
+static const char *answer_habit(const gf_filter_info *info, const gf_cli_line *line,
+                                const char *name, size_t length) {
+    static const struct {
+        const char *names, *option, *answer;
+    } habits[] = {
+        {"|o|output|", "out-dir", "name the output behind the input, or a folder with --out-dir"},
+        {"|o|output|", "out", "--out is for extracted samples; what is measured is printed"},
+        {"|o|output|", "json", "what it finds is printed: write > FILE behind it"},
+        {"|y|yes|overwrite|", "force", "--force replaces an existing output"},
+        {"|sigma|", "radius", "--radius says how far it reaches, in pixels"},
+    };
+    char word[16];
+    if (length > sizeof word - 3)
+        return NULL;
+    snprintf(word, sizeof word, "|%.*s|", (int)length, name);
+    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
+        const char *option = habits[i].option;
+        if (strstr(habits[i].names, word) &&
+            (find_param(info->params, info->param_count, option, strlen(option)) ||
+             find_param(line->params, line->param_count, option, strlen(option))))
+            return habits[i].answer;
+    }
+    return NULL;
+}
+
+/* Refuse --name or --name=value; letter: -letter instead. */
+static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *line,
+                                const char *argument, char letter, gf_error *error) {
+    const char *name = letter ? &letter : argument + 2;
+    const int length = letter ? 1 : (int)strcspn(name, "=");
+    const char *dashes = letter ? "-" : "--";
+    char text[256] = "";
+    const char *answer = answer_habit(info, line, name, (size_t)length);
+    if (answer)
+        return gf_set_error(error, GF_USAGE, "%s%.*s: %s has no such option; %s", dashes, length,
+                            name, info->name, answer);
+    const char *owner = letter ? NULL : option_owner(name, (size_t)length);
+    if (!letter && !owner) {
+        gf_guess guess = guess_begin(name, (size_t)length);
+        for (size_t i = 0; i < info->param_count; i++)
+            guess_try(&guess, info->params[i].name);
+        for (size_t i = 0; i < line->param_count; i++)
+            guess_try(&guess, line->params[i].name);
+        guess_text(&guess, "--", text, sizeof text);
+    }
+    if (text[0])
+        return gf_set_error(error, GF_USAGE, "--%.*s: %s has no such option%s", length, name,
+                            info->name, text);
+    return gf_set_error(error, GF_USAGE,
+                        "%s%.*s: %s has no such option%s%s%s; see 'gpufilter %s --help'", dashes,
+                        length, name, info->name, owner ? ", but " : "", owner ? owner : "",
+                        owner ? " has" : "", info->name);
+}
+
+gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error) {
+    char text[256];
+    gf_guess guess = guess_begin(name, strlen(name));
+    for (size_t i = 0; i < gf_filter_count(); i++)
+        guess_try(&guess, gf_filter_describe(gf_filter_at(i))->name);
+    for (size_t i = 0; gf_command_at(i); i++)
+        guess_try(&guess, gf_command_at(i)->info.name);
+    for (const gf_about_name *word = gf_about_words; or_word && word->name; word++)
+        guess_try(&guess, word->name);
+    guess_text(&guess, "", text, sizeof text);
+    if (text[0])
+        return gf_set_error(error, GF_USAGE, "%s: no such filter or command%s", name, text);
+    if (access(name, F_OK) == 0)
+        return gf_set_error(error, GF_USAGE,
+                            "%s: is a file; say before it what to do with it, as in "
+                            "'gpufilter info %s'",
+                            name, name);
+    return gf_set_error(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
+                        name);
+}
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+/* Find an option by its long name or its letter, and the settings that it belongs to. */
+static const gf_param *find_option(const gf_filter_info *info, const gf_cli_line *line,
+                                   const char *name, size_t length, char letter,
+                                   gf_settings **settings) {
+    const gf_param *const tables[] = {info->params, line->params};
+    const size_t counts[] = {info->param_count, line->param_count};
+    for (size_t t = 0; t < 2; t++) {
+        const gf_param *found = letter ? NULL : find_param(tables[t], counts[t], name, length);
+        for (size_t i = 0; letter && i < counts[t] && !found; i++)
+            found = tables[t][i].letter == letter ? &tables[t][i] : NULL;
+        *settings = t == 0 ? line->filter : line->common;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* Set the options of an argument: --name, --name=value, -f, -fv, -r3; or with the next argument,
+ * which is then *used, --name value and -r 3. */
+static gf_status parse_argument(const gf_filter_info *info, const gf_cli_line *line,
+                                const char *argument, const char *next, int *used,
+                                gf_error *error) {
+    const bool is_long = argument[1] == '-';
+    for (const char *name = argument + (is_long ? 2 : 1);; name++) {
+        const size_t length = is_long ? strcspn(name, "=") : 1;
+        const char letter = is_long ? 0 : *name, *value = name + length;
+        gf_settings *settings;
+        const gf_param *param = find_option(info, line, name, length, letter, &settings);
+        if (!param)
+            return unknown_option(info, line, argument, letter, error);
+        const bool flag = param->type == GF_PARAM_FLAG;
+        const bool more = !is_long && flag && *value; /* letters */
+        if (is_long && *value)
+            value++;
+        else if (more || !*value)
+            value = NULL;
+        if (!flag && !value) {
+            if (!next)
+                return gf_set_error(error, GF_USAGE, "--%s: needs a value (%s)", param->name,
+                                    param->metavar);
+            value = next;
+            ++*used;
+        }
+        const gf_status status = gf_settings_set(settings, param->name, value, error);
+        if (status || !more)
+            return status;
+    }
+}
+
+gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const gf_param *common,
+                       size_t common_count, gf_cli_line *line, gf_error *error) {
+    *line = (gf_cli_line){
+        .filter = gf_settings_new(info->params, info->param_count),
+        .common = gf_settings_new(common, common_count),
+        .params = common,
+        .param_count = common_count,
+        .operands = calloc((size_t)argc + 1, sizeof *line->operands),
+    };
+    if (!line->filter || !line->common || !line->operands)
+        return gf_set_error(error, GF_FAILED, "%s: out of memory", info->name);
+    bool options = true;
+    for (int i = 0; i < argc; i++) {
+        const char *argument = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;
+        int used = 0;
+        gf_status status = GF_OK;
+        if (options && strcmp(argument, "--") == 0)
+            options = false;
+        else if (options && argument[0] == '-' && argument[1])
+            status = parse_argument(info, line, argument, next, &used, error);
+        else
+            line->operands[line->operand_count++] = argument;
+        if (status)
+            return status;
+        i += used;
+    }
+    return gf_cli_decode(line, error);
+}
+
+void gf_cli_line_free(gf_cli_line *line) {
+    gf_settings_free(line->filter);
+    gf_settings_free(line->common);
+    free(line->operands);
+}

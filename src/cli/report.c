@@ -1,0 +1,527 @@
+/* Reports for people: results as aligned tables, bars and CSV, and the summary of a run. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define GAP 2       /* blanks between columns */
+#define MAX_BAR 60  /* cells */
+#define MIN_BAR 10  /* a line may rather be too long */
+#define SHARE 7     /* "100.00%" */
+#define NO_WIDTH 80 /* of what is no terminal */
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+double gf_cli_number(const gf_value *value) {
+    return value->type == GF_VALUE_UINT ? (double)value->high * 0x1p64 + (double)value->low
+                                        : value->real;
+}
+
+void gf_cli_format_text(const gf_format *format, char *text, size_t size) {
+    static const char *const channels[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
+    static const char *const types[] = {"u8", "u16", "f32"};
+    snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
+             channels[format->channels], types[format->type]);
+}
+
+size_t gf_cli_row_bytes(const gf_format *format) {
+    static const size_t sample_bytes[] = {1, 2, 4};
+    return (size_t)(format->width * format->channels) * sample_bytes[format->type];
+}
+
+void gf_cli_print_bytes(FILE *file, uint64_t bytes) {
+    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+    if (bytes < 1000) {
+        fprintf(file, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+        return;
+    }
+    double value = (double)bytes / 1000;
+    int unit = 0;
+    for (; value >= 999.5; unit++)
+        value /= 1000;
+    fprintf(file, "%.*f %s", value < 9.95 ? 1 : 0, value, units[unit]);
+}
+
+const char *gf_cli_cell_text(const gf_value *value, char number[40]) {
+    if (value->type == GF_VALUE_TEXT)
+        return value->text;
+    gf_value_format(value, number, 40);
+    return number;
+}
+
+/* ---- screens --------------------------------------------------------------------------------- */
+
+static bool is_utf8_locale(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (!value || !*value)
+            continue;
+        const char *charset = strchr(value, '.');
+        return charset &&
+               (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
+    }
+    return false;
+}
+
+gf_cli_screen gf_cli_screen_of(FILE *file) {
+    struct winsize size;
+    const bool known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return (gf_cli_screen){.width = known ? size.ws_col : NO_WIDTH,
+                           .utf8 = is_utf8_locale(),
+                           .terminal = isatty(fileno(file)),
+                           .colour = gf_cli_colour_on(file)};
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* A table as it is shown: of bins, several rows on one line where it would be too long. */
+typedef struct gf_view {
+    FILE *file;
+    const gf_result *result;
+    size_t index;
+    const gf_table *table;
+    uint64_t step, lines; /* rows on a line */
+    char range[64];       /* "8-15" */
+} gf_view;
+
+static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool brief) {
+    gf_view view = {
+        .file = file, .result = result, .index = index, .table = gf_result_table(result, index)};
+    const uint64_t rows = view.table->row_count, most = brief ? view.table->brief : 0;
+    view.step = most ? (rows + most - 1) / most : 1;
+    view.lines = (rows + view.step - 1) / view.step;
+    return view;
+}
+
+/* A cell of a line. Of several rows: where they begin or end, both in the first column, the sum of
+ * a curve. */
+static gf_value view_cell(gf_view *view, uint64_t line, size_t column) {
+    const gf_table *table = view->table;
+    const uint64_t row = line * view->step;
+    const gf_value first = gf_result_cell(view->result, view->index, row, column);
+    if (view->step == 1)
+        return first;
+    const uint64_t end = row + view->step < table->row_count ? row + view->step : table->row_count;
+    const gf_value last = gf_result_cell(view->result, view->index, end - 1, column);
+    if (column >= table->curves) {
+        gf_value sum = first;
+        for (uint64_t i = row + 1; i < end; i++) {
+            const gf_value value = gf_result_cell(view->result, view->index, i, column);
+            sum.high += value.high + (sum.low > UINT64_MAX - value.low);
+            sum.low += value.low;
+        }
+        return sum;
+    }
+    const gf_column *named = table->columns + column;
+    if (column > 0)
+        return strcmp(named->name, "to") == 0 ? last : first;
+    char from[24], to[24];
+    gf_value_format(&first, from, sizeof from);
+    gf_value_format(&last, to, sizeof to);
+    snprintf(view->range, sizeof view->range, "%s-%s", from, to);
+    return (gf_value){.type = GF_VALUE_TEXT, .text = view->range};
+}
+
+static int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
+static int report_text_width(const char *text) {
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8: one a character */
+    return width;
+}
+
+/* The width of a column's widest cell, and at least that of its name if it is its heading. */
+static int view_width(gf_view *view, size_t column, bool heading) {
+    int width = heading ? report_text_width(view->table->columns[column].name) : 0;
+    for (uint64_t line = 0; line < view->lines; line++) {
+        const gf_value value = view_cell(view, line, column);
+        char number[40];
+        width = max_int(width, report_text_width(gf_cli_cell_text(&value, number)));
+    }
+    return width;
+}
+
+static void print_padded(FILE *file, const char *text, int width, bool right, bool last) {
+    const int blanks = max_int(0, width - report_text_width(text));
+    fprintf(file, "%*s%s", right ? blanks : 0, "", text);
+    fprintf(file, "%*s", last ? 0 : GAP + (right ? 0 : blanks), "");
+}
+
+static void view_heading(const gf_view *view, size_t column, int width, bool last) {
+    const gf_column *named = &view->table->columns[column];
+    print_padded(view->file, named->name, width, named->type != GF_VALUE_TEXT, last);
+}
+
+static void print_cell(gf_view *view, uint64_t line, size_t column, int width, bool last) {
+    const gf_value value = view_cell(view, line, column);
+    char number[40];
+    print_padded(view->file, gf_cli_cell_text(&value, number), width, value.type != GF_VALUE_TEXT,
+                 last);
+}
+
+static void print_single(gf_view *view) {
+    const gf_table *table = view->table;
+    int names = 0;
+    for (size_t c = 0; c < table->column_count; c++)
+        names = max_int(names, report_text_width(table->columns[c].name));
+    for (size_t c = 0; c < table->column_count; c++) {
+        print_padded(view->file, table->columns[c].name, names, false, false);
+        print_cell(view, 0, c, 0, true);
+        putc('\n', view->file);
+    }
+}
+
+/* Columns that a line has no room for follow in another table, which repeats the first column. */
+static void print_columns(gf_view *view, int screen_width) {
+    const size_t count = view->table->column_count;
+    int widths[GF_MAX_COLUMNS] = {0};
+    for (size_t c = 0; c < count; c++)
+        widths[c] = view_width(view, c, true);
+    size_t end = 1;
+    do {
+        const size_t first = end;
+        int used = widths[0];
+        while (end < count && (end == first || used + GAP + widths[end] <= screen_width))
+            used += GAP + widths[end++];
+        fputs(first > 1 ? "\n" : "", view->file);
+        view_heading(view, 0, widths[0], false);
+        for (size_t c = first; c < end; c++)
+            view_heading(view, c, widths[c], c + 1 == end);
+        putc('\n', view->file);
+        for (uint64_t line = 0; line < view->lines; line++) {
+            print_cell(view, line, 0, widths[0], false);
+            for (size_t c = first; c < end; c++)
+                print_cell(view, line, c, widths[c], c + 1 == end);
+            putc('\n', view->file);
+        }
+    } while (end < count);
+}
+
+/* ---- bars ------------------------------------------------------------------------------------ */
+
+/* A channel has its own colour; what is no channel, or has none, the terminal's. */
+static gf_cli_paint curve_paint(const char *curve) {
+    return strcmp(curve, "r") == 0   ? GF_PAINT_RED
+           : strcmp(curve, "g") == 0 ? GF_PAINT_GREEN
+           : strcmp(curve, "b") == 0 ? GF_PAINT_BLUE
+                                     : GF_PAINT_OFF;
+}
+
+/* Print a bar: what is above zero shows, however small it is. */
+static void print_bar(FILE *file, double part, int cells, bool utf8) {
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const int units = utf8 ? 8 : 1;
+    int length = (int)(part * cells * units + 0.5);
+    if (length == 0 && part > 0)
+        length = 1;
+    for (int i = 0; i < length / units; i++)
+        fputs(utf8 ? "█" : "#", file);
+    if (utf8)
+        fputs(eighths[length % 8], file);
+}
+
+/* How bins are laid out: which bins, the curve's name if there are several, the value, its share of
+ * the curve, a bar. */
+typedef struct gf_bars {
+    bool several; /* curves */
+    int widths[GF_MAX_COLUMNS], names, values, cells;
+    double sums[GF_MAX_COLUMNS], most; /* of each curve; of all cells */
+} gf_bars;
+
+static gf_bars measure_bars(gf_view *view, const gf_cli_screen *screen) {
+    const gf_table *table = view->table;
+    gf_bars bars = {.several = table->column_count - table->curves > 1};
+    int used = GAP + SHARE + GAP;
+    for (size_t c = 0; c < table->curves; c++) {
+        bars.widths[c] = view_width(view, c, true);
+        used += bars.widths[c] + GAP;
+    }
+    for (size_t c = table->curves; c < table->column_count; c++) {
+        bars.names = max_int(bars.names, report_text_width(table->columns[c].name));
+        bars.values = max_int(bars.values, view_width(view, c, !bars.several));
+        for (uint64_t line = 0; line < view->lines; line++) {
+            const gf_value value = view_cell(view, line, c);
+            const double x = gf_cli_number(&value);
+            bars.sums[c] += x;
+            bars.most = x > bars.most ? x : bars.most;
+        }
+    }
+    used += bars.values + (bars.several ? bars.names + GAP : 0);
+    bars.cells = max_int(screen->width - used, MIN_BAR);
+    bars.cells = bars.cells > MAX_BAR ? MAX_BAR : bars.cells;
+    return bars;
+}
+
+/* Print a line for each line of bins and each curve. */
+static void print_bars(gf_view *view, const gf_cli_screen *screen) {
+    const gf_table *table = view->table;
+    const gf_bars bars = measure_bars(view, screen);
+    FILE *file = view->file;
+    for (size_t c = 0; c < table->curves; c++)
+        view_heading(view, c, bars.widths[c], false);
+    if (bars.several)
+        print_padded(file, "", bars.names, false, false);
+    print_padded(file, bars.several ? "" : table->columns[table->curves].name, bars.values, true,
+                 false);
+    print_padded(file, "share", SHARE, true, true);
+    putc('\n', file);
+    for (uint64_t line = 0; line < view->lines; line++)
+        for (size_t c = table->curves; c < table->column_count; c++) {
+            for (size_t i = 0; i < table->curves; i++) {
+                const gf_value value = view_cell(view, line, i);
+                char number[40];
+                print_padded(file, c == table->curves ? gf_cli_cell_text(&value, number) : "",
+                             bars.widths[i], true, false);
+            }
+            const gf_value value = view_cell(view, line, c);
+            const double x = gf_cli_number(&value);
+            if (bars.several)
+                print_padded(file, table->columns[c].name, bars.names, false, false);
+            print_cell(view, line, c, bars.values, false);
+            fprintf(file, "%*.2f%%", SHARE - 1, bars.sums[c] > 0 ? 100 * x / bars.sums[c] : 0.0);
+            if (x > 0) {
+                const gf_cli_paint paint = curve_paint(table->columns[c].name);
+                const bool colour = screen->colour && paint != GF_PAINT_OFF;
+                fprintf(file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paint));
+                print_bar(file, x / bars.most, bars.cells, screen->utf8);
+                fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), file);
+            }
+            putc('\n', file);
+        }
+    if (view->step > 1)
+        fprintf(file, "(%" PRIu64 " %s, %" PRIu64 " a line; --%s %" PRIu64 " shows each)\n",
+                table->row_count, table->name, view->step, table->name, table->row_count);
+}
+
+void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
+    char format[64];
+    const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
+    gf_cli_format_text(&run->report->in, format, sizeof format);
+    fputs(gf_cli_paint_text(screen.colour, GF_PAINT_STRONG), file);
+    for (uint32_t i = 0; i < run->info->inputs; i++) {
+        fputs(i ? ", " : "", file);
+        gf_cli_print_name(file, run->inputs[i], "standard input");
+    }
+    fprintf(file, ": %s, by %s%s\n", format, run->report->backend,
+            gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
+    for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
+        const gf_table *table = gf_result_table(run->result, t);
+        if (!table->for_people || table->row_count == 0)
+            continue;
+        const bool bars = table->chart == GF_CHART_BARS && !table->single;
+        gf_view view = view_open(file, run->result, t, bars && screen.terminal);
+        putc('\n', file);
+        if (table->single)
+            print_single(&view);
+        else if (bars)
+            print_bars(&view, &screen);
+        else
+            print_columns(&view, screen.width);
+    }
+    const char *text = gf_result_text(run->result);
+    if (!*text)
+        return;
+    const bool colour = screen.colour && run->info->is_test;
+    const gf_cli_paint paint = gf_result_passed(run->result) ? GF_PAINT_GOOD : GF_PAINT_BAD;
+    fprintf(file, "\n%s%.*s%s\n", gf_cli_paint_text(colour, paint), (int)strlen(text) - 1, text,
+            gf_cli_paint_text(colour, GF_PAINT_OFF));
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static void print_field(FILE *file, const char *gap, const char *text, bool shown) {
+    const bool quoted = text[strcspn(text, ",\"\r\n")];
+    fprintf(file, "%s%s", gap, quoted ? "\"" : "");
+    for (size_t size; *text; text += size) {
+        const size_t printable = gf_printable(text);
+        size = printable ? printable : 1;
+        if (*text == '"')
+            putc('"', file);
+        if (shown && !printable)
+            putc('?', file);
+        else
+            fwrite(text, 1, size, file);
+    }
+    if (quoted)
+        putc('"', file);
+}
+
+void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input) {
+    const gf_table *table = gf_result_table(result, 0);
+    if (input)
+        print_field(file, "", "file", false);
+    for (size_t c = 0; c < table->column_count; c++)
+        print_field(file, c || input ? "," : "", table->columns[c].name, false);
+    putc('\n', file);
+}
+
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown) {
+    const gf_table *table = gf_result_table(result, 0);
+    for (uint64_t row = 0; row < table->row_count; row++) {
+        if (input)
+            print_field(file, "", input, shown);
+        for (size_t c = 0; c < table->column_count; c++) {
+            const gf_value value = gf_result_cell(result, 0, row, c);
+            char number[40];
+            print_field(file, c || input ? "," : "", gf_cli_cell_text(&value, number), false);
+        }
+        putc('\n', file);
+    }
+}
+
+/* ---- the summary of a run, on standard error ------------------------------------------------- */
+
+void gf_cli_report_failure(const gf_cli_run *run) {
+    static bool reported;
+    if (reported || !run->report->device_failed)
+        return;
+    reported = true;
+    fflush(stdout);
+    fputs("gpufilter: ", stderr);
+    gf_cli_print_name(stderr, run->inputs[0], "standard input");
+    fputs(": ", stderr);
+    gf_cli_print_text(stderr, run->report->reason);
+    putc('\n', stderr);
+}
+
+void gf_cli_report_bytes(uint64_t in, uint64_t out) {
+    fputs(", ", stderr);
+    gf_cli_print_bytes(stderr, in);
+    fputs(" in", stderr);
+    if (!out)
+        return;
+    fputs(", ", stderr);
+    gf_cli_print_bytes(stderr, out);
+    fputs(" out", stderr);
+}
+
+void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
+    static const char *const names[] = {"ICC profile", "EXIF data", "orientation"};
+    const char *gap = ": ";
+    if (!dropped)
+        return;
+    fputs("gpufilter: ", stderr);
+    if (files == 1)
+        gf_cli_print_name(stderr, name, "standard input");
+    else
+        fprintf(stderr, "%" PRIu64 " files", files);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!(dropped >> i & 1))
+            continue;
+        fprintf(stderr, "%s%s", gap, names[i]);
+        gap = ", ";
+    }
+    fputs(" dropped: metadata of JPEG is not carried yet; --strip accepts that\n", stderr);
+}
+
+void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
+    const gf_format *out = &report->out;
+    if (report->brightness > brightness->factor) {
+        brightness->factor = report->brightness;
+        memcpy(brightness->advice, report->advice, sizeof brightness->advice);
+    }
+    if (!report->counts_clipped) {
+        brightness->uncounted |= out->type != GF_F32;
+        return;
+    }
+    brightness->clipped += report->clipped;
+    brightness->samples += out->width * out->height * (out->channels - (out->channels % 2 == 0));
+}
+
+void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
+    char factor[32];
+    snprintf(factor, sizeof factor, "%.4g", brightness->factor);
+    if (brightness->factor <= 0 || strcmp(factor, "1") == 0)
+        return;
+    fprintf(stderr, "  brightness x%s", factor);
+    if (brightness->factor > 1 && brightness->clipped) {
+        const double percent = 100 * (double)brightness->clipped / (double)brightness->samples;
+        const bool all = brightness->clipped == brightness->samples;
+        /* What is neither none nor all is not printed as such. */
+        if (percent < 0.05)
+            fprintf(stderr, ", less than 0.1 %%");
+        else
+            fprintf(stderr, ", %.1f %%", !all && percent > 99.9 ? 99.9 : percent);
+        fprintf(stderr, " of samples clipped%s; %s",
+                brightness->uncounted ? " (not counted in all images)" : "", brightness->advice);
+    } else if (brightness->factor > 1 && brightness->uncounted) {
+        fprintf(stderr, ", clipped samples not counted; %s", brightness->advice);
+    }
+    putc('\n', stderr);
+}
+
+/* Print the share of the time in which each stage was busy, and which one the others waited for. */
+static void report_busy(const gf_report *report) {
+    /* Below that share a stage is not the bottleneck. */
+    static const double bottleneck = 0.5;
+    /* From that share on starting is printed, which most runs hardly have. */
+    static const double worth_printing = 0.05;
+    const double total = report->total_seconds,
+                 start = total > 0 ? report->start_seconds / total : 0;
+    const char *slowest = "starting", *gap = "";
+    double most = start;
+    fputs("  busy: ", stderr);
+    if (start >= worth_printing) {
+        fprintf(stderr, "starting %.0f %%", 100 * start);
+        gap = ", ";
+    }
+    for (int i = 0; i < GF_STAGE_COUNT; i++) {
+        const gf_busy *busy = &report->busy[i];
+        if (!busy->workers)
+            continue;
+        const double share = total > 0 ? busy->seconds / (busy->workers * total) : 0;
+        fprintf(stderr, "%s%s %.0f %%", gap, gf_stage_name((gf_stage)i), 100 * share);
+        gap = ", ";
+        if (share > most) {
+            most = share;
+            slowest = gf_stage_name((gf_stage)i);
+        }
+    }
+    fprintf(stderr, " of %.3f s", total);
+    if (most >= bottleneck)
+        fprintf(stderr, ": %s is the bottleneck", slowest);
+    putc('\n', stderr);
+}
+
+void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
+    const gf_report *report = run->report;
+    gf_cli_brightness brightness = {0};
+    const gf_format *in = &report->in;
+    const double megapixels = (double)in->width * (double)in->height * 1e-6;
+    char format[64];
+    if (run->output)
+        gf_cli_print_name(stderr, run->output, "standard output");
+    else
+        gf_cli_print_name(stderr, run->inputs[0], "standard input");
+    fprintf(stderr, ": %.3f s, %.0f MP/s by %s (%s)", report->total_seconds,
+            megapixels / report->total_seconds, report->backend, report->device);
+    if (report->ranks)
+        fprintf(stderr, " on %u ranks", report->ranks);
+    if (run->ranks > 1)
+        fprintf(stderr, " of rank %" PRIu32, run->rank);
+    gf_cli_report_bytes(report->in_bytes, report->out_bytes);
+    putc('\n', stderr);
+    gf_cli_brightness_add(&brightness, report);
+    gf_cli_report_brightness(&brightness);
+    if (!verbose)
+        return;
+    gf_cli_format_text(in, format, sizeof format);
+    fprintf(stderr, "  %s in %" PRIu64 " band%s of %" PRIu64 " rows\n", format, report->bands,
+            report->bands == 1 ? "" : "s", report->band_rows);
+    if (report->reason[0]) {
+        fputs("  auto: ", stderr);
+        gf_cli_print_text(stderr, report->reason);
+        putc('\n', stderr);
+    }
+    if (report->verified)
+        fprintf(stderr, "  verified: golden computed the same\n");
+    report_busy(report);
+}

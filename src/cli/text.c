@@ -1,0 +1,74 @@
+/* Text for people: colours, errors, and names, which may hold any bytes. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "ranks.h"
+
+enum { AUTO, ALWAYS, NEVER };
+
+const char *const gf_cli_colours[] = {
+    [AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never", NULL};
+
+/* Process-wide, as the terminal is. */
+static size_t colour_choice = AUTO;
+
+void gf_cli_colour_use(size_t choice) {
+    colour_choice = choice;
+}
+
+bool gf_cli_colour_on(FILE *file) {
+    if (colour_choice != AUTO)
+        return colour_choice == ALWAYS;
+    /* https://no-color.org: set to anything but nothing. */
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(fileno(file)) && !gf_cli_this_rank()->launched && !(no && *no) && term && *term &&
+           strcmp(term, "dumb") != 0;
+}
+
+/* The eight colours that any terminal has, as its user configured them. */
+const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
+    static const char *const texts[] = {
+        [GF_PAINT_OFF] = "\033[0m",   [GF_PAINT_STRONG] = "\033[1m", [GF_PAINT_BAD] = "\033[1;31m",
+        [GF_PAINT_GOOD] = "\033[32m", [GF_PAINT_RED] = "\033[31m",   [GF_PAINT_GREEN] = "\033[32m",
+        [GF_PAINT_BLUE] = "\033[34m",
+    };
+    return on ? texts[paint] : "";
+}
+
+void gf_cli_complain(const gf_error *error) {
+    const bool colour = gf_cli_colour_on(stderr);
+    fflush(stdout);
+    fprintf(stderr, "%sgpufilter:%s ", gf_cli_paint_text(colour, GF_PAINT_BAD),
+            gf_cli_paint_text(colour, GF_PAINT_OFF));
+    gf_cli_print_text(stderr, error->message);
+    putc('\n', stderr);
+}
+
+void gf_cli_print_text(FILE *file, const char *text) {
+    while (*text) {
+        const size_t size = gf_printable(text);
+        if (size)
+            fwrite(text, 1, size, file);
+        else
+            putc('?', file);
+        text += size ? size : 1;
+    }
+}
+
+void gf_cli_print_name(FILE *file, const char *name, const char *standard) {
+    gf_cli_print_text(file, strcmp(name, "-") == 0 ? standard : name);
+}
+
+void gf_cli_list_output(const char *name) {
+    if (strcmp(name, "-") == 0) { /* nothing but data goes there */
+        fputs("standard output\n", stderr);
+        return;
+    }
+    if (isatty(STDOUT_FILENO))
+        gf_cli_print_text(stdout, name);
+    else
+        fputs(name, stdout);
+    putchar('\n');
+}
