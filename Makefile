@@ -86,7 +86,7 @@ ifeq ($(CAIRO)$(CAIRO_DIR),1)
   $(error CAIRO=1 but no cairo.h: install the package libcairo2-dev)
 endif
 
-# Only two files of the program know MPI. `make test` links a program with it wherever mpicc is.
+# Only src/mpi knows MPI. `make test` links a program with it wherever mpicc is.
 MPICC := $(shell command -v mpicc 2>/dev/null)
 ifeq ($(MPI)$(MPICC)$(filter demo test,$(MAKECMDGOALS)),1)
   $(error MPI=1 but no mpicc: install the package libopenmpi-dev)
@@ -100,8 +100,8 @@ endif
 
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
-RANKS_C := $(sort $(wildcard src/cli/ranks_mpi*.c))
-CLI_C := $(filter-out %/ranks_none.c $(RANKS_C),$(sort $(wildcard src/cli/*.c)))
+MPI_C := $(sort $(wildcard src/mpi/*.c))
+CLI_C := $(sort $(wildcard src/cli/*.c))
 # The program sees the public header and its own folder, nothing else of the library.
 CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR) -DGF_WITH_CAIRO)
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
@@ -110,8 +110,7 @@ OBJ := $(BUILD)/obj
 
 LIB_O := $(LIB_C:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD_C:%.c=$(OBJ)/%.$(isa).o)) $(CU:%.cu=$(OBJ)/%.cu.o)
 CLI_O := $(CLI_C:%.c=$(OBJ)/%.o)
-ALONE_O := $(OBJ)/src/cli/ranks_none.o
-RANKS_O := $(RANKS_C:%.c=$(OBJ)/%.o)
+MPI_O := $(MPI_C:%.c=$(OBJ)/%.o)
 VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
 SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
@@ -148,9 +147,9 @@ $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 # stb counts on int arithmetic that wraps.
 $(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
 
-$(CLI_O) $(ALONE_O) $(RANKS_O): INCLUDES = $(CLI_INCLUDES)
-$(RANKS_O): INCLUDES += $(MPI_INCLUDES)
-$(CLI_O) $(ALONE_O) $(RANKS_O): $(BUILD)/include/gpufilter.h
+$(CLI_O): INCLUDES = $(CLI_INCLUDES)
+$(MPI_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
+$(CLI_O) $(MPI_O): $(BUILD)/include/gpufilter.h
 $(BUILD)/include/gpufilter.h: src/gpufilter.h
 	@mkdir -p $(@D)
 	@cp $< $@
@@ -171,7 +170,7 @@ $(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs,-z,now $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
-$(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(RANKS_O),$(ALONE_O)) $(BUILD)/libgpufilter.a
+$(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(MPI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
 
@@ -212,7 +211,7 @@ format: ## Lay out all code with clang-format
 lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
-	@clang-tidy --quiet $(CLI_C) src/cli/ranks_none.c $(wildcard docs/*.c) $(if $(MPICC),$(RANKS_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) $(MPI_INCLUDES)
+	@clang-tidy --quiet $(CLI_C) $(wildcard docs/*.c) $(if $(MPICC),$(MPI_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
 	@clang-tidy --quiet $(PAGES_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(CLI_INCLUDES) -Isrc/cli
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples

@@ -79,12 +79,6 @@ if other true; then
     dry() { other gpufilter smooth in/1/001.pgm in/1/008.pgm -O closed --dry-run 2>sum
         [ $? -eq 1 ] && grep -q '^gpufilter: closed: cannot write to the folder: Permission denied$' sum &&
             grep -q '^dry run: 0 to do, 1 failed, 0 skipped$' sum; }
-    no_record() { mkdir -m 777 unrecorded && : >unrecorded/.gpufilter-done && chmod 444 unrecorded/.gpufilter-done
-        other gpufilter smooth in/1/001.pgm in/1/008.pgm -O unrecorded 2>sum
-        [ $? -eq 0 ] && summary 2 0 0 sum && [ "$(grep -c 'gpufilter-done: cannot write: .* need --force' sum)" -eq 1 ]
-        other gpufilter smooth in/1/001.pgm in/1/008.pgm -O unrecorded --resume 2>sum
-        [ $? -eq 1 ] && summary 0 2 0 sum && other gpufilter smooth in/1/00[18].pgm -O unrecorded --resume --force 2>sum &&
-            summary 2 0 0 sum; }
     unsearched() { mkdir -p blind/d/sub && cp in/1/001.pgm blind/d/sub && cp in/1/008.pgm blind && chmod 644 blind/d
         mkdir -m 777 seen && other gpufilter smooth -R blind -O seen 2>sum
         [ $? -eq 1 ] && grep -q '^gpufilter: blind/d/sub: cannot look at it: Permission denied$' sum && summary 1 1 0 sum; }
@@ -94,7 +88,6 @@ if other true; then
     check "a folder below that may not be written" partly
     check "a folder below one that may not be written" above
     check "a dry run into a folder that may not be written" dry
-    check "a record that may not be written" no_record
     check "a folder that may be read, but not searched" unsearched
     chmod 755 part/secret blind/d
 else

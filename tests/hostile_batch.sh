@@ -125,7 +125,7 @@ named() {
         [ "$(wc -l <told)" -eq $((hostile + 1)) ]
 }
 summed() { grep -q "^$((files - hostile)) done, $hostile failed, 0 skipped in " told; }
-same() { diff -r -x '.gpufilter-done' want got; }
+same() { diff -r want got; }
 tidy() { [ -z "$(find got -name '.*.tmp')" ] && [ "$(find got -name '*.pam' | wc -l)" -eq $((files - hostile)) ]; }
 alone() { [ -z "$(ps -o pid= --ppid $$ | while read -r pid; do ps -o comm= -p "$pid"; done | grep gpufilter)" ]; }
 clean_runs() { ! grep -q 'Sanitizer\|runtime error' told; }

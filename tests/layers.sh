@@ -55,7 +55,7 @@ sed -E 's/^([^ ]*)\.[a-z]+ ([^ ]*)\.[a-z]+ /\1 \2 /' "$work/included" >"$work/in
 
 is_built() { # but for what needs nvcc, MPI or cairo
     local bare
-    bare=$(cut -d ' ' -f 1 "$work/objects" | sort -u | comm -23 "$work/sources" - | grep -v '^cuda/\|^src/cli/')
+    bare=$(cut -d ' ' -f 1 "$work/objects" | sort -u | comm -23 "$work/sources" - | grep -v '^cuda/\|^src/cli/\|^src/mpi/')
     [ -z "$bare" ] && [ "$(wc -l <"$work/calls")" -gt 500 ] && [ "$(wc -l <"$work/includes")" -gt 500 ] && return
     echo "no object: $bare"
     return 1
@@ -68,7 +68,7 @@ only_allowed() { # CALLS-OR-INCLUDES
             return file == what || room(file) == what || (what == "filters" && room(file) ~ /^filters\//)
         }
         NR == FNR {n++; split($0, words); from[n] = $1; $1 = ""; to[n] = $0; next}
-        room($1) == room($2) || room($1) == "src/cli" {next}
+        room($1) == room($2) || room($1) == "src/cli" || room($1) == "src/mpi" {next}
         {
             for (i = 1; i <= n; i++) {
                 m = split(to[i], words)
@@ -80,7 +80,7 @@ only_allowed() { # CALLS-OR-INCLUDES
         END {exit bad}' "$work/allowed" "$1"
 }
 program_asks() { # only for what the public header declares
-    awk '$1 ~ /^src\/cli\// && $2 !~ /^src\/cli\// {print $3}' "$work/calls" | sort -u >"$work/asked"
+    awk '$1 ~ /^src\/(cli|mpi)\// && $2 !~ /^src\/cli\// {print $3}' "$work/calls" | sort -u >"$work/asked"
     [ -s "$work/asked" ] && ! grep -vxFf <(grep -oE '\bgf_[a-z0-9_]+' src/gpufilter.h) "$work/asked"
 }
 

@@ -59,9 +59,9 @@ resumed() {
     summary "$gone" "$failed_files" $((made - gone)) told ' on 3 ranks' || return 1
     plain smooth -R in --out-dir some --radius 3 --resume 2>told
     summary 0 "$failed_files" "$made" told || return 1
-    # Other settings: all are made anew, since all are known.
+    # With other settings, too: only --force makes them again.
     mpi 2 smooth -R in --out-dir some --radius 2 --resume 2>told
-    summary "$made" "$failed_files" 0 told
+    summary 0 "$failed_files" "$made" told
 }
 
 # What somebody put there is kept, whichever rank would have written it.
@@ -91,9 +91,10 @@ no_backend() {
         grep -q "^gpufilter: rank [012] on $(hostname): cuda: " told
 }
 
-# One of them can start no thread: the job ends with its reason, and what had been begun is whole.
+# One of them can start no thread. Rank 0 needs one for its own part: the job ends with the reason, and what had been begun is
+# whole. The others do their part in the one they have.
 no_thread() { # RANK
-    local i one=()
+    local i code one=()
     for i in 0 1 2; do
         one+=(-n 1)
         [ $i != "$1" ] || one+=(-x "LD_PRELOAD=$work/no_thread.so")
@@ -101,7 +102,12 @@ no_thread() { # RANK
     done
     rm -rf alone
     timeout 120 mpirun --oversubscribe --bind-to none "${one[@]:0:${#one[@]}-1}" 2>told
-    [ $? -eq 1 ] && [ "$(failures told)" = "gpufilter: rank $1 on $(hostname): smooth: cannot start a thread: Resource temporarily unavailable" ] || return 1
+    code=$?
+    if [ "$1" != 0 ]; then
+        [ $code -eq 0 ] && summary 120 0 0 told ' on 3 ranks' && [ "$(ls alone | wc -l)" = 120 ]
+        return
+    fi
+    [ $code -eq 1 ] && [ "$(failures told)" = "gpufilter: rank $1 on $(hostname): smooth: cannot start a thread: Resource temporarily unavailable" ] || return 1
     [ ! -e alone ] || { [ "$(litter alone)" = 0 ] && [ "$(ls alone | wc -l)" -lt 100 ]; }
 }
 make_no_thread() { # a library without threads for the program's own code

@@ -15,14 +15,14 @@ ifneq ($(NVCC),)
 $(OBJ)/tests/band_cuda.o $(OBJ)/tests/test_cuda_fault.o $(OBJ)/tests/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
-$(BUILD)/gpufilter-mpi: $(CLI_O) $(RANKS_O) $(BUILD)/libgpufilter.a
+$(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
 
 # The same program on the shared library: links only if it uses nothing but what is exported.
-$(BUILD)/gpufilter-shared: $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.so
+$(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) $(ALONE_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
 
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
@@ -30,7 +30,7 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
 
 # Harnesses see the program from inside, too.
-FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/libgpufilter.a
+FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 $(OBJ)/tests/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
 $(OBJ)/tests/fuzz/cli_main.o: $(BUILD)/include/gpufilter.h
@@ -65,7 +65,7 @@ $(BUILD)/tests/hold_memory: $(OBJ)/tests/tools/hold_memory.o
 
 # The program, but that what backends give is changed on its way.
 LIES := run_memory result_table_count result_table result_cell result_text result_passed
-$(BUILD)/tests/liar: $(OBJ)/tests/tools/liar.o $(CLI_O) $(ALONE_O) $(BUILD)/libgpufilter.a
+$(BUILD)/tests/liar: $(OBJ)/tests/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
@@ -83,7 +83,7 @@ FAULT_CUDA_LIBS := $(if $(CUDART_SO),$(CUDART_SO) -Wl$(comma)-rpath$(comma)$(dir
 ifneq ($(NVCC),)
 $(OBJ)/tests/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
-$(BUILD)/gpufilter-faults: $(CLI_O) $(ALONE_O) $(LAYER_O) $(BUILD)/libgpufilter.a
+$(BUILD)/gpufilter-faults: $(CLI_O) $(LAYER_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(FAULT_CUDA_LIBS)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Many files in numbered parts: tests/shard.sh BUILD. Parts one after the other and at once, killed and resumed, with
-# another number of parts, and the records that they leave.
+# another number of parts.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 . tests/check.sh
@@ -29,7 +29,7 @@ shard() { # OUT K/N OPTIONS...
 
 # ---- the same as one run ---------------------------------------------------------------------------
 
-one_of_one() { shard one 1/1 2>sum && summary 100 0 0 sum && same one && [ "$(ls -A one)" = $'.gpufilter-done.1-of-1\n0\n1\n2' ]; }
+one_of_one() { shard one 1/1 2>sum && summary 100 0 0 sum && same one && [ "$(ls -A one)" = $'0\n1\n2' ]; }
 after() {
     local done=(34 33 33) k
     for k in 1 2 3; do
@@ -47,8 +47,7 @@ at_once() { # HOW MANY OPTIONS...
     for job in $(jobs -p); do
         wait "$job" || return 1
     done
-    # A part without inputs leaves no record.
-    same once && [ "$(find once -name '.gpufilter-done*' | wc -l)" = $((many < 100 ? many : 100)) ]
+    same once
 }
 inside() { # the outputs of some are there when others look at the inputs
     local k job
@@ -114,46 +113,11 @@ another_count() {
     same part && [ $skipped -eq 66 ] && rest 0 100 && rest 0 15 --shard 7/7 -j 2 && return 1
     rest 0 14 --shard 7/7
 }
-after_all() { rm -rf part && cp -a want part && rest 0 34 --shard 1/3 && [ ! -e part/.gpufilter-done.1-of-3 ]; }
-other_settings() { some && rest 33 0 --shard 2/3 --radius 3 && rest 33 0 --shard 2/3 && rest 34 66 && same part; }
-torn() { # a line that is none in one of the records: its output is nobody's
-    some && truncate -s -5 part/.gpufilter-done.2-of-3 && ! rest 34 65 && summary 34 1 65 sum &&
-        ! rest 0 32 --shard 2/3 && summary 0 1 32 sum && rest 1 32 --shard 2/3 --force && rest 0 100 && same part
-}
-foreign() { some && echo mine >part/0/006.pgm && ! rest 34 65 && summary 34 1 65 sum && [ "$(cat part/0/006.pgm)" = mine ]; }
-moved() { # records may be put together
-    some && { cat part/.gpufilter-done.2-of-3 && tail -n +2 part/.gpufilter-done.3-of-3; } >part/.gpufilter-done &&
-        rm part/.gpufilter-done.* && rest 34 66 && same part
-}
+after_all() { rm -rf part && cp -a want part && rest 0 34 --shard 1/3; }
 check "--resume without --shard" no_shard
 check "--resume with the last one" the_last
 check "--resume with another number" another_count
 check "--resume of a run without --shard" after_all
-check "--resume with other settings" other_settings
-check "a torn line in one of the records" torn
-check "what somebody else put there" foreign
-check "records put together" moved
-
-# Two records that say otherwise of one output: nobody knows which was last, so it is ours, and made anew.
-sign() { # LINE: with its check sum
-    local hash=0xcbf29ce484222325 i byte
-    for ((i = 0; i < ${#1}; i++)); do
-        printf -v byte '%d' "'${1:i:1}"
-        hash=$(((hash ^ byte) * 0x100000001b3))
-    done
-    printf '%08x %s\n' $(((hash ^ (hash >> 32)) & 0xffffffff)) "$1"
-}
-disputed() {
-    local line
-    some
-    line=$(grep ' 0/006.pgm$' part/.gpufilter-done.2-of-3)
-    [ "$(sign "${line#* }")" = "$line" ] || return 1
-    { echo gpufilter-done 2 && sign "${line#* }"; } >part/.gpufilter-done.9-of-9
-    rest 34 66 && rest 0 100 || return 1
-    { echo gpufilter-done 2 && sign "$(echo "${line#* }" | sed 's/^................/0123456789abcdef/')"; } >part/.gpufilter-done.9-of-9
-    rest 1 99 && rest 0 100 && same part
-}
-check "records that differ" disputed
 
 # Killed in the middle, as it waits for a picture, a pipe: what it and another one had done stays done, and whoever comes
 # next does the rest. 049.pgm is the fiftieth, so number 17 of part 2 of 3.
@@ -196,26 +160,19 @@ check "killed, and one goes on" go_on_alone
 check "killed, and goes on" go_on_as_before
 check "killed, and five go on" go_on_otherwise
 
-# What is found in the records while a run is under way: it waits for its first input, a pipe, as others do its second.
-meanwhile() { # WHO OPTIONS...
+# An output that another shard makes while a run is under way counts as finished: the run waits for its first input, a pipe.
+found() {
     local fd program
-    rm -rf late pipe.pgm && mkfifo pipe.pgm && cp in/1/001.pgm again.pgm
+    rm -f pipe.pgm && mkfifo pipe.pgm && cp in/1/001.pgm again.pgm
     gpufilter smooth pipe.pgm again.pgm -O late --threads 1 --resume 2>sum &
     program=$!
     exec {fd}>pipe.pgm
-    "$@"
+    gpufilter smooth in/1/007.pgm again.pgm -O late --shard 2/2 -q
     cat in/1/004.pgm >&$fd
     exec {fd}>&-
-    wait $program
+    wait $program && summary 1 0 1 sum && cmp late/again.pgm want/1/001.pgm
 }
-other_shard() { gpufilter smooth in/1/007.pgm again.pgm -O late --shard 2/2 -q; }
-two_shards() { gpufilter smooth in/1/007.pgm again.pgm -O late --shard 1/2 -q && other_shard; }
-nobody_known() { gpufilter smooth again.pgm -O late -q --shard 1/1 && touch late/again.pgm; }
-found() { meanwhile "$1" && summary 1 0 1 sum && cmp late/again.pgm want/1/001.pgm; }
-lost() { ! meanwhile nobody_known && summary 1 1 0 sum && grep -q 'late/again.pgm: exists already' sum; }
-check "a record that appears" found other_shard
-check "two records that appear" found two_shards
-check "a record that does not fit" lost
+check "an output that appears" found
 
 # ---- measuring -------------------------------------------------------------------------------------
 
@@ -236,39 +193,5 @@ sums() { # in JSON
 }
 check "hist of parts" measured
 check "axis-sum of parts" sums
-
-# Few files may be open, and there are many records.
-few_files() {
-    local k
-    rm -rf many && cp -a once many
-    for k in $(seq 200); do cp once/.gpufilter-done.1-of-120 many/.gpufilter-done.$k-of-200; done
-    (ulimit -n 32 && gpufilter smooth -R in -O many --resume 2>sum) && summary 0 0 100 sum
-}
-check "many records" few_files
-
-# A file of the record that may not be read is told, and so is a folder that may not be listed.
-if [ "$(id -u)" -ne 0 ]; then
-    other() { "$@"; }
-elif setpriv --reuid=65534 --clear-groups gpufilter --version >/dev/null 2>&1; then
-    other() { setpriv --reuid=65534 --clear-groups "$@"; }
-else
-    other() { return 127; }
-fi
-chmod 755 .
-if other true; then
-    secret() {
-        some && chmod 000 part/.gpufilter-done.3-of-3 && ! other gpufilter smooth -R in -O part --resume 2>sum &&
-            grep -q '^gpufilter: part/.gpufilter-done.3-of-3: cannot read: Permission denied$' sum
-    }
-    unlisted() {
-        mkdir -m 333 unlisted && ! other gpufilter smooth -R in -O unlisted --resume 2>sum &&
-            grep -q '^gpufilter: unlisted: cannot read the folder, to see what is finished: ' sum
-    }
-    check "a record that may not be read" secret
-    check "a folder that may not be listed" unlisted
-    chmod 755 unlisted
-else
-    skip 2 "records without permission: there is no other user to be"
-fi
 
 check_sum

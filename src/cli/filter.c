@@ -183,7 +183,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     files.ready = filter_on_ready;
     files.ready_context = job;
     files.beside = job->plot ? gf_cli_plot_file(job->plot) : NULL;
-    files.ranks = &gf_cli_this_rank()->job;
+    files.ranks = gf_cli_ranks_job();
     gf_cli_progress progress = {0};
     if (gf_cli_ranks_first()) {
         gf_cli_progress_begin(&progress,
@@ -219,7 +219,7 @@ static gf_status run_one(const gf_filter *filter, const gf_cli_line *line, bool 
     gf_status status = check_job(&job, error);
     if (!status && gf_cli_ranks_first() && line->options.plot)
         status = gf_cli_plot_open(&line->options, &job.plot, error);
-    status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
+    status = gf_ranks_agree(gf_cli_ranks_job(), status, error);
     if (!status)
         status = filter_compute(&job, &result, &report, error);
     if (!status && gf_cli_ranks_first() && line->options.files.dry_run)
@@ -242,7 +242,7 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     const bool shown = line.options.help || line.options.version;
     if (!status && !shown)
         status = gf_cli_check_common(info, &line, error);
-    status = gf_ranks_agree(&gf_cli_this_rank()->job, status, error);
+    status = gf_ranks_agree(gf_cli_ranks_job(), status, error);
     if (!status && shown && gf_cli_ranks_first())
         line.options.help ? gf_cli_help_filter(info) : gf_cli_version();
     else if (!status && !shown && gf_cli_is_batch(info, &line))

@@ -152,7 +152,7 @@ void gf_cli_help_filter(const gf_filter_info *info) {
     if (many)
         printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
                info->makes_image
-                   ? "What is finished is noted in DIR/.gpufilter-done*, for --resume.\n"
+                   ? ""
                    : "Each is measured by itself; a CSV table has the file in a first column.\n");
     print_exits();
     print_examples(info);
@@ -182,5 +182,5 @@ void gf_cli_version(void) {
     else
         printf("no CUDA, ");
     printf("%scairo, %sMPI; SIMD here: %s\n", gf_cli_has_plots ? "" : "no ",
-           gf_cli_has_ranks ? "" : "no ", strrchr(processor, ' ') + 1);
+           gf_mpi_peers ? "" : "no ", strrchr(processor, ' ') + 1);
 }

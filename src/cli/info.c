@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "gather.h"
+#include "inputs.h"
 #include "report.h"
 
 /* ---- info ------------------------------------------------------------------------------------ */

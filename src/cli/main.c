@@ -140,7 +140,7 @@ static gf_status finish_output(const char *command, gf_error *error) {
 int main(int argc, char **argv) {
     keep_memory();
     guard_descriptors();
-    gf_cli_ranks_start();
+    const gf_cli_peers *peers = gf_cli_ranks();
     catch_signals(); /* after MPI, which has handlers of its own */
     gf_error error = {0};
     gf_status status = dispatch(argc, argv, &error);
@@ -149,5 +149,5 @@ int main(int argc, char **argv) {
     /* Without a message it has been told, or there is nothing to tell. */
     if (status && error.message[0] && gf_cli_ranks_first())
         gf_cli_complain(&error);
-    return gf_cli_ranks_end((int)status);
+    return peers ? peers->end((int)status) : (int)status;
 }

@@ -255,7 +255,7 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
 
 gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     const gf_settings *common = line->common;
-    const gf_cli_rank *rank = gf_cli_this_rank();
+    const gf_cli_peers *peers = gf_cli_ranks();
     const uint32_t threads = (uint32_t)gf_settings_int(common, "threads");
     const uint64_t max_memory = gf_settings_size(common, "max-memory");
     const bool quiet_progress = gf_settings_flag(common, "no-progress");
@@ -264,9 +264,9 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
         .engine = {.backend = gf_settings_text(common, "backend"),
                    .devices = gf_settings_text(common, "device"),
                    .simd = gf_settings_text(common, "simd"),
-                   .threads = threads ? threads : rank->threads,
-                   .turn = rank->local,
-                   .turns = rank->locals,
+                   .threads = threads || !peers ? threads : peers->threads,
+                   .turn = peers ? peers->local : 0,
+                   .turns = peers ? peers->locals : 1,
                    .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
                    .verify = gf_settings_flag(common, "verify"),
                    .max_memory = max_memory},

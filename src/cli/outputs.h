@@ -1,41 +1,67 @@
-/* The outputs of a batch: what they are called, and that none is written over what is still needed.
- */
+/* The outputs of a batch: their names and folders, and checks that none replaces a file that is
+ * still needed. */
 #ifndef GF_CLI_OUTPUTS_H
 #define GF_CLI_OUTPUTS_H
 
-#include "gather.h"
+#include "inputs.h"
 
-/* What has a name. */
+/* What is at a path. */
 typedef struct gf_cli_look {
-    bool taken; /* something has it, */
+    bool taken; /* something has this name, */
     bool there; /* a regular file; the rest is known */
     bool link;  /* by a symbolic link */
     bool alone; /* it has no other name */
+    bool empty;
     dev_t device;
     ino_t inode;
-    uint64_t size;
-    int64_t time;
+    struct timespec time; /* of the last change */
 } gf_cli_look;
 
 typedef struct gf_cli_output {
     char *path;
     size_t below;  /* where in it the path below --out-dir begins */
-    size_t folder; /* so many bytes of it are the folder that it is in */
-    /* Where it goes, by whatever path: a folder that is there, and where in the path that begins
-     * which is below it. */
+    size_t folder; /* the bytes of it that are the folder it is in */
+    /* Its place by whatever path: the innermost folder that exists, and where in the path the rest
+     * begins. */
     dev_t folder_device;
     ino_t folder_inode;
     size_t below_folder;
     gf_cli_look look; /* before any work */
 } gf_cli_output;
 
-gf_cli_look gf_cli_look_at(const char *path);
+/* ---- names ----------------------------------------------------------------------------------- */
 
-/* Names an output for each input, by --out-dir, --name and --format. GF_USAGE, naming them, for two
- * inputs with one output, also through links to folders, and for an output that is another's input
- * and would be replaced. *outputs is NULL after a failure. */
+/* Make the name for an input of this base name, the index-th from 1; to be freed. format: of
+ * --format, or NULL. GF_USAGE for what is no template. */
+gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
+                               uint64_t index, char **name, gf_error *error);
+
+/* Name an output for each input, by --out-dir, --name and --format. GF_USAGE, naming them, for two
+ * inputs with one output, also through links to folders; for an output that is another's input and
+ * would be replaced; with --resume for one that is its own input. *outputs is NULL after a failure.
+ */
 gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
                               gf_cli_output **outputs, gf_error *error);
 void gf_cli_outputs_free(gf_cli_output *outputs, size_t count);
+
+gf_cli_look gf_cli_look_at(const char *path);
+/* Is an output newer than its input? An empty one is not: a power failure may leave it. */
+bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input);
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+/* Folders that were made for outputs, outer ones first. All zero: none. */
+typedef struct gf_cli_folders {
+    char **list;
+    size_t count, capacity;
+    bool sync; /* wait until each is on the disk */
+} gf_cli_folders;
+
+/* Make a folder, and those it is in. */
+gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error);
+/* Fail as that would, or if nothing could be made in the folder; make nothing. */
+gf_status gf_cli_folders_check(const char *path, gf_error *error);
+/* Free the list. remove: remove those that are empty, too. */
+void gf_cli_folders_close(gf_cli_folders *made, bool remove);
 
 #endif

@@ -1,3 +1,4 @@
+/* Progress output of one image or a batch. */
 #include "progress.h"
 
 #include <inttypes.h>
@@ -13,13 +14,13 @@
 #include "report.h"
 
 #define REDRAW_SECONDS 0.1
-#define FIRST_SECONDS 0.2 /* what ends sooner needs no bar */
-#define FIRST_ALONE 1.0   /* of one image */
+#define FIRST_SECONDS 0.2 /* a batch that ends sooner needs no bar, */
+#define FIRST_ALONE 1.0   /* nor does one image */
 #define LINE_SECONDS 10.0
 #define EVENT_SECONDS 1.0
-#define MOST_WIDTH 400
-#define MOST_BAR 40
-#define LEAST_BAR 5
+#define MAX_WIDTH 400
+#define MAX_BAR 40
+#define MIN_BAR 5
 
 #define ERASE "\r\033[K"
 
@@ -28,9 +29,9 @@ enum { AUTO, LINES, JSON, NONE };
 const char *const gf_cli_progress_ways[] = {
     [AUTO] = "auto", [LINES] = "lines", [JSON] = "json", [NONE] = "none", NULL};
 
-/* Is the line on the screen? Process-wide, for the signal handler, as the screen is. */
+/* Is the bar on the screen? Global for the signal handler. */
 static volatile sig_atomic_t shown;
-/* For the signal handler, too: the batch under way. */
+/* The batch under way, for the signal handler. */
 static struct {
     _Atomic uint64_t done, of;   /* files */
     const char *_Atomic message; /* what follows their numbers; NULL: there is no batch */
@@ -42,7 +43,7 @@ double gf_cli_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool can_draw(void) {
+static bool progress_can_draw(void) {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
@@ -54,7 +55,7 @@ gf_cli_show gf_cli_progress_choose(const char *way, bool quiet, bool lines) {
         return GF_CLI_SHOW_NOTHING;
     if (strcmp(way, gf_cli_progress_ways[LINES]) == 0)
         return GF_CLI_SHOW_LINES;
-    return can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
+    return progress_can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
 }
 
 void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show) {
@@ -68,8 +69,8 @@ void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show) {
         progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
 }
 
-/* 0:12 or 1:02:03 */
-static void put_time(double seconds, char *text, size_t size) {
+/* Write "0:12" or "1:02:03". */
+static void progress_put_time(double seconds, char *text, size_t size) {
     const uint64_t all = seconds < 3.6e8 ? (uint64_t)(seconds + 0.5) : UINT64_C(360000000);
     const uint64_t hours = all / 3600, minutes = all / 60 % 60;
     if (hours)
@@ -78,43 +79,43 @@ static void put_time(double seconds, char *text, size_t size) {
         snprintf(text, size, "%" PRIu64 ":%02" PRIu64, minutes, all % 60);
 }
 
-static size_t screen_width(void) {
+static size_t progress_width(void) {
     struct winsize size;
     const size_t width =
         ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-    return width < MOST_WIDTH ? width : MOST_WIDTH;
+    return width < MAX_WIDTH ? width : MAX_WIDTH;
 }
 
 /* The share of the work that is done, from 0 to 1. */
-static double part_of(const gf_cli_progress *progress) {
+static double progress_part(const gf_cli_progress *progress) {
     const double done = progress->done + progress->under_way;
     return progress->of <= 0 || done <= 0 ? 0 : done < progress->of ? done / progress->of : 1;
 }
 
 /* Megapixels a second. */
-static double rate_of(const gf_cli_progress *progress, double seconds) {
+static double progress_rate(const gf_cli_progress *progress, double seconds) {
     return (progress->pixels + progress->pixels_under_way) * 1e-6 / seconds;
 }
 
-/* Seconds that remain, if it goes on like that; below 0: nobody knows yet. */
-static double left_of(const gf_cli_progress *progress, double seconds) {
-    const double part = part_of(progress);
+/* Seconds that remain at this rate; below 0: not known yet. */
+static double progress_left(const gf_cli_progress *progress, double seconds) {
+    const double part = progress_part(progress);
     return part > 0 ? seconds * (1 / part - 1) : -1;
 }
 
-/* "12.3 MP/s, 0:07 left", with that between them. */
-static void put_pace(const gf_cli_progress *progress, double seconds, const char *gap, char *text,
-                     size_t size) {
+/* Write "12.3 MP/s, 0:07 left", with this gap between them. */
+static void progress_put_pace(const gf_cli_progress *progress, double seconds, const char *gap,
+                              char *text, size_t size) {
     char left[32] = "-:--";
-    const double rate = rate_of(progress, seconds), rest = left_of(progress, seconds);
+    const double rate = progress_rate(progress, seconds), rest = progress_left(progress, seconds);
     if (rest >= 0)
-        put_time(rest, left, sizeof left);
+        progress_put_time(rest, left, sizeof left);
     snprintf(text, size, "%.*f MP/s%s%s left", rate < 9.95 ? 1 : 0, rate, gap, left);
 }
 
-static void print_line(const gf_cli_progress *progress, double seconds) {
+static void progress_print_line(const gf_cli_progress *progress, double seconds) {
     char pace[80], failed[40] = "";
-    put_pace(progress, seconds, ", ", pace, sizeof pace);
+    progress_put_pace(progress, seconds, ", ", pace, sizeof pace);
     if (progress->failed)
         snprintf(failed, sizeof failed, "%" PRIu64 " failed, ", progress->failed);
     fflush(stdout);
@@ -122,32 +123,33 @@ static void print_line(const gf_cli_progress *progress, double seconds) {
         fprintf(stderr, "gpufilter: %" PRIu64 " of %" PRIu64 " files, %s%s\n", progress->ended,
                 progress->total, failed, pace);
     else
-        fprintf(stderr, "gpufilter: %.0f %%, %s\n", 100 * part_of(progress), pace);
+        fprintf(stderr, "gpufilter: %.0f %%, %s\n", 100 * progress_part(progress), pace);
 }
 
-/* What stands right of the bar. */
-static void put_numbers(const gf_cli_progress *progress, double seconds, char *text, size_t size) {
+/* Write the text to the right of the bar. */
+static void progress_put_numbers(const gf_cli_progress *progress, double seconds, char *text,
+                                 size_t size) {
     char count[48], pace[80], failed[40] = "", total[24];
-    put_pace(progress, seconds, "  ", pace, sizeof pace);
+    progress_put_pace(progress, seconds, "  ", pace, sizeof pace);
     if (progress->failed)
         snprintf(failed, sizeof failed, "  %" PRIu64 " failed", progress->failed);
     const int digits = snprintf(total, sizeof total, "%" PRIu64, progress->total);
     if (progress->total)
         snprintf(count, sizeof count, "%*" PRIu64 "/%s", digits, progress->ended, total);
     else
-        snprintf(count, sizeof count, "%3.0f %%", 100 * part_of(progress));
+        snprintf(count, sizeof count, "%3.0f %%", 100 * progress_part(progress));
     snprintf(text, size, "%s  %s%s", count, pace, failed);
 }
 
-static void draw_bar(const gf_cli_progress *progress, double seconds) {
-    char line[MOST_WIDTH + 16] = ERASE, numbers[160], bar[MOST_BAR + 4] = "";
-    put_numbers(progress, seconds, numbers, sizeof numbers);
+static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
+    char line[MAX_WIDTH + 16] = ERASE, numbers[160], bar[MAX_BAR + 4] = "";
+    progress_put_numbers(progress, seconds, numbers, sizeof numbers);
     /* The last column stays free: some terminals go to the next line when it is filled. */
-    const size_t width = screen_width() - 1, taken = strlen(numbers) + strlen("[] ");
+    const size_t width = progress_width() - 1, taken = strlen(numbers) + strlen("[] ");
     size_t cells = width > taken ? width - taken : 0;
-    cells = cells < MOST_BAR ? cells : MOST_BAR;
-    if (cells >= LEAST_BAR) {
-        const double part = part_of(progress);
+    cells = cells < MAX_BAR ? cells : MAX_BAR;
+    if (cells >= MIN_BAR) {
+        const double part = progress_part(progress);
         bar[0] = '[';
         for (size_t i = 0; i < cells; i++)
             bar[1 + i] = (double)i < part * (double)cells ? '#' : '-';
@@ -160,7 +162,7 @@ static void draw_bar(const gf_cli_progress *progress, double seconds) {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void begin_event(const gf_cli_progress *progress, const char *event) {
+static void progress_begin_event(const gf_cli_progress *progress, const char *event) {
     fflush(stdout);
     fprintf(stderr,
             "{\"schema\": \"gpufilter-event\", \"version\": 1, \"event\": \"%s\", "
@@ -171,7 +173,7 @@ static void begin_event(const gf_cli_progress *progress, const char *event) {
 void gf_cli_event_begin(const gf_cli_progress *progress, const char *command) {
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
-    begin_event(progress, "begin");
+    progress_begin_event(progress, "begin");
     fputs(", \"command\": ", stderr);
     gf_json_text(stderr, command);
     fprintf(stderr, ", \"files\": %" PRIu64 "}\n", progress->total ? progress->total : 1);
@@ -180,7 +182,7 @@ void gf_cli_event_begin(const gf_cli_progress *progress, const char *command) {
 void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *why) {
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
-    begin_event(progress, "failed");
+    progress_begin_event(progress, "failed");
     fputs(", ", stderr);
     gf_json_name(stderr, "file", file);
     fputs(", \"error\": ", stderr);
@@ -192,16 +194,16 @@ void gf_cli_event_end(const gf_cli_progress *progress, uint64_t good, uint64_t f
                       uint64_t skipped) {
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
-    begin_event(progress, "end");
+    progress_begin_event(progress, "end");
     fprintf(stderr, ", \"done\": %" PRIu64 ", \"failed\": %" PRIu64 ", \"skipped\": %" PRIu64 "}\n",
             good, failed, skipped);
 }
 
-static void print_event(const gf_cli_progress *progress, double seconds) {
-    const double left = left_of(progress, seconds);
-    begin_event(progress, "progress");
+static void progress_print_event(const gf_cli_progress *progress, double seconds) {
+    const double left = progress_left(progress, seconds);
+    progress_begin_event(progress, "progress");
     fprintf(stderr, ", \"part\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
-            part_of(progress), rate_of(progress, seconds));
+            progress_part(progress), progress_rate(progress, seconds));
     if (left >= 0)
         fprintf(stderr, "%.3f", left);
     else
@@ -218,9 +220,9 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
     static const struct {
         double seconds; /* from one to the next */
         void (*draw)(const gf_cli_progress *progress, double seconds);
-    } ways[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, draw_bar},
-                [GF_CLI_SHOW_LINES] = {LINE_SECONDS, print_line},
-                [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, print_event}};
+    } ways[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, progress_draw_bar},
+                [GF_CLI_SHOW_LINES] = {LINE_SECONDS, progress_print_line},
+                [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, progress_print_event}};
     interrupted.done = progress->ended - progress->failed;
     if (!ways[progress->show].draw) /* nothing is to be shown */
         return;
@@ -244,21 +246,21 @@ void gf_cli_progress_end(void) {
 
 /* ---- in a signal handler --------------------------------------------------------------------- */
 
-/* Appends to a text of that length; returns the new one. */
-static size_t append(char *text, size_t length, const char *more) {
+/* Append to a text of this length. Returns the new length. */
+static size_t progress_append(char *text, size_t length, const char *more) {
     while (*more)
         text[length++] = *more++;
     return length;
 }
 
-static size_t append_number(char *text, size_t length, uint64_t number) {
+static size_t progress_append_number(char *text, size_t length, uint64_t number) {
     char digits[24];
     size_t at = sizeof digits - 1;
     digits[at] = 0;
     do
         digits[--at] = (char)('0' + number % 10);
     while (number /= 10);
-    return append(text, length, digits + at);
+    return progress_append(text, length, digits + at);
 }
 
 void gf_cli_progress_interrupted(void) {
@@ -266,12 +268,12 @@ void gf_cli_progress_interrupted(void) {
     const char *message = interrupted.message;
     if (!message)
         return;
-    size_t length = append(line, 0, "gpufilter: interrupted: ");
-    length = append_number(line, length, interrupted.done);
-    length = append(line, length, " of ");
-    length = append_number(line, length, interrupted.of);
-    length = append(line, length, " done");
-    length = append(line, length, message);
-    length = append(line, length, "\n");
+    size_t length = progress_append(line, 0, "gpufilter: interrupted: ");
+    length = progress_append_number(line, length, interrupted.done);
+    length = progress_append(line, length, " of ");
+    length = progress_append_number(line, length, interrupted.of);
+    length = progress_append(line, length, " done");
+    length = progress_append(line, length, message);
+    length = progress_append(line, length, "\n");
     (void)!write(STDERR_FILENO, line, length);
 }

@@ -1,43 +1,79 @@
-/* The processes that an MPI launcher (mpirun, srun) started to do one job together. Only the main
- * thread calls these. */
+/* The other processes of a job that an MPI launcher (mpirun, srun) started. Only src/mpi knows MPI:
+ * it fills in the table below. The program without MPI, and one that no launcher started, has none.
+ */
 #ifndef GF_CLI_RANKS_H
 #define GF_CLI_RANKS_H
 
 #include "gpufilter.h"
 
-typedef struct gf_cli_rank {
-    gf_ranks job;           /* count is 1 where nobody else was started */
-    uint32_t local, locals; /* which one it is on its machine, and of how many */
+/* What standard output gets of a finished item: size bytes, which begin with the header of the CSV
+ * table, if there is one. text is allocated, or NULL. */
+typedef struct gf_cli_text {
+    char *text;
+    size_t size, header;
+} gf_cli_text;
+
+/* A finished item of a batch. error is set if status is not GF_OK. */
+typedef struct gf_cli_finished {
+    uint64_t item;
+    uint32_t rank;
+    gf_status status;
+    const gf_error *error;
+    const gf_report *report;
+    gf_cli_text text;
+} gf_cli_finished;
+
+/* A batch that all ranks share. Rank 0 has the list of items, which the others receive, and reports
+ * what was done. */
+typedef struct gf_cli_shared_batch {
+    const gf_filter *filter;
+    const gf_settings *settings;
+    const gf_batch_options *options; /* for one process; its `done` is not called */
+    bool in_order;                   /* report items in their order, else as they finish */
+    const gf_batch_item *items;      /* of rank 0 */
+    uint64_t count;
+    void *setup; /* rank 0's bytes, copied to all before any item is begun */
+    size_t setup_size;
+    void *context; /* for the functions */
+    /* Rank 0: the cost of an item, such as its bytes. */
+    uint64_t (*cost)(void *context, uint64_t item);
+    /* Any rank: make the text of an item that this rank has done. Returns done->status, or
+     * GF_FAILED if there is no memory; *error then has the reason. */
+    gf_status (*render)(void *context, const gf_batch_item *item, const gf_batch_done *done,
+                        gf_cli_text *text, gf_error *error);
+    /* Rank 0: print and count an item. False: begin no others. */
+    bool (*report)(void *context, const gf_cli_finished *finished);
+    /* Rank 0: called every few milliseconds while the batch runs. */
+    void (*tick)(void *context);
+} gf_cli_shared_batch;
+
+typedef struct gf_cli_peers {
+    gf_ranks job;           /* this rank, their count, and the calls for one image */
+    uint32_t local, locals; /* which rank it is on its machine, and of how many */
     uint32_t threads;       /* its share of the cores; 0: all that it may use */
-    bool launched;          /* what looks like its terminal may be the launcher's way to a file */
-} gf_cli_rank;
+    /* Run a batch; all ranks call it. status is rank 0's so far: a failure becomes everybody's. On
+     * rank 0 it returns the first reason why some rank could run none, on others their own. */
+    gf_status (*run_batch)(const gf_cli_shared_batch *batch, gf_status status, gf_error *error);
+    /* Wait for all ranks and leave MPI. Returns the largest of their exit codes. */
+    int (*end)(int code);
+} gf_cli_peers;
 
-/* Was MPI built in? */
-extern const bool gf_cli_has_ranks;
+/* Returns the table of this process, or NULL; the first call joins the others. Main thread only. A
+ * program without src/mpi lacks this function. */
+extern const gf_cli_peers *gf_mpi_peers(void) __attribute__((weak));
 
-/* Joins the others, if a launcher started this process. */
-void gf_cli_ranks_start(void);
-const gf_cli_rank *gf_cli_this_rank(void);
-/* Is this the one that talks? */
-bool gf_cli_ranks_first(void);
-/* Waits for all. Returns the largest of their exit codes. */
-int gf_cli_ranks_end(int code);
+static inline const gf_cli_peers *gf_cli_ranks(void) {
+    return gf_mpi_peers ? gf_mpi_peers() : NULL;
+}
 
-/* Ends all of them, for a reason that is this one's. From any thread. */
-_Noreturn void gf_cli_ranks_abort(const char *why);
+/* For the calls of one image; NULL: this process is alone. */
+static inline const gf_ranks *gf_cli_ranks_job(void) {
+    return gf_cli_ranks() ? &gf_cli_ranks()->job : NULL;
+}
 
-/* ---- messages, apart from the calls of gf_ranks ---------------------------------------------- */
-
-/* Sends a copy of the data. Does not wait: it goes on its way while this rank polls, so that who is
- * slow to take it holds up nobody else. */
-void gf_cli_ranks_post(uint32_t to, const void *data, size_t size);
-/* Bytes that were posted, and are not known to have left. */
-size_t gf_cli_ranks_posted(void);
-/* A message to this rank, from whom, and its size; NULL if there is none now. For the caller to
- * free. Those from one rank come in the order in which it posted them. */
-void *gf_cli_ranks_poll(uint32_t *from, size_t *size);
-/* How many nanoseconds to wait before looking again: the more, the more often that has been in
- * vain. *vain begins at 0. */
-long gf_cli_ranks_pause(unsigned *vain);
+/* Is this the rank that prints? */
+static inline bool gf_cli_ranks_first(void) {
+    return !gf_cli_ranks() || gf_cli_ranks()->job.rank == 0;
+}
 
 #endif

@@ -23,7 +23,7 @@ bool gf_cli_colour_on(FILE *file) {
         return colour_choice == ALWAYS;
     /* https://no-color.org: set to anything but nothing. */
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(file)) && !gf_cli_this_rank()->launched && !(no && *no) && term && *term &&
+    return isatty(fileno(file)) && !gf_cli_ranks() && !(no && *no) && term && *term &&
            strcmp(term, "dumb") != 0;
 }
 

@@ -7,7 +7,7 @@ PAGES_O := $(PAGES_C:%.c=$(OBJ)/%.o)
 $(PAGES_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli
 $(PAGES_O): $(BUILD)/include/gpufilter.h
 
-$(BUILD)/pages: $(PAGES_O) $(filter-out %/main.o,$(CLI_O)) $(ALONE_O) $(BUILD)/libgpufilter.a
+$(BUILD)/pages: $(PAGES_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 

@@ -2,7 +2,6 @@
 $ gpufilter smooth samples/page.png samples/cutout.png --out-dir a/b -k 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
 $ ls -A a/b
-> .gpufilter-done
 > cutout.png
 > page.png
 $ for name in page cutout; do gpufilter smooth -k samples/$name.png - | cmp - a/b/$name.png; done
@@ -18,64 +17,33 @@ $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume
 > 1 done, 0 failed, 3 skipped in #
 $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume --threads 7 --backend golden --band-rows 3 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 4 skipped in #
-# Other settings are other outputs.
-$ gpufilter smooth -k samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
-> 2 done, 0 failed, 0 skipped in #
-$ gpufilter smooth samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
-> 2 done, 0 failed, 0 skipped in #
->   brightness x1.452, 63.1 % of samples clipped; --keep-brightness avoids it
-$ gpufilter normalize samples/{page,cutout}.png -O a/b --resume --strip 2>&1 | sed 's/in .*/in #/'
-> 2 done, 0 failed, 0 skipped in #
-$ gpufilter smooth samples/page.png - | cmp -s - a/b/page.png; gpufilter normalize --strip samples/page.png - | cmp - a/b/page.png
-# So is an input that was changed since: newer, or older but another file.
+# With other settings, too: those want another folder, or --force.
+$ gpufilter normalize samples/{page,cutout}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'; gpufilter normalize samples/{page,cutout}.png -O a/b --force -q; gpufilter normalize samples/page.png - | cmp - a/b/page.png
+> 0 done, 0 failed, 2 skipped in #
+# An input that was changed since is done again, and an output that is not newer is replaced.
 $ mkdir in; cp samples/page.png samples/cutout.png in; gpufilter smooth in/*.png -O c -q; touch in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-$ touch -d 2001-01-01 in/cutout.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
+$ touch -r in/cutout.png c/cutout.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 22.3 % of samples clipped; --keep-brightness avoids it
-$ gpufilter smooth in/cutout.png in/page.png -O d --name '{index}{ext}' -q; gpufilter smooth in/page.png in/cutout.png -O d --name '{index}{ext}' --resume 2>&1 | sed 's/in .*/in #/'
-> 2 done, 0 failed, 0 skipped in #
->   brightness x1.452, 63.1 % of samples clipped; --keep-brightness avoids it
 $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -O c -q; gpufilter smooth f.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# Nor is a file of another folder the same, if all else is.
-$ cp samples/page.png in/same.png; mkdir in/other; cp samples/page.png in/other/same.png; touch -d 2020-01-01 in/same.png in/other/same.png; gpufilter smooth in/same.png -O same -q; gpufilter smooth in/other/same.png -O same --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/../in/other/same.png -O same --resume 2>&1 | sed 's/in .*/in #/'; rm -r in/same.png in/other
-> 1 done, 0 failed, 0 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-> 0 done, 0 failed, 1 skipped in #
-# Times that are too far away to be told apart are newer than now.
-$ touch -d 2300-01-01 f.png; gpufilter smooth f.png -O same -q; gpufilter smooth f.png -O same --resume 2>&1 | sed 's/in .*/in #/'
-> 1 done, 0 failed, 0 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# An output that somebody has changed is kept.
-$ echo mine >c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; cat c/page.png
-> gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
-> 0 done, 1 failed, 1 skipped in #
+# What is newer counts as finished, whoever made it; but not an empty file.
+$ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png; : >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cmp c/page.png e/page.png
 > mine
-$ gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - c/page.png
-> 1 done, 0 failed, 1 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-$ touch c/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/*.png -O c --resume --force 2>&1 | sed 's/in .*/in #/'
-> gpufilter: c/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
-> 0 done, 1 failed, 1 skipped in #
-> 1 done, 0 failed, 1 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# So is what was there before the first run, and the output of an input that can no longer be read.
-$ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png
-> mine
-! gpufilter: e/page.png: exists already, and is not as a run into this folder left it; use --force to replace it
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
 > gpufilter: in/page.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > 0 done, 1 failed, 1 skipped in #
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# The same folder in and out, with --force; what replaced itself is not filtered again.
+# The same folder in and out, with --force; --resume cannot tell what is finished there.
 $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
-$ gpufilter smooth self/*.png --out-dir self --force --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/page.png - | cmp - self/page.png
-> 0 done, 0 failed, 2 skipped in #
+$ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth self/*.png --out-dir self --resume; gpufilter smooth in/page.png - | cmp - self/page.png
+! gpufilter: self/cutout.png: replaces itself, so --resume cannot tell whether it is finished; name another --out-dir or --name
+! gpufilter: self/cutout.png: replaces itself, so --resume cannot tell whether it is finished; name another --out-dir or --name
 # One bad file does not stop the others; each is told.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
 > gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
@@ -100,7 +68,6 @@ $ gpufilter smooth in/page.png in/bad.png in/cutout.png -O i --json --threads 1 
 > "files": ["in/cutout.png"], "output": "i/cutout.png", "image
 # Names.
 $ gpufilter smooth in/page.png ok.png -O n -q --name '{stem}-smooth{ext}'; gpufilter smooth in/page.png ok.png -O n -q --name '{{{index:3}}}_{name}.pgm'; gpufilter smooth in/page.png -O n -q --format tga; cp ok.png .hid.png; cp ok.png plain; cp ok.png two.dots.PNG; gpufilter smooth .hid.png plain two.dots.PNG -O n -q; ls -A n
-> .gpufilter-done
 > .hid.png
 > ok-smooth.png
 > page-smooth.png
@@ -140,7 +107,6 @@ $ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png
 # So are two that a link to a folder makes one, which may not be there yet.
 $ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln -s a w/out/b; gpufilter smooth -R w/a w/b/x.png -O w/out -q --name '{index}{ext}'; gpufilter smooth -R w -O w/out --force; ls -A w/out w/out/a
 > w/out:
-> .gpufilter-done
 > 1.png
 > 2.png
 > a
@@ -166,7 +132,6 @@ $ gpufilter smooth -R t -O tree --json --threads 1 2>/dev/null | grep -o '"files
 > "files": ["t/a/deep/3.jpeg"], "output": "tree/a/deep/3.jpeg", "image
 > "files": ["t/b/6.png"], "output": "tree/b/6.png", "image
 $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilter smooth --recursive t -O t/out --resume 2>&1 | sed 's/in .*/in #/'
-> ./.gpufilter-done
 > ./1.png
 > ./a/2.PGM
 > ./a/deep/3.jpeg
@@ -196,7 +161,6 @@ $ gpufilter smooth --dry-run samples/{card,page}.png absent.png -O dry --name 'a
 > dry/a-page.png
 > dry/card.png
 > dry/card.png
-> .gpufilter-done
 > page.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 ! dry run: 2 to do, 1 failed, 0 skipped
@@ -253,7 +217,6 @@ $ cp samples/card.png odd; for option in "-k" "-k --resume" "-q -k -f"; do gpufi
 > 0 done, 0 failed, 8 skipped in #
 >   7 files skipped: unsupported format (.tif, .webp, .tiff)
 $ gpufilter smooth -R t -O t/out/ --name '{stem}-{index}{ext}' -q; (cd t/out; find . -type f | sort)
-> ./.gpufilter-done
 > ./1-1.png
 > ./1.png
 > ./a/2-2.PGM
@@ -263,7 +226,6 @@ $ gpufilter smooth -R t -O t/out/ --name '{stem}-{index}{ext}' -q; (cd t/out; fi
 > ./b/6-4.png
 > ./b/6.png
 $ gpufilter smooth -R t -O t; gpufilter smooth -R t t/a -O both -q; (cd both; find . -type f | sort); gpufilter smooth -R t t/1.png -O x
-> ./.gpufilter-done
 > ./1.png
 > ./2.PGM
 > ./a/2.PGM
@@ -292,12 +254,10 @@ $ mkdir none; gpufilter smooth -R none -O both2 2>&1 | sed 's/in .*/in #/'; ls -
 $ printf 'ok.png\n\nin/page.png' | gpufilter smooth --files-from - -O l -q; ls l
 > ok.png
 > page.png
-$ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.png'; cp ok.png $'\xff.png'; printf '%s\0' 'a b.png' -r.png - $'new\nline.png' $'\xff.png' >list; gpufilter smooth -0 --files-from list -O odd -q; ls -A odd | od -An -c; grep -c 'new\\nline' odd/.gpufilter-done; gpufilter smooth -0 --files-from=list -O odd --resume 2>&1 | sed 's/in .*/in #/'
->    -   .   p   n   g  \n   -   r   .   p   n   g  \n   .   g   p
->    u   f   i   l   t   e   r   -   d   o   n   e  \n   a       b
+$ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.png'; cp ok.png $'\xff.png'; printf '%s\0' 'a b.png' -r.png - $'new\nline.png' $'\xff.png' >list; gpufilter smooth -0 --files-from list -O odd -q; ls -A odd | od -An -c; gpufilter smooth -0 --files-from=list -O odd --resume 2>&1 | sed 's/in .*/in #/'
+>    -   .   p   n   g  \n   -   r   .   p   n   g  \n   a       b
 >    .   p   n   g  \n   n   e   w  \n   l   i   n   e   .   p   n
 >    g  \n 377   .   p   n   g  \n
-> 1
 > 0 done, 0 failed, 5 skipped in #
 $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absent -O odd; gpufilter smooth --files-from /dev/null -O odd2 2>&1 | sed 's/in .*/in #/'
 > gpufilter: --files-from '/dev/null': names no images
@@ -356,10 +316,8 @@ $ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpu
 ! gpufilter: --device: the cpu backend has none; use --backend cuda
 ! ls: cannot access 'x': No such file or directory
 [2]
-$ gpufilter smooth ok.png -O ''; gpufilter smooth ok.png -O x --name .gpufilter-done --format pgm --force; gpufilter smooth ok.png -O x --name .GPUfilter-done --format pgm; gpufilter hist ok.png --null; gpufilter hist ok.png --keep-going --fail-fast
+$ gpufilter smooth ok.png -O ''; gpufilter hist ok.png --null; gpufilter hist ok.png --keep-going --fail-fast
 ! gpufilter: --out-dir '': must be a folder; . is this one
-! gpufilter: --name: '.gpufilter-done' is what the record of finished outputs is called; name outputs otherwise
-! gpufilter: --name: '.GPUfilter-done' is what the record of finished outputs is called; name outputs otherwise
 ! gpufilter: --null: is for --files-from
 ! gpufilter: --fail-fast: not together with --keep-going
 [2]
@@ -399,32 +357,3 @@ $ gpufilter hist -n 2 --json - ok.png in/bad.png <samples/page.png 2>/dev/null |
 $ gpufilter hist -n 2 ok.png ok.png >/dev/full
 ! gpufilter: standard output: No space left on device
 [1]
-# What is no record is not written to.
-$ mkdir j; echo mine >j/.gpufilter-done; gpufilter smooth ok.png -O j; cat j/.gpufilter-done; for version in 1 3; do echo "gpufilter-done $version" >j/.gpufilter-done; gpufilter smooth ok.png -O j --resume; done; ls j
-> mine
-! gpufilter: j/.gpufilter-done: is no record of finished outputs; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done: is the record of another version of gpufilter; use that one, name another --out-dir, or move the record away, and --force makes the outputs again
-! gpufilter: j/.gpufilter-done: is the record of another version of gpufilter; use that one, name another --out-dir, or move the record away, and --force makes the outputs again
-$ rm j/.gpufilter-done; mkfifo j/.gpufilter-done; timeout 20 gpufilter smooth ok.png -O j --resume; timeout 20 gpufilter smooth ok.png -O j; rm j/.gpufilter-done; ln -s /proc/self/mem j/.gpufilter-done; gpufilter smooth ok.png -O j --resume; ls j
-! gpufilter: j/.gpufilter-done: is no regular file; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done: is no regular file; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done: cannot read: Input/output error
-# Lines that are none are passed over, and a torn end is ended.
-$ gpufilter smooth ok.png in/page.png -O k -q; printf 'x\n%s' 'torn line' >>k/.gpufilter-done; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth in/cutout.png -O k --resume -q; gpufilter smooth ok.png in/page.png in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
-> 0 done, 0 failed, 2 skipped in #
-> 0 done, 0 failed, 3 skipped in #
-$ tail -n 1 k/.gpufilter-done | tr 0-9a-f 1-9a-f0 >>k/.gpufilter-done; gpufilter smooth in/cutout.png -O k --resume 2>&1 | sed 's/in .*/in #/'
-> 0 done, 0 failed, 1 skipped in #
-$ for text in '' gpuf 'gpufilter-done 2' '\0\0\0\0\0'; do rm -r k; mkdir k; printf "$text" >k/.gpufilter-done; gpufilter smooth ok.png -O k -q; gpufilter smooth ok.png in/page.png -O k --resume 2>&1 | sed 's/in .*/in #/'; grep -c done k/.gpufilter-done; done
-> 1 done, 0 failed, 1 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-> 1
-> 1 done, 0 failed, 1 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-> 1
-> 1 done, 0 failed, 1 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-> 1
-> 1 done, 0 failed, 1 skipped in #
->   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-> 1

@@ -92,8 +92,8 @@ $ gpufilter help smooth
 >                           those below them; with --raw the .raw files there
 >       --shard K/N         take the K-th of N parts of the inputs: numbers K,
 >                           K+N, K+2N, ...
->       --resume            skip finished outputs: newer than their input, and
->                           made with the same settings
+>       --resume            skip outputs that exist and are newer than their
+>                           input
 >       --keep-going        go on with the others when an input fails, as is done
 >                           anyway
 >       --fail-fast         begin no others once an input has failed
@@ -147,7 +147,6 @@ $ gpufilter help smooth
 > 
 > A file named - is standard input or output.
 > Of many inputs one that fails does not stop the others; the exit code is 1.
-> What is finished is noted in DIR/.gpufilter-done*, for --resume.
 > Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare could
 > not compare), 3 no such backend or device, 128 + n on signal n.
 > 

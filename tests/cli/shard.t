@@ -2,13 +2,9 @@
 $ for name in a b c d e; do cp samples/page.png $name.png; done; gpufilter smooth ?.png -O out --shard 2/3 --name '{index}-{stem}{ext}' 2>&1 | sed 's/in .*/in #/'; ls -A out
 > 2 done, 0 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-> .gpufilter-done.2-of-3
 > 2-b.png
 > 5-e.png
 $ gpufilter smooth ?.png -O out --shard=1/3 --name '{index}-{stem}{ext}' -q; gpufilter smooth ?.png -O out --shard 3/3 --name '{index}-{stem}{ext}' -q; ls -A out; gpufilter smooth a.png - | cmp - out/5-e.png
-> .gpufilter-done.1-of-3
-> .gpufilter-done.2-of-3
-> .gpufilter-done.3-of-3
 > 1-a.png
 > 2-b.png
 > 3-c.png
@@ -100,33 +96,6 @@ $ gpufilter hist a.png --shard 1/1 --plot p.png; gpufilter hist --shard 1/1
 ! gpufilter: --plot: names one file, and there may be many inputs; run them one by one
 ! gpufilter: hist: no inputs are named; see 'gpufilter hist --help'
 [2]
-# No output may be called what a record is called; what only looks so may.
-$ for name in .gpufilter-done.1-of-3 .GPUfilter-done.07-OF-9; do gpufilter smooth a.png -O z --name $name --format pgm; done; ls -A z
-! gpufilter: --name: '.gpufilter-done.1-of-3' is what the record of finished outputs is called; name outputs otherwise
-! gpufilter: --name: '.GPUfilter-done.07-OF-9' is what the record of finished outputs is called; name outputs otherwise
-! ls: cannot access 'z': No such file or directory
-[2]
-$ for name in .gpufilter-done.1-of- .gpufilter-done.-of-3 .gpufilter-done.1-of-3x .gpufilter-done1-of-3 .gpufilter-done.1of3 .gpufilter-done. .gpufilter-done.x-of-y; do gpufilter smooth a.png -O z -q --name $name --format pgm; done; ls -A z; gpufilter smooth a.png -O z --resume -q
-> .gpufilter-done
-> .gpufilter-done.
-> .gpufilter-done.-of-3
-> .gpufilter-done.1-of-
-> .gpufilter-done.1-of-3x
-> .gpufilter-done.1of3
-> .gpufilter-done.x-of-y
-> .gpufilter-done1-of-3
-# What is no record is not written to, and where all are read, named.
-$ mkdir j; echo mine >j/.gpufilter-done.2-of-3; gpufilter smooth a.png b.png -O j --shard 2/3; gpufilter smooth a.png -O j --resume; gpufilter smooth a.png -O j --resume --shard 1/3; cat j/.gpufilter-done.2-of-3; ls j; gpufilter smooth a.png -O j --shard 1/3 -q; ls j
-> mine
-> a.png
-! gpufilter: j/.gpufilter-done.2-of-3: is no record of finished outputs; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done.2-of-3: is no record of finished outputs; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done.2-of-3: is no record of finished outputs; move it away, or name another --out-dir
-$ echo 'gpufilter-done 3' >j/.gpufilter-done.2-of-3; gpufilter smooth a.png -O j --resume; rm j/.gpufilter-done.2-of-3; mkdir j/.gpufilter-done.5-of-5; gpufilter smooth a.png -O j --resume; gpufilter smooth a.png -O j --shard 1/5 -f -q; rmdir j/.gpufilter-done.5-of-5; mkfifo j/.gpufilter-done.5-of-5; timeout 20 gpufilter smooth a.png -O j --resume
-! gpufilter: j/.gpufilter-done.2-of-3: is the record of another version of gpufilter; use that one, name another --out-dir, or move the record away, and --force makes the outputs again
-! gpufilter: j/.gpufilter-done.5-of-5: is no regular file; move it away, or name another --out-dir
-! gpufilter: j/.gpufilter-done.5-of-5: is no regular file; move it away, or name another --out-dir
-[1]
 # Folders that were made stay, for other shards count on them.
 $ gpufilter smooth a.png -O new/folder --shard 1/2 --backend cpu --device 0; ls -d new/folder
 > new/folder

@@ -137,10 +137,6 @@ gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const
                        const gf_outcome *outcome);
 /* Is it a batch that goes on with --resume? */
 bool is_resumed(const gf_case *what);
-/* Did it say that it could not tell the next run all that it made? */
-bool is_untold(const gf_outcome *outcome);
-/* Then of that run. */
-gf_verdict judge_untold(gf_fault_mode mode, const gf_outcome *outcome);
 /* Of one more run, when nothing is left to do. first: the one with a fault. */
 gf_verdict judge_idle(const gf_reference *reference, const gf_outcome *first,
                       const gf_outcome *outcome);

@@ -14,9 +14,6 @@
 const char *const finding_names[FINDINGS] = {"none",  "crash", "hang",    "leak", "lost", "torn",
                                              "wrong", "code",  "message", "left", "rerun"};
 
-#define RECORD ".gpufilter-done"
-#define UNTOLD "--resume will not know"
-
 __attribute__((format(printf, 3, 4))) static void find(gf_verdict *verdict, gf_finding finding,
                                                        const char *format, ...) {
     va_list args;
@@ -101,7 +98,7 @@ static bool is_transfer(const gf_outcome *outcome) {
 }
 
 typedef struct gf_lines {
-    unsigned complaints, warnings, others, repeated, told_failed, not_begun;
+    unsigned complaints, others, repeated, told_failed, not_begun;
     bool sum, cause, out; /* out: a line about standard output */
 } gf_lines;
 
@@ -126,10 +123,6 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
             lines.others++;
             continue;
         }
-        if (strstr(line, RECORD) && strstr(line, UNTOLD)) {
-            lines.warnings++;
-            continue;
-        }
         for (unsigned i = 0; i < lines.complaints && i < 64; i++)
             lines.repeated += strcmp(seen[i], line) == 0;
         if (lines.complaints < 64)
@@ -149,7 +142,7 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
     const bool many = what->flags & (CASE_BATCH | CASE_MANY);
     if (outcome->told & 1) /* it could not be told */
         return;
-    if (lines.others || lines.repeated || (lines.warnings && !(what->flags & CASE_BATCH)))
+    if (lines.others || lines.repeated)
         find(verdict, FINDING_MESSAGE, "odd lines: %.200s", outcome->err);
     else if (verdict->survived && lines.complaints)
         find(verdict, FINDING_MESSAGE, "complains, with exit code %d: %.200s", outcome->code,
@@ -178,14 +171,8 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
 
 /* ---- what is left ---------------------------------------------------------------------------- */
 
-static bool is_record(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    return strncmp(name, RECORD, strlen(RECORD)) == 0;
-}
-
 static bool is_temporary(const char *path) {
-    return strstr(path, ".gpufilter-") && !is_record(path);
+    return strstr(path, ".gpufilter-");
 }
 
 /* Could the program not remove it because that was what failed? */
@@ -217,8 +204,6 @@ static void judge_files(gf_verdict *verdict, const gf_reference *reference,
                        *good = tree_find(clean, now->path);
         if (is_temporary(now->path))
             verdict->leftover++;
-        else if (is_record(now->path))
-            continue;
         else if (!was && !good)
             find(verdict, FINDING_LEFT, "%s is left", now->path);
         else if (!(was && entry_same(now, was)) && !(good && is_as_good(outcome, now, good)))
@@ -230,7 +215,7 @@ static void judge_files(gf_verdict *verdict, const gf_reference *reference,
     for (size_t i = 0; i < clean->count; i++) {
         const gf_entry *good = &clean->list[i], *was = tree_find(before, good->path),
                        *now = tree_find(after, good->path);
-        if (!good->data || is_record(good->path) || (was && entry_same(was, good)))
+        if (!good->data || (was && entry_same(was, good)))
             continue;
         if (now && is_as_good(outcome, now, good))
             ++*fresh;
@@ -366,21 +351,6 @@ gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const
 
 bool is_resumed(const gf_case *what) {
     return strstr(what->arguments, "--resume") || (what->again && strstr(what->again, "--resume"));
-}
-
-bool is_untold(const gf_outcome *outcome) {
-    return strstr(outcome->err, UNTOLD) != NULL;
-}
-
-gf_verdict judge_untold(gf_fault_mode mode, const gf_outcome *outcome) {
-    static const char refused[] = "exists already";
-    gf_verdict verdict = {0};
-    unsigned count = 0;
-    for (const char *at = outcome->err; (at = strstr(at, refused)) != NULL; at++)
-        count++;
-    if (count > 1 && mode != FAULT_ON)
-        find(&verdict, FINDING_RERUN, "more is not known than one line: %.200s", outcome->err);
-    return verdict;
 }
 
 gf_verdict judge_idle(const gf_reference *reference, const gf_outcome *first,

@@ -42,28 +42,19 @@ static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict 
     fflush(stdout);
 }
 
-static gf_outcome run_again(const gf_stage_set *set, const gf_case *what, const char *more) {
-    char arguments[64];
-    snprintf(arguments, sizeof arguments, "%s %s", what->again ? what->again : "", more);
+static gf_outcome run_again(const gf_stage_set *set, const gf_case *what) {
     atomic_fetch_add(&fault_sums->again, 1);
-    return run_program(set, what, arguments, FAULT_NONE, 0, 0);
+    return run_program(set, what, what->again, FAULT_NONE, 0, 0);
 }
 
 /* A batch goes on after anything, and does nothing twice. */
 static void do_again(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
     const gf_case *what = &fault_cases[job->which];
     const gf_reference *reference = &fault_references[job->which];
-    gf_outcome again = run_again(set, what, "");
-    gf_verdict then = {0};
-    if (is_untold(outcome)) {
-        then = judge_untold((gf_fault_mode)job->mode, &again);
-        outcome_free(&again);
-        again = run_again(set, what, "--force");
-    }
-    if (!then.finding)
-        then = judge_again(what, reference, outcome, &again);
+    gf_outcome again = run_again(set, what);
+    gf_verdict then = judge_again(what, reference, outcome, &again);
     if (!then.finding && is_resumed(what)) {
-        gf_outcome third = run_again(set, what, "");
+        gf_outcome third = run_again(set, what);
         then = judge_idle(reference, outcome, &third);
         outcome_free(&third);
     }

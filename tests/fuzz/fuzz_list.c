@@ -2,7 +2,7 @@
  * once, in its order, or the list is refused. */
 #include "fuzz.h"
 
-#include "cli/gather.h"
+#include "cli/inputs.h"
 
 /* The next name of the list; NULL past the last. */
 static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int ending,

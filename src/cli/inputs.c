@@ -1,42 +1,29 @@
 #define _GNU_SOURCE /* strcasestr */
-#include "gather.h"
+#include "inputs.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "commands.h"
-#include "folders.h"
-#include "name.h"
-
-typedef struct gf_gather {
+typedef struct inputs_gather {
     gf_cli_inputs *inputs;
     bool recursive, fail_fast;
     const char *out_dir;
     bool out_there; /* it exists, and this is it: */
     struct stat out;
-} gf_gather;
+} inputs_gather;
 
-int64_t gf_cli_time(const struct stat *info) {
-    const int64_t seconds = info->st_mtim.tv_sec;
-    int64_t time;
-    if (__builtin_mul_overflow(seconds, INT64_C(1000000000), &time) ||
-        __builtin_add_overflow(time, (int64_t)info->st_mtim.tv_nsec, &time))
-        return seconds < 0 ? INT64_MIN : INT64_MAX;
-    return time;
-}
-
-static gf_status out_of_memory(gf_error *error) {
+static gf_status inputs_out_of_memory(gf_error *error) {
     return gf_set_error(error, GF_FAILED, "inputs: out of memory for their names");
 }
 
-/* Tells, and goes on unless that is not wanted. */
-static gf_status complain(const gf_gather *gather, gf_error *error) {
+/* Print a failure and go on, unless under --fail-fast. */
+static gf_status inputs_complain(const inputs_gather *gather, gf_error *error) {
     if (gather->fail_fast)
         return error->status;
     gf_cli_complain(error);
@@ -46,21 +33,22 @@ static gf_status complain(const gf_gather *gather, gf_error *error) {
     return GF_OK;
 }
 
-/* Takes the path. info: NULL if nothing is known of it. */
-static gf_status add(gf_gather *gather, char *path, size_t below, const struct stat *info,
-                     gf_error *error) {
+/* Add an input. Takes the path, which is NULL if there was no memory. info: NULL if nothing is
+ * known of it. */
+static gf_status inputs_add(inputs_gather *gather, char *path, size_t below,
+                            const struct stat *info, gf_error *error) {
     gf_cli_inputs *inputs = gather->inputs;
-    if (path && inputs->count == inputs->room) {
-        const size_t room = inputs->room ? 2 * inputs->room : 64;
-        gf_cli_input *list = realloc(inputs->list, room * sizeof *list);
+    if (path && inputs->count == inputs->capacity) {
+        const size_t capacity = inputs->capacity ? 2 * inputs->capacity : 64;
+        gf_cli_input *list = realloc(inputs->list, capacity * sizeof *list);
         if (list) {
             inputs->list = list;
-            inputs->room = room;
+            inputs->capacity = capacity;
         }
     }
-    if (!path || inputs->count == inputs->room) {
+    if (!path || inputs->count == inputs->capacity) {
         free(path);
-        return out_of_memory(error);
+        return inputs_out_of_memory(error);
     }
     gf_cli_input *input = &inputs->list[inputs->count++];
     *input = (gf_cli_input){.path = path, .below = below, .there = info != NULL};
@@ -68,65 +56,46 @@ static gf_status add(gf_gather *gather, char *path, size_t below, const struct s
         input->device = info->st_dev;
         input->inode = info->st_ino;
         input->bytes = S_ISREG(info->st_mode) ? (uint64_t)info->st_size : 0;
-        input->time = gf_cli_time(info);
+        input->time = info->st_mtim;
     }
     return GF_OK;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-typedef struct gf_names {
-    char **list;
-    size_t count, room;
-} gf_names;
-
-static bool keep_name(gf_names *names, const char *name) {
-    if (names->count == names->room) {
-        const size_t room = names->room ? 2 * names->room : 64;
-        char **list = realloc(names->list, room * sizeof *list);
-        if (!list)
-            return false;
-        names->list = list;
-        names->room = room;
-    }
-    names->list[names->count] = strdup(name);
-    return names->list[names->count++] != NULL;
+const char *gf_cli_ending(const char *base) {
+    const char *dot = strrchr(base, '.');
+    return dot && dot != base ? dot : "";
 }
 
-static void free_names(gf_names *names) {
-    for (size_t i = 0; i < names->count; i++)
-        free(names->list[i]);
-    free(names->list);
+const gf_about_format *gf_cli_named_format(const char *name) {
+    const char *ending = gf_cli_ending(name);
+    for (const gf_about_format *format = gf_about_formats; *ending && format->name; format++)
+        for (const char *at = format->endings; *at; at += strspn(at, " ")) {
+            const size_t size = strcspn(at, " ");
+            if (strlen(ending + 1) == size && strncasecmp(ending + 1, at, size) == 0)
+                return format;
+            at += size;
+        }
+    return NULL;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+/* Has a file the extension of an image? raw: of one without a header. Cameras use that extension,
+ * too, so it counts only then. */
+static bool inputs_is_image(const char *name, bool raw) {
+    const gf_about_format *format = gf_cli_named_format(name);
+    return format && raw == (strcmp(format->endings, "raw") == 0);
 }
 
-/* All at once, so that no folder is open while another is read. Hidden ones are not named. */
-static gf_status read_folder(const char *path, gf_names *names, gf_error *error) {
-    DIR *folder = opendir(path);
-    if (!folder)
-        return gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", path,
-                            strerror(errno));
-    bool good = true;
-    errno = 0;
-    for (struct dirent *entry; good && (entry = readdir(folder)) != NULL; errno = 0)
-        if (entry->d_name[0] != '.')
-            good = keep_name(names, entry->d_name);
-    const int cause = errno;
-    closedir(folder);
-    if (!good)
-        return out_of_memory(error);
-    if (cause)
-        return gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", path,
-                            strerror(cause));
-    if (names->count)
-        qsort(names->list, names->count, sizeof *names->list, by_name);
-    return GF_OK;
+static int inputs_is_shown(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
 }
 
-static bool is_out(gf_gather *gather, const struct stat *info) {
+static int inputs_by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool inputs_is_out(inputs_gather *gather, const struct stat *info) {
     /* Another shard may have made it since. */
     if (!gather->out_there && gather->out_dir)
         gather->out_there = stat(gather->out_dir, &gather->out) == 0;
@@ -134,9 +103,9 @@ static bool is_out(gf_gather *gather, const struct stat *info) {
            info->st_ino == gather->out.st_ino;
 }
 
-/* Count a file that is not called as a picture is. Remember its ending if there is room, and if a
- * terminal shows it as it is. */
-static void skip(gf_cli_inputs *inputs, const char *name) {
+/* Count a file that is no image by its extension. Remember the extension if there is space, and if
+ * a terminal shows it as it is. */
+static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
     const char *ending = gf_cli_ending(name), *kept = inputs->endings;
     const size_t length = strlen(ending), used = strlen(kept);
     inputs->skipped++;
@@ -153,60 +122,78 @@ static void skip(gf_cli_inputs *inputs, const char *name) {
                  ending);
 }
 
-static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_error *error);
+static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t below,
+                             gf_error *error);
 
-/* What a folder holds under a name. Links to folders are not followed: they may lead back. */
-static gf_status visit(gf_gather *gather, const char *folder, const char *name, size_t below,
-                       gf_error *error) {
-    char *path = gf_cli_join(folder, name);
+/* FOLDER/NAME, to be freed. */
+static char *inputs_join(const char *folder, const char *name) {
+    const size_t length = strlen(folder), size = length + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
+                 name);
+    return path;
+}
+
+/* Take what a folder holds under a name. Links to folders are not followed: they may lead back. */
+static gf_status inputs_visit(inputs_gather *gather, const char *folder, const char *name,
+                              size_t below, gf_error *error) {
+    char *path = inputs_join(folder, name);
     struct stat info;
     if (!path)
-        return out_of_memory(error);
+        return inputs_out_of_memory(error);
     if (!below)
         below = strlen(path) - strlen(name);
     bool there = lstat(path, &info) == 0;
     const int cause = there ? 0 : errno;
-    const bool picture = gf_cli_is_picture(name, gather->inputs->raw);
     gf_status status = GF_OK;
     if (there && S_ISDIR(info.st_mode)) {
-        if (!is_out(gather, &info))
-            status = walk(gather, path, below, error);
-    } else if (picture) {
-        /* What cannot be looked at cannot be read either, and that is told of it then. */
+        if (!inputs_is_out(gather, &info))
+            status = inputs_walk(gather, path, below, error);
+    } else if (inputs_is_image(name, gather->inputs->raw)) {
+        /* An image that stat refuses cannot be read either, which is reported then. */
         there = there && (!S_ISLNK(info.st_mode) || stat(path, &info) == 0);
         if (!there || S_ISREG(info.st_mode))
-            return add(gather, path, below, there ? &info : NULL, error);
+            return inputs_add(gather, path, below, there ? &info : NULL, error);
     } else if (there && S_ISREG(info.st_mode)) {
-        skip(gather->inputs, name);
+        inputs_skip(gather->inputs, name);
     } else if (cause && cause != ENOENT) {
-        /* It may be a folder, with pictures in it. */
+        /* It may be a folder with images in it. */
         gf_set_error(error, GF_FAILED, "%s: cannot look at it: %s", path, strerror(cause));
-        status = complain(gather, error);
+        status = inputs_complain(gather, error);
     }
     free(path);
     return status;
 }
 
-static gf_status walk(gf_gather *gather, const char *folder, size_t below, gf_error *error) {
-    gf_names names = {0};
-    gf_status status = read_folder(folder, &names, error);
-    if (status)
-        status = complain(gather, error);
-    else
-        for (size_t i = 0; i < names.count && !status; i++)
-            status = visit(gather, folder, names.list[i], below, error);
-    free_names(&names);
+/* Take all files of a folder. It is read whole first, so that no folder is open while another is
+ * read. */
+static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t below,
+                             gf_error *error) {
+    struct dirent **entries;
+    gf_status status = GF_OK;
+    const int count = scandir(folder, &entries, inputs_is_shown, inputs_by_name);
+    if (count < 0) {
+        gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", folder, strerror(errno));
+        return inputs_complain(gather, error);
+    }
+    for (int i = 0; i < count; i++) {
+        if (!status)
+            status = inputs_visit(gather, folder, entries[i]->d_name, below, error);
+        free(entries[i]);
+    }
+    free(entries);
     return status;
 }
 
-static gf_status take_folder(gf_gather *gather, const char *path, const struct stat *info,
-                             gf_error *error) {
+static gf_status inputs_take_folder(inputs_gather *gather, const char *path,
+                                    const struct stat *info, gf_error *error) {
     if (!gather->recursive) {
         gf_set_error(error, GF_FAILED, "%s: is a folder; add --recursive to take the images in it",
                      path);
-        return complain(gather, error);
+        return inputs_complain(gather, error);
     }
-    if (is_out(gather, info))
+    if (inputs_is_out(gather, info))
         return gf_set_error(error, GF_USAGE,
                             "%s: is --out-dir itself, whose files would be the inputs of the next "
                             "run; name another --out-dir, or the files",
@@ -216,40 +203,35 @@ static gf_status take_folder(gf_gather *gather, const char *path, const struct s
         length--;
     char *folder = strndup(path, length);
     if (!folder)
-        return out_of_memory(error);
-    gf_status status = walk(gather, folder, 0, error);
+        return inputs_out_of_memory(error);
+    gf_status status = inputs_walk(gather, folder, 0, error);
     free(folder);
     return status;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static gf_status take_name(gf_gather *gather, const char *path, gf_error *error) {
+static gf_status inputs_take_name(inputs_gather *gather, const char *path, gf_error *error) {
     struct stat info;
     const bool there = stat(path, &info) == 0;
     if (there && S_ISDIR(info.st_mode))
-        return take_folder(gather, path, &info, error);
+        return inputs_take_folder(gather, path, &info, error);
     const char *slash = strrchr(path, '/');
-    return add(gather, strdup(path), slash ? (size_t)(slash + 1 - path) : 0, there ? &info : NULL,
-               error);
-}
-
-/* A name in a list is a name: what is called "-" is a file. */
-static gf_status take_line(gf_gather *gather, const char *path, gf_error *error) {
-    return take_name(gather, strcmp(path, "-") == 0 ? "./-" : path, error);
+    return inputs_add(gather, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
+                      there ? &info : NULL, error);
 }
 
 /* A list of names that is being read. */
-typedef struct gf_list {
+typedef struct inputs_list {
     FILE *file;
     const char *name;
     bool null;       /* a NUL byte ends a name, not a newline */
     uint64_t number; /* of the name, empty ones counted */
     char path[PATH_MAX];
     size_t length;
-} gf_list;
+} inputs_list;
 
-static gf_status fail_list(const gf_list *list, gf_error *error) {
+static gf_status inputs_fail_list(const inputs_list *list, gf_error *error) {
     return gf_set_error(error, GF_USAGE,
                         "--files-from '%s': %s %" PRIu64
                         " is longer than a path can be (%d bytes); %s",
@@ -259,7 +241,7 @@ static gf_status fail_list(const gf_list *list, gf_error *error) {
 }
 
 /* Read the next name. One that no system call takes as a path is not held in memory. */
-static gf_status read_name(gf_list *list, gf_error *error) {
+static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
     const int end = list->null ? 0 : '\n';
     int c;
     list->length = 0;
@@ -277,7 +259,7 @@ static gf_status read_name(gf_list *list, gf_error *error) {
                                 "names",
                                 list->name);
         if (list->length == PATH_MAX - 1)
-            return fail_list(list, error);
+            return inputs_fail_list(list, error);
         list->path[list->length++] = (char)c;
     }
     list->path[list->length] = 0;
@@ -286,25 +268,28 @@ static gf_status read_name(gf_list *list, gf_error *error) {
                : GF_OK;
 }
 
-static gf_status read_list(gf_gather *gather, FILE *file, const char *name, bool null,
-                           gf_error *error) {
-    gf_list list = {.file = file, .name = name, .null = null};
+static gf_status inputs_read_list(inputs_gather *gather, FILE *file, const char *name, bool null,
+                                  gf_error *error) {
+    inputs_list list = {.file = file, .name = name, .null = null};
     gf_status status = GF_OK;
     while (!status && !feof(file)) {
-        status = read_name(&list, error);
-        if (!status && list.length)
-            status = take_line(gather, list.path, error);
+        status = inputs_read_name(&list, error);
+        if (!status &&
+            list.length) /* a file may be called "-": only operands mean standard input */
+            status =
+                inputs_take_name(gather, strcmp(list.path, "-") == 0 ? "./-" : list.path, error);
     }
     return status;
 }
 
-static gf_status take_list(gf_gather *gather, const char *name, bool null, gf_error *error) {
+static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool null,
+                                  gf_error *error) {
     if (strcmp(name, "-") == 0)
-        return read_list(gather, stdin, "standard input", null, error);
+        return inputs_read_list(gather, stdin, "standard input", null, error);
     FILE *file = fopen(name, "re");
     if (!file)
         return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
-    gf_status status = read_list(gather, file, name, null, error);
+    gf_status status = inputs_read_list(gather, file, name, null, error);
     fclose(file);
     return status;
 }
@@ -321,8 +306,8 @@ void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
                  endings, *endings ? ")" : "");
 }
 
-static gf_status fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs, const char *list,
-                            gf_error *error) {
+static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs,
+                                   const char *list, gf_error *error) {
     char skipped[160];
     gf_cli_skipped_text(inputs, skipped, sizeof skipped);
     if (!line->operand_count)
@@ -335,23 +320,24 @@ static gf_status fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs
 
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,
                         gf_cli_inputs *inputs, gf_error *error) {
-    gf_gather gather = {.inputs = inputs,
-                        .out_dir = out_dir,
-                        .recursive = line->options.recursive,
-                        .fail_fast = line->options.fail_fast};
+    inputs_gather gather = {.inputs = inputs,
+                            .out_dir = out_dir,
+                            .recursive = line->options.recursive,
+                            .fail_fast = line->options.fail_fast};
     gf_status status = GF_OK;
     inputs->raw = line->options.files.raw != NULL;
     if (!line->operand_count && !line->options.files_from)
         return gf_set_error(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
                             command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
-        status = strcmp(line->operands[i], "-") == 0 ? add(&gather, strdup("-"), 0, NULL, error)
-                                                     : take_name(&gather, line->operands[i], error);
+        status = strcmp(line->operands[i], "-") == 0
+                     ? inputs_add(&gather, strdup("-"), 0, NULL, error)
+                     : inputs_take_name(&gather, line->operands[i], error);
     const char *list = line->options.files_from;
     if (!status && list)
-        status = take_list(&gather, list, line->options.null, error);
+        status = inputs_take_list(&gather, list, line->options.null, error);
     return status || inputs->count || inputs->failed ? status
-                                                     : fail_empty(line, inputs, list, error);
+                                                     : inputs_fail_empty(line, inputs, list, error);
 }
 
 void gf_cli_inputs_free(gf_cli_inputs *inputs) {

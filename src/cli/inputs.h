@@ -1,0 +1,47 @@
+/* The inputs of a command: operands, lists of names, and what folders hold. */
+#ifndef GF_CLI_INPUTS_H
+#define GF_CLI_INPUTS_H
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include "about.h"
+#include "cli.h"
+
+typedef struct gf_cli_input {
+    char *path;
+    size_t below; /* where in it the part begins that is kept below --out-dir: the base name, or all
+                   * below the folder that was named */
+    bool there;   /* the rest is known */
+    dev_t device;
+    ino_t inode;
+    uint64_t bytes;
+    struct timespec time; /* of the last change */
+} gf_cli_input;
+
+typedef struct gf_cli_inputs {
+    gf_cli_input *list;
+    size_t count, capacity;
+    uint64_t failed;  /* folders and names that gave none; that has been printed */
+    uint64_t skipped; /* files in folders whose extension is not that of an image */
+    char endings[64]; /* extensions of some of them: ".tif, .webp" */
+    bool raw;         /* only images without a header are taken from folders */
+} gf_cli_inputs;
+
+/* Return a base name's extension, from its last dot on, or "". The dot of a hidden file begins
+ * none. */
+const char *gf_cli_ending(const char *base);
+/* Return the format of files with this name's extension, or NULL. */
+const gf_about_format *gf_cli_named_format(const char *name);
+
+/* Gather the inputs of a command, in the order in which they are named; those of a folder in the
+ * order of their names. Folders that are out_dir (NULL for none) are left out. A folder that cannot
+ * be read is printed, and stops no other; under --fail-fast it is the error. GF_FAILED if there are
+ * no inputs. */
+gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,
+                        gf_cli_inputs *inputs, gf_error *error);
+/* Write "2 files skipped: unsupported format (.tif, .webp)"; "" if there were none. */
+void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size);
+void gf_cli_inputs_free(gf_cli_inputs *inputs);
+
+#endif
