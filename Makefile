@@ -102,6 +102,7 @@ SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
 MPI_C := $(sort $(wildcard src/mpi/*.c))
 CLI_C := $(sort $(wildcard src/cli/*.c))
+HEADERS := $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h
 # The program sees the public header and its own folder, nothing else of the library.
 CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR) -DGF_WITH_CAIRO)
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
@@ -145,12 +146,12 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
 # stb counts on int arithmetic that wraps.
-$(OBJ)/src/io/stb_impl_%.o: CFLAGS_ALL += -fwrapv
+$(OBJ)/src/io/stb_impl.o: CFLAGS_ALL += -fwrapv
 
 $(CLI_O): INCLUDES = $(CLI_INCLUDES)
 $(MPI_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
-$(CLI_O) $(MPI_O): $(BUILD)/include/gpufilter.h
-$(BUILD)/include/gpufilter.h: src/gpufilter.h
+$(CLI_O) $(MPI_O): $(HEADERS)
+$(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h: $(BUILD)/include/%: src/%
 	@mkdir -p $(@D)
 	@cp $< $@
 
@@ -208,9 +209,9 @@ FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch
 format: ## Lay out all code with clang-format
 	@clang-format -i $(FORMATTED)
 
-lint: $(BUILD)/include/gpufilter.h ## Check the layout, and the code with clang-tidy and cppcheck
+lint: $(HEADERS) ## Check the layout, and the code with clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
-	@clang-tidy --quiet $(filter-out src/io/stb_impl_%,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
+	@clang-tidy --quiet $(filter-out src/io/stb_impl.c,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
 	@clang-tidy --quiet $(CLI_C) $(wildcard docs/*.c) $(if $(MPICC),$(MPI_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
 	@clang-tidy --quiet $(PAGES_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(CLI_INCLUDES) -Isrc/cli
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \

@@ -82,12 +82,12 @@ static void read_part(void *context, uint32_t part, uint32_t thread) {
 static void band_part(void *context, uint32_t part, uint32_t thread) {
     const bench_work *work = context;
     (void)thread;
-    const bool one = work->plan->ordered || work->plan->disjoint;
+    const bool one = (work->plan->ordered || work->plan->disjoint) && !work->plan->golden_only;
     gf_band band = work->band;
     band.state = work->states + (one ? 0 : part) * work->state_stride;
     band.payload = work->payloads + part * work->payload_stride;
-    work->filter->cpu.run(work->plan, &band, part, work->parts,
-                          work->scratch + part * work->scratch_stride, work->isa);
+    gf_compute_part(work->filter, work->plan, &band, part, work->parts,
+                    work->scratch + part * work->scratch_stride, work->isa, NULL);
 }
 
 static double time_parts(bench_work *work, gf_pool *pool, uint32_t threads,
@@ -119,10 +119,10 @@ static bool learn(bench_work *work) {
                 !before->measure->open(plan, &(gf_keep){.name = "bench"}, &data, &error);
     if (done) {
         gf_band band = {.in = work->band.in, .out = work->band.out};
-        scratch = gf_aligned_alloc(1, before->cpu.scratch_bytes(plan));
+        scratch = gf_aligned_alloc(1, gf_cpu_scratch_bytes(before, plan));
         band.out.data = work->copy;
         band.out.stride = gf_out_stride(plan);
-        before->cpu.run(plan, &band, 0, 1, scratch, work->isa);
+        gf_compute_part(before, plan, &band, 0, 1, scratch, work->isa, &error);
         before->measure->rows(plan, data, &band.out, &error);
         before->measure->finish(plan, data, NULL, &error);
         work->filter->learn(work->plan, plan, data);
@@ -136,7 +136,6 @@ static bool learn(bench_work *work) {
 
 static bool alloc(bench_work *work, const bench_options *options, uint32_t most) {
     const gf_plan *plan = work->plan;
-    const gf_measure *measure = work->filter->measure;
     const uint64_t rows = options->height;
     const size_t stride = gf_align(gf_row_bytes(&plan->in)) * plan->inputs;
     const size_t out_stride = gf_out_stride(plan);
@@ -144,12 +143,12 @@ static bool alloc(bench_work *work, const bench_options *options, uint32_t most)
     work->band.in = (gf_rows){gf_aligned_alloc((size_t)rows, stride), stride, 0, rows};
     work->band.out = (gf_rows){gf_aligned_alloc((size_t)rows, out_stride), out_stride, 0, rows};
     work->copy = gf_aligned_alloc((size_t)rows, stride > 64 ? stride : 64);
-    work->scratch_stride = gf_align(work->filter->cpu.scratch_bytes(plan));
+    work->scratch_stride = gf_align(gf_cpu_scratch_bytes(work->filter, plan));
     work->scratch = gf_aligned_alloc(most, work->scratch_stride);
     work->state_stride = gf_align((size_t)plan->state_bytes);
     work->states = gf_aligned_alloc(most, work->state_stride);
     if (plan->has_payload)
-        work->payload_stride = gf_align(measure->payload_bytes(plan, rows));
+        work->payload_stride = gf_align(work->filter->payload->bytes(plan, rows));
     work->payloads = gf_aligned_alloc(most, work->payload_stride);
     if (!work->band.in.data || !work->band.out.data || !work->copy || !work->scratch ||
         !work->states || !work->payloads)

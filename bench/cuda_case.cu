@@ -80,7 +80,7 @@ static bool make_want(BenchCase *made, std::string *why) {
     if (made->filter->golden(plan, &band, &error))
         return failed(error, why);
     if (plan->has_payload)
-        made->payload_used = made->filter->measure->payload_used(plan, made->want_payload.data());
+        made->payload_used = made->filter->payload->used(plan, made->want_payload.data());
     return true;
 }
 
@@ -91,8 +91,8 @@ static bool allocate(BenchCase *made, std::string *why) {
     made->state = bench_memory(plan->state_bytes);
     size_t payload = 0, scratch = 0;
     if (plan->has_payload) {
-        payload = made->filter->measure->payload_bytes(plan, made->rows);
-        made->payload_size = made->filter->measure->payload_bytes(made->small_plan, BENCH_PERIOD);
+        payload = made->filter->payload->bytes(plan, made->rows);
+        made->payload_size = made->filter->payload->bytes(made->small_plan, BENCH_PERIOD);
     }
     if (made->filter->cuda->scratch_bytes) {
         const size_t small = made->filter->cuda->scratch_bytes(made->small_plan, BENCH_PERIOD);

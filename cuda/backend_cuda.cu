@@ -71,8 +71,8 @@ gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
     run->sizes[GF_CUDA_IN] = static_cast<size_t>(job->in_rows) * job->in_stride;
     run->sizes[GF_CUDA_OUT] = static_cast<size_t>(job->out_rows) * job->out_stride;
     if (job->plan->has_payload) {
-        run->sizes[GF_CUDA_PAYLOAD] = job->filter->measure->payload_bytes(job->plan, job->out_rows);
-        run->head_bytes = job->filter->measure->payload_bytes(job->plan, 0);
+        run->sizes[GF_CUDA_PAYLOAD] = job->filter->payload->bytes(job->plan, job->out_rows);
+        run->head_bytes = job->filter->payload->bytes(job->plan, 0);
     }
     gf_status status = gf_cuda_start_states(cuda, job, error);
     if (!status)
@@ -176,7 +176,7 @@ gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
 // Only when the head of a payload is here is it known how much follows.
 gf_status wait_payload(const Run *run, const gf_cuda_place *place, const gf_slot *slot,
                        gf_error *error) {
-    const size_t used = run->job.filter->measure->payload_used(run->job.plan, slot->payload_buffer);
+    const size_t used = run->job.filter->payload->used(run->job.plan, slot->payload_buffer);
     // Believed, a wrong number would write over other memory.
     if (used < run->head_bytes || used > run->sizes[GF_CUDA_PAYLOAD])
         return gf_fail(error, GF_NO_BACKEND,

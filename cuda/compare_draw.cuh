@@ -5,7 +5,7 @@
 #include "vectors.cuh"
 
 #include "compare/compare.h"
-#include "luma.h"
+#include "samples.h"
 
 // bits: the value, or of f32 its bits. distance: how far apart samples with different bits are; as
 // in a record. green: a distance on a scale of 255. dark: a luma or grey value, a quarter as

@@ -48,11 +48,11 @@ gf_status parse(gf_cuda_devices *devices, const char *list, int present, gf_erro
     }
 }
 
-void keep_own(gf_cuda_devices *devices, const gf_engine_options *options) {
+void keep_own(gf_cuda_devices *devices) {
     const uint32_t count = static_cast<uint32_t>(devices->count);
     devices->count = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (gf_turn_has(options, i, count))
+        if (gf_turn_has(i, count))
             devices->list[devices->count++] = devices->list[i];
 }
 
@@ -98,9 +98,9 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
         status = parse(devices, options->devices, present, error);
     else if (!status)
         devices->list[devices->count++] =
-            static_cast<int>(options->turn % static_cast<uint32_t>(present));
+            static_cast<int>(gf_process_turn().turn % static_cast<unsigned>(present));
     if (!status && options->devices)
-        keep_own(devices, options);
+        keep_own(devices);
     for (int i = 0; i < devices->count && !status; i++)
         status = start_one(devices, devices->list[i], error);
     return status;

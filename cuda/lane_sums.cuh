@@ -1,9 +1,9 @@
-// Sums along the rows of f32 images, in binary64 and in the order of filters/lanes.h: of samples
+// Sums along the rows of f32 images, in binary64 and in the order of filters/samples.h: of samples
 // (one image) or of products (two).
 #ifndef GF_LANE_SUMS_CUH
 #define GF_LANE_SUMS_CUH
 
-#include "lanes.h"
+#include "samples.h"
 #include "row_sums.cuh"
 
 // Sums of a channel, one image's or two's; in the order of dot's records.

@@ -18,7 +18,7 @@
 
 #include "device.cuh"
 
-#include "smooth/smooth_integer.h"
+#include "smooth/smooth.h"
 
 #define GF_MMA_LINE 128
 #define GF_MMA_MOST_SIDE 48

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 extern "C" {
-#include "engine/geometry.h"
+#include "engine/backend.h"
 }
 
 namespace {
@@ -97,7 +97,7 @@ gf_status open_bench(Bench *bench, gf_error *error) {
         status = gf_speed_alloc(&bench->scratch,
                                 filter->cuda->scratch_bytes(plan, bench->job.in_rows), error);
     if (!status && plan->has_payload) {
-        const size_t bytes = filter->measure->payload_bytes(plan, bench->job.out_rows);
+        const size_t bytes = filter->payload->bytes(plan, bench->job.out_rows);
         status = gf_speed_alloc(&bench->payload, bytes, error);
         bench->host_payload = malloc(bytes);
         if (!status && !bench->host_payload)
@@ -130,8 +130,8 @@ void close_bench(Bench *bench) {
 // Waits for a band's payload and hands it on.
 gf_status take_payload(const Bench *bench, gf_error *error) {
     const gf_plan *plan = bench->job.plan;
-    const gf_measure *measure = bench->job.filter->measure;
-    const size_t head = measure->payload_bytes(plan, 0);
+    const gf_filter *filter = bench->job.filter;
+    const size_t head = filter->payload->bytes(plan, 0);
     gf_status status = gf_cuda_check(cudaStreamSynchronize(bench->stream), "the kernels", error);
     if (!status)
         status = gf_cuda_check(
@@ -140,10 +140,11 @@ gf_status take_payload(const Bench *bench, gf_error *error) {
     if (status)
         return status;
     status = gf_cuda_check(cudaMemcpy(bench->host_payload, bench->payload,
-                                      measure->payload_used(plan, bench->host_payload),
+                                      filter->payload->used(plan, bench->host_payload),
                                       cudaMemcpyDeviceToHost),
                            "download", error);
-    return status ? status : measure->payload(plan, bench->trial->data, bench->host_payload, error);
+    return status ? status
+                  : filter->measure->payload(plan, bench->trial->data, bench->host_payload, error);
 }
 
 // The kernels of all bands.

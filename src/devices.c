@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "gpufilter_tools.h"
 #include "isa.h"
 #include "pool.h"
 
@@ -13,6 +14,16 @@ void gf_processor(char *text, size_t size) {
     const uint32_t cores = gf_cpu_count();
     snprintf(text, size, "%u core%s, %s", cores, cores == 1 ? "" : "s",
              gf_simd_names()[1 + gf_isa_best()]);
+}
+
+static gf_turn process_turn = {0, 1};
+
+void gf_set_turn(uint32_t turn, uint32_t turns) {
+    process_turn = (gf_turn){turn, turns ? turns : 1};
+}
+
+gf_turn gf_process_turn(void) {
+    return process_turn;
 }
 
 #define TEXT(macro) #macro

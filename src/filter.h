@@ -1,9 +1,10 @@
 /* The contract between one filter and everything else: read this first.
  *
  * A filter is a descriptor (struct gf_filter): what it is called, which parameters it takes, how
- * they become a plan, and one function a backend that carries the plan out on a band of rows. The
- * parser, the help, the golden digests and the equality tests are all made from it. To add a
- * filter: a folder in filters/, a .cu in cuda/, a line in filters/registry.def.
+ * they become a plan, and a function for each backend that carries the plan out on a band of rows.
+ * The parser, the help, the golden digests and the equality tests are all made from it. A filter
+ * needs a golden function; without a CPU function it runs golden, without a CUDA function it has no
+ * cuda backend. To add one: a folder in filters/, a .cu in cuda/, a line in filters/registry.def.
  *
  * A filter makes of a band any of:
  *   rows     an image row, a record (numbers measured in this row), or both, one for each row
@@ -16,6 +17,7 @@
 
 #include "image.h"
 #include "isa.h"
+#include "settings.h"
 
 struct gf_result;        /* result.h */
 struct gf_sample_layout; /* io/sample_sink.h */
@@ -30,13 +32,15 @@ typedef struct gf_plan {
     uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row, or,
                       * where there is none, the record of the row before */
     uint64_t state_bytes;
-    bool
-        disjoint; /* parts of a band write different places of the state: on a CPU one serves all */
+    /* Parts of a band, as the CPU function cuts it, write different places of the state: one state
+     * serves all threads. */
+    bool disjoint;
     bool ordered; /* the one state passes through the bands in image order; otherwise there
                    * may be several, which are merged in the end. Such a state has a share for
                    * each column of pixels, side by side, and strips of columns may be measured
                    * as images of their own */
     bool has_payload;
+    bool golden_only; /* the filter has no CPU function: golden runs on the cpu backend, too */
     uint64_t
         halo; /* rows above and below an output row that the filter reads, clipped to the image */
     uint64_t golden_bytes; /* memory that the golden function takes, at most */
@@ -78,18 +82,32 @@ static inline size_t gf_out_bytes(const gf_plan *plan) {
                              : 0;
 }
 
-/* The fast CPU implementation. Many threads share a band: each computes some parts of it, cut as
- * the filter likes, by rows or by columns. */
+/* Compute part `part` of `parts` of the rows of band->out on a CPU; all parts together are all of
+ * it. Many threads share a band: the function cuts it as it likes, by rows or by columns. The state
+ * is the thread's own, or, if ordered or disjoint, shared by all parts. The payload is the part's
+ * own: parts in ascending order are in image order, and none has more than 1/parts of the rows,
+ * rounded up. */
+typedef void gf_cpu_function(const gf_plan *plan, const gf_band *band, uint32_t part,
+                             uint32_t parts, void *scratch);
+
+/* The fast CPU implementation. Without one the cpu backend runs golden on strips of rows. */
 typedef struct gf_filter_cpu {
-    /* Bytes of scratch that one thread needs. */
+    /* Bytes of scratch that one thread needs; NULL for none. */
     size_t (*scratch_bytes)(const gf_plan *plan);
-    /* Computes part `part` of `parts` of the rows of band->out (all of them together are all of
-     * it). The state is the thread's own, or, if ordered or disjoint, shared by all parts. The
-     * payload is the part's own: parts in ascending order are in image order, and none has more
-     * than 1/parts of the rows, rounded up. */
-    void (*run)(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
-                void *scratch, gf_isa isa);
+    gf_cpu_function *run[GF_ISA_COUNT]; /* by SIMD level: all, or none */
 } gf_filter_cpu;
+
+/* A CPU function that NAME_simd.c defines as GF_SIMD_NAME(function), once per level: its
+ * declarations, and the array of them. */
+#define GF_DECLARE_LEVELS(function)                                                                \
+    gf_cpu_function function##_portable, function##_avx2, function##_avx512
+#ifdef GF_X86_64
+#define GF_LEVELS(function)                                                                        \
+    { function##_portable, function##_avx2, function##_avx512 }
+#else
+#define GF_LEVELS(function)                                                                        \
+    { function##_portable }
+#endif
 
 /* The CUDA implementation: the same on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
@@ -117,34 +135,31 @@ typedef struct gf_payloads {
     uint32_t count;
 } gf_payloads;
 
+/* What payloads are. Most filters have none. */
+typedef struct gf_payload_format {
+    /* Bytes of a payload at most for so many rows; for 0 rows the head that tells its size. */
+    size_t (*bytes)(const gf_plan *plan, uint64_t rows);
+    /* Bytes that a payload has, from its head. */
+    size_t (*used)(const gf_plan *plan, const void *head);
+    /* Is what was extracted from so many rows not what golden extracted from them, however each is
+     * cut into pieces? Then `where` says what differs first. Believes nothing of what it got. */
+    bool (*differ)(const gf_plan *plan, uint64_t rows, const gf_payloads *golden,
+                   const gf_payloads *got, char *where, size_t size);
+    /* What the extracted samples are, for their file. */
+    void (*layout)(const gf_plan *plan, struct gf_sample_layout *layout);
+} gf_payload_format;
+
 /* What turns states, records and payloads into a result: on the host, in one thread. */
 typedef struct gf_measure {
     /* Adds another state, exactly, in any order; zero bytes are an empty one. NULL where there are
      * no states. */
     void (*merge)(const gf_plan *plan, void *state, const void *other);
-    /* Bytes of a payload at most for so many rows; for 0 rows the head that tells its size. */
-    size_t (*payload_bytes)(const gf_plan *plan, uint64_t rows);
-    /* Bytes that a payload has, from its head. */
-    size_t (*payload_used)(const gf_plan *plan, const void *head);
-    /* Is what was extracted from so many rows not what golden extracted from them, however each is
-     * cut into pieces? Then `where` says what differs first. Believes nothing of what it got. NULL
-     * where there are no payloads. */
-    bool (*differ)(const gf_plan *plan, uint64_t rows, const gf_payloads *golden,
-                   const gf_payloads *got, char *where, size_t size);
-
-    /* What the extracted samples are, for their file. NULL for a filter that extracts none. */
-    void (*layout)(const gf_plan *plan, struct gf_sample_layout *layout);
     /* What is kept for the image. On failure *data is NULL. */
     gf_status (*open)(const gf_plan *plan, const gf_keep *keep, void **data, gf_error *error);
     /* Takes the records of a band, and then its payloads, in image order. NULL where there are
      * none. */
     gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
     gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
-    /* Of several ranks each has taken the payloads of its own rows. To be called by all after the
-     * last one, before finish, which all call, too: rank 0 then has what a single process would
-     * have, but for samples in files, which go their own way. Fails for all or for none. Nothing is
-     * kept for the result (gf_keep.all). NULL where there are no payloads. */
-    gf_status (*join)(const gf_plan *plan, void *data, const gf_ranks *ranks, gf_error *error);
     /* After the last band: all states merged into one (NULL without states). */
     gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);
     /* Fills in the tables, whose cells are asked for later, while plan and data live. */
@@ -173,9 +188,14 @@ struct gf_filter {
      * --verify, bands with the rows around them that plan->halo says. */
     gf_status (*golden)(const gf_plan *plan, const gf_band *band, gf_error *error);
     gf_filter_cpu cpu;
-    const gf_filter_cuda *cuda; /* NULL where CUDA is not built in */
-    const gf_measure *measure;  /* NULL for a filter without a result */
+    const gf_filter_cuda *cuda;       /* NULL where CUDA is not built in */
+    const gf_measure *measure;        /* NULL for a filter without a result */
+    const gf_payload_format *payload; /* NULL for a filter without payloads */
 };
+
+static inline size_t gf_cpu_scratch_bytes(const gf_filter *filter, const gf_plan *plan) {
+    return filter->cpu.scratch_bytes ? filter->cpu.scratch_bytes(plan) : 0;
+}
 
 /* Does each output row follow from the same input row alone, whatever stands above and below? Rows
  * of several images may then go through a backend together, as if they were one tall image. */

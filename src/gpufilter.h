@@ -153,18 +153,6 @@ GF_API gf_status gf_settings_set(gf_settings *settings, const char *name, const 
                                  gf_error *error);
 /* Was this parameter set by the caller? */
 GF_API bool gf_settings_given(const gf_settings *settings, const char *name);
-/* The value of a parameter of the matching type, set or the default; zero for one that has neither,
- * an unknown name or another type. */
-GF_API bool gf_settings_flag(const gf_settings *settings, const char *name);
-GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
-GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name); /* in bytes */
-GF_API float gf_settings_float(const gf_settings *settings, const char *name);
-GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name); /* its index */
-GF_API uint64_t gf_settings_list(const gf_settings *settings,
-                                 const char *name); /* bit i: choice i */
-/* Both bounds of a RANGE; false, and zeros, if it was not given and has no default. */
-GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
-                              double *hi);
 /* The text last set, the default, or NULL; of a parameter of any type. Lives until it is set again
  * or the settings are freed. */
 GF_API const char *gf_settings_text(const gf_settings *settings, const char *name);
@@ -197,9 +185,6 @@ GF_API size_t gf_filter_count(void);
 GF_API const gf_filter *gf_filter_at(size_t index);       /* NULL past the end */
 GF_API const gf_filter *gf_filter_find(const char *name); /* NULL if there is none */
 GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter); /* not of NULL */
-/* Sets parameters from one of a filter's cases, one after the other: "name=value" or the name of a
- * flag, a space between them. Stops where gf_settings_set fails. */
-GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
 /* The format of the image that the filter makes of such an input: its result, or what it draws
  * beside it (all zero if it draws nothing with these settings). GF_USAGE if the settings contradict
  * each other or do not suit the input. Reads no image and starts nothing. */
@@ -211,11 +196,6 @@ GF_API gf_status gf_filter_output(const gf_filter *filter, const gf_settings *se
 GF_API gf_status gf_settings_effective(const gf_filter *filter, const gf_settings *settings,
                                        const gf_format *in, gf_settings **effective,
                                        gf_error *error);
-/* Bytes of memory that the result for such an input takes, extracted samples aside: what
- * gf_engine_options.max_memory must have room for. Fails as gf_filter_output does. */
-GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
-                                        const gf_format *in, uint64_t *bytes, gf_error *error);
-
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* What a filter measured: tables. The first is the main one; docs/results.md lists those of each
@@ -296,10 +276,7 @@ typedef struct gf_engine_options {
     uint32_t threads;    /* CPU worker threads, at most 1024; 0: one a core (gf_cores) */
     bool unthreaded;     /* start no threads: read, compute on the cpu and write in the calling one.
                           * For those who run many engines side by side; `threads` is then 1 */
-    /* Of `turns` processes on one machine this is number `turn`: they share out the CUDA devices,
-     * those that are named, or all, with one for each process. turns 0: it is alone. */
-    uint32_t turn, turns;
-    uint64_t band_rows; /* rows a band; 0: chosen from the row size */
+    uint64_t band_rows;  /* rows a band; 0: chosen from the row size */
     /* Golden computes every band, too, as it goes: what differs in any bit is GF_FAILED, and the
      * image's files do not appear. Those that give their rows back are read back before they do. */
     bool verify;
@@ -322,9 +299,6 @@ GF_API const char *const *gf_backend_names(void);
 GF_API const char *const *gf_simd_names(void);
 /* Was the CUDA backend built in? */
 GF_API bool gf_has_cuda(void);
-/* For which compute capabilities, as ten times their numbers: "75/80/90"; "" without CUDA. */
-GF_API const char *gf_cuda_architectures(void);
-
 /* Opens an engine, to be closed. A backend named here is started at once: GF_NO_BACKEND if that
  * cannot be (or the processor lacks the named SIMD level). With "auto" nothing is started before an
  * image asks for it. GF_USAGE for names that there are not, GF_FAILED if memory or threads cannot
@@ -333,37 +307,6 @@ GF_API gf_status gf_engine_open(const gf_engine_options *options, gf_engine **en
                                 gf_error *error);
 /* Ends its threads and gives devices and buffers back. Not while it runs a job. */
 GF_API void gf_engine_close(gf_engine *engine);
-
-/* ---- ranks -----------------------------------------------------------------------------------
- *
- * Processes that do one job together, each with an engine of its own. How they reach each other is
- * for whoever starts them to say: the gpufilter program does it by MPI. */
-
-/* Adds to data what another rank has. context is the caller's. */
-typedef void gf_merge(const void *context, void *data, const void *other);
-
-/* One of them, and its ways to the others. All of them make the same calls in the same order; each
- * returns when the data are there and those given may be changed. None fails: where one rank cannot
- * be reached, the job is over for all. */
-typedef struct gf_ranks {
-    uint32_t rank, count;
-    void *context; /* for the calls */
-    /* Rank 0's data to all. */
-    void (*broadcast)(void *context, void *data, size_t size);
-    /* Merges everybody's data, in whatever order, into rank 0's; what the others then hold is
-     * undefined. */
-    void (*reduce)(void *context, void *data, size_t size, gf_merge *merge, const void *merging);
-    /* Of each of `count` values: the sums over the ranks before this one, and over all. */
-    void (*scan)(void *context, const uint64_t *values, uint64_t *before, uint64_t *all,
-                 size_t count);
-    /* Bytes to rank 0, which takes them in the order and the sizes in which they were sent. */
-    void (*send)(void *context, const void *data, size_t size);
-    void (*receive)(void *context, uint32_t from, void *data, size_t size);
-} gf_ranks;
-
-/* To be called by all: returns to all the failure of the lowest rank that has one, with its error.
- * With ranks NULL, or one of them, it returns status. */
-GF_API gf_status gf_ranks_agree(const gf_ranks *ranks, gf_status status, gf_error *error);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -417,7 +360,7 @@ typedef struct gf_report {
     uint32_t dropped;  /* bits of gf_dropped: what a JPEG holds besides pixels */
     uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
-    uint32_t ranks;       /* how many did it together; 0 if it was one process alone */
+    uint32_t processes;   /* that did it together; 0 if it was one alone */
     double start_seconds; /* starting the backend; 0 if it ran already */
     double total_seconds; /* wall time of the whole job, start included */
 } gf_report;
@@ -429,6 +372,7 @@ typedef struct gf_ready {
                        * of its own ("/proc/self/fd/7"); NULL: it has no such file */
     const gf_result *result; /* NULL from a filter that makes an image */
     const gf_report *report; /* complete but for the time that naming the outputs takes */
+    void *outputs;           /* the library's own */
 } gf_ready;
 
 /* How far an image has come. */
@@ -450,9 +394,6 @@ typedef struct gf_raw {
  * (no suffix: little-endian), CHANNELS 1 to 4, 1 if left out, OFFSET in bytes. GF_USAGE for
  * anything else; *raw is then unchanged. */
 GF_API gf_status gf_raw_parse(const char *text, gf_raw *raw, gf_error *error);
-
-/* A file of the caller's own, see gf_output_file_open. */
-typedef struct gf_output_file gf_output_file;
 
 /* Which outputs are on the disk, safe from a power failure, before a call returns. */
 typedef enum gf_sync {
@@ -479,7 +420,6 @@ typedef struct gf_file_options {
                               * GF_DEFAULT_MAX_SECONDS */
     bool no_sandbox;         /* decode those in this process, for files that are trusted: else in a
                               * child process that can do nothing but compute */
-    const gf_ranks *ranks;   /* who does this one image together; NULL: this process alone */
     const gf_raw *raw;       /* inputs are rows of samples without a header: what they hold; NULL:
                               * files say it themselves */
     /* Called when everything is computed and written, before any output appears under its name; a
@@ -490,11 +430,9 @@ typedef struct gf_file_options {
     void *ready_context;
     /* Called, if the image takes more than a moment, whenever some more rows are through: often, so
      * it must be quick. In the thread that called gf_run_file; of a batch, from several threads at
-     * once. Of ranks that share the image each tells of its own rows. NULL for none. */
+     * once. NULL for none. */
     void (*progress)(void *context, const gf_progress *progress);
     void *progress_context;
-    gf_output_file *beside; /* of rank 0: appears together with the outputs; `ready` has written it
-                             * by gf_output_file_write. NULL for none */
 } gf_file_options;
 
 /* NULL-terminated names for gf_file_options.compression, the default first. */
@@ -513,12 +451,7 @@ GF_API const char *const *gf_output_formats(void);
  * GF_USAGE: settings of another filter, or such as contradict each other or do not suit the image;
  * names that are missing, too many, of no known format, or being written by another job. GF_FAILED:
  * a file cannot be read or written, is damaged, over a limit, or there already without `force`; or
- * memory is short. GF_NO_BACKEND: a named device failed.
- *
- * With options->ranks all of them make this call, with the same arguments but for the engine, and
- * get the same status. Where all inputs are plain files of rows (PGM, PPM, PAM, PFM), and so is the
- * image written, and no output is a pipe, each does a share of the rows; otherwise rank 0 does it
- * all, and the others wait. Result and report are rank 0's. */
+ * memory is short. GF_NO_BACKEND: a named device failed. */
 GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
                              const gf_settings *settings, const char *const *in_paths,
                              const char *out_path, const gf_file_options *options,
@@ -540,13 +473,6 @@ typedef struct gf_batch_done {
     const gf_result *result; /* NULL from a filter that makes an image, and after a failure */
 } gf_batch_done;
 
-/* What gf_batch_options.take found. */
-typedef enum gf_take {
-    GF_TAKEN,      /* an item */
-    GF_TAKE_LATER, /* none now, but there may be one when it is asked again */
-    GF_TAKE_NONE   /* none any more; it is not asked again */
-} gf_take;
-
 typedef struct gf_batch_options {
     gf_engine_options engine; /* threads: how many images are under way at once on the CPU */
     gf_file_options files;    /* ready is called from several threads at once */
@@ -557,14 +483,6 @@ typedef struct gf_batch_options {
      * ends, and is told. NULL for none. */
     bool (*done)(void *context, const gf_batch_done *done);
     void *context;
-    /* Which item is begun next, for several that share one list of items: *item, the index of one
-     * that nobody has begun. Asked when there is somebody free to begin it; one call at a time,
-     * from any thread, also while done is told of others. It may wait for an item, but not long,
-     * say a tenth of a second: a batch that was stopped meanwhile ends no sooner. What it then
-     * still gave is not begun, nor told. NULL: all, in their order. Not together with in_order. */
-    gf_take (*take)(void *context, uint64_t *item);
-    uint64_t expected; /* with take: how many items it may give, for the choice of "auto" and the
-                        * sharing out of threads; 0: all */
 } gf_batch_options;
 
 /* Runs a filter of one input on many files, each by itself: what fails stops no other, and results
@@ -630,70 +548,6 @@ GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
                                      uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
                                      gf_result **results, gf_report *report, gf_error *error);
 
-/* ---- speed ------------------------------------------------------------------------------------
- *
- * What is timed is done again and again for about as many seconds as are asked for, three times at
- * least; what is told is the median. */
-
-typedef struct gf_speed {
-    char backend[16]; /* as in gf_report */
-    char device[192]; /* as in gf_report */
-    double seconds;   /* one pass over the image */
-    uint64_t passes;  /* that were timed */
-    uint64_t bytes;   /* a pass moves: every input once; every row drawn and what is recorded of a
-                       * row once */
-} gf_speed;
-
-/* Times a filter on images that lie where the backend computes: in the host's memory, or in that of
- * the engine's first device. Nothing is read, sent or written meanwhile, and what a filter measures
- * before it begins is not in the time. The other arguments are those of gf_run_memory, so that what
- * was timed can be checked: image and result are those of the last pass (extracted samples: of the
- * first). Fails as gf_run_memory does; all rows and the state must fit into max_memory together. */
-GF_API gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter,
-                                const gf_settings *settings, const gf_format *format,
-                                const gf_pixels *in, void *out, size_t out_stride, double seconds,
-                                gf_result **result, gf_speed *speed, gf_error *error);
-
-/* Bytes a second. */
-typedef struct gf_memory_speed {
-    double copy;             /* read and written, from memory to memory */
-    double upload, download; /* between pinned host memory and the device; 0 on the host */
-    double both;             /* up and down at the same time, together */
-} gf_memory_speed;
-
-/* Times copies of so many bytes by the engine's backend (not "auto"): with all of its threads, or
- * on its first device. GF_USAGE for "auto" or 0 bytes, GF_FAILED if twice as many are over
- * max_memory. */
-GF_API gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds,
-                                gf_memory_speed *speed, gf_error *error);
-
-typedef struct gf_codec_speed {
-    double encode_seconds, decode_seconds; /* the whole image */
-    uint64_t file_bytes;
-} gf_codec_speed;
-
-/* Times writing an image into a file of options->format (NULL: "png"), and reading it again. The
- * file lies in $TMPDIR, or /tmp, until the call returns. GF_FAILED if it does not hold the same
- * pixels, GF_USAGE if there is no image, or its stride is shorter than a row. */
-GF_API gf_status gf_time_codec(const gf_format *format, const gf_pixels *image,
-                               const gf_file_options *options, double seconds,
-                               gf_codec_speed *speed, gf_error *error);
-
-/* What "auto" expects. */
-typedef struct gf_forecast {
-    bool cuda; /* expected to finish first: if it can then be started, it gets the image */
-    double cpu_seconds, cuda_seconds; /* the whole image */
-    double start_seconds;             /* of cuda_seconds, to start the device */
-    char reason[192];                 /* as in gf_report */
-} gf_forecast;
-
-/* What "auto" would expect in this engine of images in files of a format ("png"), read and written;
- * of a filter that reads the image twice, of the second time. Asks no device and starts nothing.
- * GF_USAGE for a format that there is not; else fails as gf_filter_output does. */
-GF_API gf_status gf_expect(const gf_engine *engine, const gf_filter *filter,
-                           const gf_settings *settings, const gf_format *format,
-                           const char *file_format, gf_forecast *forecast, gf_error *error);
-
 /* ---- looking around ---------------------------------------------------------------------------
  */
 
@@ -732,34 +586,6 @@ GF_API gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, 
 
 /* Cores that this process may use: the cpu backend's threads, unless it is told otherwise. */
 GF_API uint32_t gf_cores(void);
-
-/* "64 cores, avx512": the processor as the cpu backend uses it. What does not fit into size bytes
- * is cut off. */
-GF_API void gf_processor(char *text, size_t size);
-
-/* ---- files of one's own -----------------------------------------------------------------------
- */
-
-/* Opens a gf_output_file, to be closed, which appears whole or not at all, by the rules of the
- * filters' outputs; "-" is standard output. GF_FAILED at once for what cannot be written, or is
- * there already without `force`. Of options, only force and sync count. */
-GF_API gf_status gf_output_file_open(const char *path, const gf_file_options *options,
-                                     gf_output_file **file, gf_error *error);
-/* Writes these bytes as the whole file, which then lacks only its name: it gets that together with
- * the outputs of a job (gf_file_options.beside). Once only: the next is GF_USAGE. */
-GF_API gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
-                                      gf_error *error);
-/* The same, and puts it in place. */
-GF_API gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
-                                       gf_error *error);
-/* Frees; without a successful finish nothing was written under the name. */
-GF_API void gf_output_file_close(gf_output_file *file);
-
-/* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal
- * handlers that are about to end the process. Other threads create none from then on: they wait for
- * that end, and so does whichever other thread calls this. Waits itself for those that are in the
- * middle of creating one, about ten seconds at most. */
-GF_API void gf_remove_temporaries(void);
 
 #ifdef __cplusplus
 }

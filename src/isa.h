@@ -16,4 +16,19 @@ int gf_isa_available(gf_isa isa);
 /* The best level here. */
 gf_isa gf_isa_best(void);
 
+/* Which of several processes on this machine this one is (gf_set_turn): number `turn` of `turns`,
+ * which is at least 1. */
+typedef struct gf_turn {
+    unsigned turn, turns;
+} gf_turn;
+
+gf_turn gf_process_turn(void);
+
+/* Is device i of `count` this process's? Each has every turns-th; where there are fewer devices
+ * than processes, several have one. */
+static inline int gf_turn_has(unsigned i, unsigned count) {
+    const gf_turn own = gf_process_turn();
+    return count >= own.turns ? i % own.turns == own.turn : i == own.turn % count;
+}
+
 #endif

@@ -27,6 +27,7 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
         return gf_fail_memory(error, filter->info.name, filter->plan_bytes, "a plan");
     plan->in = *format;
     plan->inputs = filter->info.inputs;
+    plan->golden_only = !filter->cpu.run[GF_ISA_PORTABLE];
     if (filter->info.makes_image)
         plan->out = *format;
     status = filter->plan(settings, plan, error);

@@ -2,7 +2,7 @@
 #ifndef GF_SETTINGS_H
 #define GF_SETTINGS_H
 
-#include "gpufilter.h"
+#include "gpufilter_tools.h"
 
 /* Were these settings made of this very table? */
 bool gf_settings_fit(const gf_settings *settings, const gf_param *params);

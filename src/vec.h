@@ -25,6 +25,7 @@
 
 typedef float vec __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef int32_t vec_i32 __attribute__((vector_size(4 * VEC_FLOATS)));
+typedef uint16_t vec_words __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef float vec_unaligned __attribute__((vector_size(4 * VEC_FLOATS), aligned(4), may_alias));
 
 static inline vec vec_load(const float *p) {
@@ -33,6 +34,12 @@ static inline vec vec_load(const float *p) {
 
 static inline void vec_store(float *p, vec x) {
     *(vec_unaligned *)p = (vec_unaligned)x;
+}
+
+static inline vec_words vec_load_words(const void *p) {
+    vec_words x;
+    memcpy(&x, p, sizeof x);
+    return x;
 }
 
 static inline vec vec_set(float x) {
@@ -48,6 +55,31 @@ static inline vec_i32 vec_is_number(vec x) {
 static inline vec_i32 vec_truncate(vec x) {
     return __builtin_convertvector(x, vec_i32);
 }
+
+#if VEC_FLOATS >= 8
+
+/* Integers of any width, for intrinsics: VEC_OP(add_epi16) is that of this level. */
+#if VEC_FLOATS == 16
+typedef __m512i vec_bits;
+#define VEC_OP(name) _mm512_##name
+#define vec_broadcast _mm512_broadcast_i32x4
+#else
+typedef __m256i vec_bits;
+#define VEC_OP(name) _mm256_##name
+#define vec_broadcast _mm256_broadcastsi128_si256
+#endif
+
+static inline vec_bits vec_load_bits(const void *p) {
+    vec_bits x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static inline void vec_store_bits(void *p, vec_bits x) {
+    memcpy(p, &x, sizeof x);
+}
+
+#endif
 
 #if VEC_FLOATS == 16
 
@@ -203,6 +235,10 @@ static inline vec vec_over_odd(vec x, vec n, vec inverse) {
 static inline vec vec_canonical(vec x) {
     vec_i32 number = vec_is_number(x);
     return (vec)(((vec_i32)x & number) | (0x7fc00000 & ~number));
+}
+
+static inline void vec_store_canonical(float *p, vec x) {
+    vec_store(p, vec_canonical(x));
 }
 
 #endif

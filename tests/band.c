@@ -90,7 +90,8 @@ static void make_want(test_band *band, gf_rows want_all) {
         gf_rows before = {band->all.data, band->all.stride, 0, y0};
         gf_rows out = {want_all.data, want_all.stride, 0, y0};
         /* What golden extracts there is of no interest, but needs room. */
-        unsigned char *payload = plan->has_payload ? paint(measure->payload_bytes(plan, y0)) : NULL;
+        unsigned char *payload =
+            plan->has_payload ? paint(band->filter->payload->bytes(plan, y0)) : NULL;
         if (y0 > 0)
             assert_int_equal(golden(band, before, out, band->state, payload), GF_OK);
         free(payload);
@@ -99,7 +100,7 @@ static void make_want(test_band *band, gf_rows want_all) {
         memset(band->want, TEST_PAINT, band->out_size);
     }
     if (plan->has_payload) {
-        band->payload_bytes = measure->payload_bytes(plan, band->out.rows);
+        band->payload_bytes = band->filter->payload->bytes(plan, band->out.rows);
         band->want_payload = paint(band->payload_bytes);
     }
     gf_rows out = {gf_row(&want_all, y0), want_all.stride, y0, band->out.rows};

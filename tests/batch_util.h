@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/batch_run.h"
+#include "engine/batch.h"
 #include "io_util.h"
 #include "png_util.h"
 #include "testing.h"
@@ -136,10 +136,10 @@ static inline void make_items(gf_batch_item items[ITEMS], bool image) {
 static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, uint32_t devices,
                                    const gf_batch_options *options, gf_error *error) {
     const gf_filter *filter = gf_filter_find("smooth");
-    const gf_files_devices on = {.count = devices};
+    const gf_batch_devices on = {.count = devices};
     gf_settings *settings = test_settings(filter, "");
     gf_status status =
-        gf_run_batch_on(devices ? &on : NULL, filter, settings, items, count, options, error);
+        gf_run_batch_on(devices ? &on : NULL, filter, settings, items, count, options, NULL, error);
 
     gf_settings_free(settings);
     return status;

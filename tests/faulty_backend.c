@@ -128,15 +128,14 @@ __attribute__((no_sanitize_thread)) static void flip(void *data, uint64_t bytes)
 
 /* Of the first payload that has samples; or else of the first one's head. */
 static void flip_payload(const faulty_run *run, const gf_slot *slot) {
-    const gf_measure *measure = run->job.filter->measure;
-    const size_t head = measure->payload_bytes(run->job.plan, 0);
+    const gf_payload_format *format = run->job.filter->payload;
+    const size_t head = format->bytes(run->job.plan, 0);
     uint32_t i = 0;
     while (i + 1 < slot->payload_pieces &&
-           measure->payload_used(run->job.plan, slot->payload_buffer + i * slot->payload_stride) ==
-               head)
+           format->used(run->job.plan, slot->payload_buffer + i * slot->payload_stride) == head)
         i++;
     unsigned char *payload = slot->payload_buffer + i * slot->payload_stride;
-    flip(payload, measure->payload_used(run->job.plan, payload));
+    flip(payload, format->used(run->job.plan, payload));
 }
 
 static void lie(const faulty_run *run, const gf_slot *slot) {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpufilter_tools.h"
 #include "io/io.h"
 
 enum { MARGIN = 13, PAINT = 0xa5 };

@@ -6,7 +6,7 @@
 
 #include "io_util.h"
 
-#include "io/files.h"
+#include "io/output.h"
 
 /* ---- several, by their names ------------------------------------------------------------------
  */

@@ -4,8 +4,8 @@
 
 #include <zlib.h>
 
-#include "io/kinds.h"
-#include "io/limits.h"
+#include "io/formats.h"
+#include "io/io.h"
 #include "io_util.h"
 #include "png_util.h"
 

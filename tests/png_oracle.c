@@ -3,7 +3,7 @@
 #include <png.h>
 
 #include "error.h"
-#include "io/metadata.h"
+#include "io/io.h"
 
 /* Everything that changes after setjmp is in here, not in automatic variables. */
 typedef struct oracle {

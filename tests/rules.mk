@@ -33,7 +33,7 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 $(OBJ)/tests/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
-$(OBJ)/tests/fuzz/cli_main.o: $(BUILD)/include/gpufilter.h
+$(OBJ)/tests/fuzz/cli_main.o: $(HEADERS)
 
 $(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)

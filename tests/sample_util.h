@@ -4,7 +4,7 @@
 
 #include "io_util.h"
 
-#include "io/files.h"
+#include "io/output.h"
 #include "io/sample_sink.h"
 
 static const gf_sample_layout grey8 = {.type = GF_U8, .width = 3, .channels = 1, .names = {"grey"}};
@@ -22,7 +22,7 @@ static inline gf_sample_sink *open_sink(const char *path, const char *format,
     gf_sample_sink *sink;
     gf_error error = {0};
 
-    if (gf_sample_sink_open(path, format, false, layout, NULL, &sink, &error) != GF_OK)
+    if (gf_sample_sink_open(path, format, false, layout, &sink, &error) != GF_OK)
         fail_msg("%s", error.message);
     return sink;
 }

@@ -89,11 +89,9 @@ static void auto_knows_its_machine(void **state) {
     gf_engine_options options = {.threads = 5};
     gf_engine *engine = NULL;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    engine->images = 7;
     gf_auto_machine machine = gf_engine_machine(engine);
     assert_int_equal(machine.threads, 5);
     assert_int_equal(machine.devices, 1);
-    assert_int_equal(machine.images, 7);
     assert_false(machine.cuda_started);
     engine->options.devices = "0,2,5";
     engine->options.threads = 0;

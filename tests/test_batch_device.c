@@ -108,16 +108,16 @@ static void falls_back(void **state) {
     listener all = {0};
     gf_batch_item items[ITEMS];
     const gf_batch_options options = {.engine = {.threads = 2}, .done = on_done, .context = &all};
-    gf_files_devices devices = {.count = 1, .names = {"63"}};
+    gf_batch_devices devices = {.count = 1, .names = {"63"}};
 
     (void)state;
     if (gf_has_cuda() && test_has_cuda())
         snprintf(devices.names[0], sizeof devices.names[0], "9999");
     make_items(items, true);
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    assert_int_equal(
-        gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 3, &options, NULL),
-        GF_OK);
+    assert_int_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 3,
+                                     &options, NULL, NULL),
+                     GF_OK);
     gf_settings_free(settings);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(got[i].status, GF_OK);

@@ -107,13 +107,13 @@ static gf_status run(const way *w, const gf_settings *settings, gf_error *error)
                                                  .verify = w->threads % 3 == 0},
                                       .done = on_done,
                                       .context = &all};
-    gf_files_devices devices = {.count = w->devices, .names = {"0", "1", "2"}};
+    gf_batch_devices devices = {.count = w->devices, .names = {"0", "1", "2"}};
     feeder feeders[PIPES];
     make_items(items, gf_filter_describe(filter)->makes_image);
     for (int i = 0; w->pipe && i < PIPES; i++)
         start_pipe(&feeders[i], &items[PIPE + i]);
     const gf_status status =
-        gf_run_batch_on(&devices, filter, settings, items, COUNT, &options, error);
+        gf_run_batch_on(&devices, filter, settings, items, COUNT, &options, NULL, error);
     for (int i = 0; w->pipe && i < PIPES; i++)
         end_pipe(&feeders[i]);
     return status;
@@ -234,7 +234,7 @@ static void named_stops(void **state) {
 /* Where every file was told of, the batch has done what it could: it adds no error of its own. */
 static void last_pipe_is_told(void **state) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    const gf_files_devices devices = {.count = 1, .names = {"0"}};
+    const gf_batch_devices devices = {.count = 1, .names = {"0"}};
     listener all = {.in_order = false};
     const gf_batch_options options = {
         .engine = {.backend = "cuda", .threads = 2}, .done = on_done, .context = &all};
@@ -244,9 +244,9 @@ static void last_pipe_is_told(void **state) {
     faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
     make_items(items, true);
     start_pipe(&pipe, &items[0]);
-    assert_int_equal(
-        gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 1, &options, NULL),
-        GF_OK);
+    assert_int_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 1,
+                                     &options, NULL, NULL),
+                     GF_OK);
     end_pipe(&pipe);
     assert_int_equal(got[0].times, 1);
     assert_int_equal(got[0].status, GF_NO_BACKEND);

@@ -63,7 +63,7 @@ static void run_ways(const char *name, const char *text, const gf_file_options *
                                         .in_order = way->in_order,
                                         .done = on_done,
                                         .context = &all};
-        const gf_files_devices devices = {.count = way->devices};
+        const gf_batch_devices devices = {.count = way->devices};
         char what[200];
         gf_error error = {0};
         snprintf(what, sizeof what, "%s '%s', %s, %u devices, %u threads, %s", name, text,
@@ -71,7 +71,7 @@ static void run_ways(const char *name, const char *text, const gf_file_options *
                  way->in_order ? "in order" : "as it comes");
         make_items(items, image);
         if (gf_run_batch_on(way->devices ? &devices : NULL, filter, settings, items, ITEMS, &batch,
-                            &error))
+                            NULL, &error))
             fail_msg("%s: %s", what, error.message);
         check_endings(what, image);
     }

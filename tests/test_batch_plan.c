@@ -2,7 +2,7 @@
  * many threads and engines, and what auto expects of it. */
 #include "batch_util.h"
 
-#include "engine/batch_plan.h"
+#include "engine/batch.h"
 #include "engine/engine.h"
 #include "plan.h"
 
@@ -79,10 +79,10 @@ static void shares_the_threads(void **state) {
                  {10, 4, 3, 1, 4}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        gf_files files = {.count = cases[i].count};
-        gf_files_share(&files, cases[i].threads, cases[i].open_files);
-        assert_int_equal(files.at_once, cases[i].at_once);
-        assert_int_equal(files.each, cases[i].each);
+        gf_file_batch batch = {.count = cases[i].count};
+        gf_batch_share_threads(&batch, cases[i].threads, cases[i].open_files);
+        assert_int_equal(batch.at_once, cases[i].at_once);
+        assert_int_equal(batch.each, cases[i].each);
     }
 }
 
@@ -94,8 +94,8 @@ static void counts_engines(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const gf_files files = {.threads = cases[i].threads};
-        assert_int_equal(gf_files_engines(&files, cases[i].devices), cases[i].engines);
+        const gf_file_batch batch = {.threads = cases[i].threads};
+        assert_int_equal(gf_batch_engines(&batch, cases[i].devices), cases[i].engines);
     }
 }
 
@@ -108,11 +108,11 @@ static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, doubl
                           .inputs = 1,
                           .cost = cost,
                           .download = 1};
-    gf_files files = {.count = count};
+    gf_file_batch batch = {.count = count};
     const gf_codec_costs codec = {.decode = 7, .encode = 10, .encode_threads = threads};
 
-    gf_files_share(&files, threads, UINT64_MAX);
-    return gf_files_expect(&files, &plan, &codec);
+    gf_batch_share_threads(&batch, threads, UINT64_MAX);
+    return gf_batch_expect(&batch, &plan, &codec);
 }
 
 static void judges_batches(void **state) {

@@ -74,8 +74,7 @@ static gf_batch_options options_of(taker *one, uint32_t threads, uint64_t max_me
     return (gf_batch_options){
         .engine = {.backend = "cpu", .threads = threads, .max_memory = max_memory},
         .done = told,
-        .context = one,
-        .take = give};
+        .context = one};
 }
 
 /* ---- each once ------------------------------------------------------------------------------- */
@@ -97,7 +96,7 @@ typedef struct share {
     const gf_filter *filter;
     const gf_settings *settings;
     const gf_batch_item *items;
-    gf_files_devices on;
+    gf_batch_devices on;
     taker one;
     uint32_t threads;
     uint64_t max_memory, expected;
@@ -109,9 +108,9 @@ static void *run_share(void *argument) {
     gf_batch_options options = options_of(&own->one, own->threads, own->max_memory);
     gf_error error = {0};
 
-    options.expected = own->expected;
+    const gf_work_source source = {give, &own->one, own->expected};
     if (gf_run_batch_on(own->on.count ? &own->on : NULL, own->filter, own->settings, own->items,
-                        ITEMS, &options, &error))
+                        ITEMS, &options, &source, &error))
         fail_msg("%s", error.message);
     return NULL;
 }
@@ -236,7 +235,7 @@ static bool has_failed(void *context, const gf_batch_done *done) {
 
 /* A device that does not start ends it, though there is none to be taken yet. */
 static void ends_without_a_device(void **state) {
-    const gf_files_devices devices = {.count = 1, .names = {"9999"}};
+    const gf_batch_devices devices = {.count = 1, .names = {"9999"}};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_batch_item items[ITEMS];
     gf_error error = {0};
@@ -251,7 +250,7 @@ static void ends_without_a_device(void **state) {
     options.engine.backend = "cuda";
     options.done = has_failed;
     assert_int_not_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, ITEMS,
-                                         &options, &error),
+                                         &options, NULL, &error),
                          GF_OK);
     assert_message(&error, "cuda");
     gf_settings_free(settings);

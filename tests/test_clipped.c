@@ -5,17 +5,17 @@
 
 #include <math.h>
 
-#include "engine/batch_run.h"
+#include "engine/batch.h"
 #include "io/png_filter.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /* Count by every SIMD level that this processor has; all must agree. */
 static uint64_t count_fast(const gf_format *format, const unsigned char *row) {
-    const uint64_t count = gf_png_filter_simd_of(GF_ISA_PORTABLE)->count_largest(format, row);
+    const uint64_t count = gf_png_simd_of(GF_ISA_PORTABLE)->count_largest(format, row);
     for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++)
         if (gf_isa_available(isa))
-            assert_int_equal(gf_png_filter_simd_of(isa)->count_largest(format, row), count);
+            assert_int_equal(gf_png_simd_of(isa)->count_largest(format, row), count);
     return count;
 }
 
@@ -112,7 +112,7 @@ static const struct kind {
     uint32_t channels; /* bit c: it holds c channels */
     bool wide;         /* u16, too */
 } kinds[] = {{"o.png", "fast", 0x1e, true}, {"o.png", "balanced", 0x1e, true},
-             {"o.png", "0", 0x1e, true},    {"o.png", "1", 0x1e, true},
+             {"o.png", "none", 0x1e, true}, {"o.png", "small", 0x1e, true},
              {"o.jpg", NULL, 0x0a, false},  {"o.bmp", NULL, 0x1a, false},
              {"o.tga", NULL, 0x1e, false}};
 
@@ -210,7 +210,7 @@ static void batches(void **state) {
         test_image_free(&image);
     }
     for (uint32_t way = 0; way < (test_has_cuda() ? 4 : 3); way++) {
-        const gf_files_devices on = {.count = way % 3};
+        const gf_batch_devices on = {.count = way % 3};
         gf_report reports[ITEMS];
         memset(reports, 0, sizeof reports);
         const gf_batch_options options = {
@@ -218,9 +218,9 @@ static void batches(void **state) {
             .files = {.force = true},
             .done = keep_report,
             .context = reports};
-        assert_int_equal(
-            gf_run_batch_on(way % 3 ? &on : NULL, smooth, settings, items, ITEMS, &options, NULL),
-            GF_OK);
+        assert_int_equal(gf_run_batch_on(way % 3 ? &on : NULL, smooth, settings, items, ITEMS,
+                                         &options, NULL, NULL),
+                         GF_OK);
         for (int i = 0; i < ITEMS; i++) {
             assert_true(reports[i].counts_clipped);
             assert_int_equal(reports[i].clipped, want[i]);

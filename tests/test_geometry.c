@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/geometry.h"
+#include "engine/pipeline.h"
 #include "error.h"
 #include "plan.h"
 #include "testing.h"
@@ -23,6 +23,7 @@ static gf_band_wish wish(const void *state, const gf_plan *plan) {
 }
 
 static const gf_backend wishful = {.name = "wishful", .wish = wish};
+static gf_consumer unconcerned;
 
 /* u8 rows of 640 bytes, in and out. */
 static gf_stream_job job_new(const char *text, uint64_t height, uint64_t band_rows) {
@@ -35,6 +36,7 @@ static gf_stream_job job_new(const char *text, uint64_t height, uint64_t band_ro
                            .filter = gf_filter_find("smooth"),
                            .plan = plan,
                            .backend = &wishful,
+                           .consumer = &unconcerned,
                            .band_rows = band_rows,
                            .max_memory = UINT64_MAX};
 }

@@ -1,5 +1,4 @@
 /* What gf_gif_check lets pass is what stb_image decodes, and nothing else. */
-#include "io/gif_check.h"
 #include "io/stb.h"
 #include "io_util.h"
 #include "testing.h"
@@ -33,16 +32,16 @@ static bool decodes(void) {
 }
 
 static void compare(const char *what, uint64_t n) {
-    const gf_gif_state state = gf_gif_check(gif, size);
-    const bool right = (state == GF_GIF_FITS) == decodes();
+    const gf_stb_outcome state = gf_gif_check(gif, size);
+    const bool right = (state == GF_STB_DECODED) == decodes();
 
-    fits += state == GF_GIF_FITS;
-    cut_off += state == GF_GIF_CUT_OFF;
-    damaged += state == GF_GIF_DAMAGED;
-    bad_codes += state == GF_GIF_BAD_CODES;
+    fits += state == GF_STB_DECODED;
+    cut_off += state == GF_STB_CUT_OFF;
+    damaged += state == GF_STB_BAD_HEADER;
+    bad_codes += state == GF_STB_BAD_CODES;
     if (!right)
         fail_msg("%s %u: the check says %d, stb: %s", what, (unsigned)n, (int)state,
-                 state == GF_GIF_FITS ? gf_stb_reason() : "an image");
+                 state == GF_STB_DECODED ? gf_stb_reason() : "an image");
 }
 
 /* tables: 1 the screen's, 2 the frame's. */

@@ -100,7 +100,7 @@ static void every_integer_has_its_bin(void **state) {
             for (int type = GF_U8; type <= GF_U16; type++) {
                 const uint64_t top = type == GF_U8 ? 255 : 65535;
                 gf_hist_plan plan = {.head.in.type = (gf_type)type, .bins = counts[c]};
-                level(isa)->bins(&plan, type == GF_U8 ? (const void *)u8 : u16, top + 1, got);
+                level(isa)->bins[type](&plan, type == GF_U8 ? (const void *)u8 : u16, top + 1, got);
                 for (uint64_t v = 0; v <= top; v++)
                     if (got[v] != (v < top ? v * counts[c] / top : counts[c] - 1))
                         fail_msg("%s: value %d of %d bins is in bin %u", gf_simd_names()[1 + isa],
@@ -140,7 +140,7 @@ static void bins_end_with_the_samples(void **state) {
                 uint32_t *bins = (uint32_t *)(void *)out.end - n;
                 put_random((gf_type)type, values, n, &random);
                 memset(out.pages, TEST_PAINT, (size_t)(out.end - out.pages));
-                level(isa)->bins(&plan, values, n, bins);
+                level(isa)->bins[type](&plan, values, n, bins);
                 assert_true(test_painted(out.pages, (unsigned char *)bins));
                 for (size_t i = 0; i < n; i++)
                     assert_int_equal(bins[i], bin_of(&plan, sample_at((gf_type)type, values, i)));
@@ -157,22 +157,18 @@ static void gather(int isa, uint32_t channels, size_t n, const wall *in, const w
     gf_hist_plan plan = {.head.in = {.channels = channels, .type = GF_U8},
                          .luma = channels >= 3 && n % 3 > 0,
                          .measured = 1};
-    if (!plan.luma && n % 2)
-        plan.measured = channels;
-    plan.first = plan.measured == 1 && !plan.luma ? (uint32_t)(n % channels) : 0;
-    uint8_t *pixels = in->end - n * channels, *values = out->end - n * plan.measured;
+    plan.first = plan.luma ? 0 : (uint32_t)(n % channels);
+    uint8_t *pixels = in->end - n * channels, *values = out->end - n;
     for (size_t i = 0; i < n * channels; i++)
         pixels[i] = (uint8_t)(test_below(random, 3) ? test_next(random) >> 40 : 255);
     memset(out->pages, TEST_PAINT, (size_t)(out->end - out->pages));
-    level(isa)->gather(&plan, pixels, n, values);
+    level(isa)->gather[GF_U8](&plan, pixels, n, values);
     assert_true(test_painted(out->pages, values));
     for (size_t i = 0; i < n; i++) {
         const uint8_t *p = pixels + i * channels;
-        for (uint32_t s = 0; s < plan.measured; s++)
-            assert_int_equal(values[i * plan.measured + s],
-                             plan.luma
-                                 ? (13933u * p[0] + 46871u * p[1] + 4732u * p[2] + 32768u) >> 16
-                                 : p[plan.first + s]);
+        assert_int_equal(values[i],
+                         plan.luma ? (13933u * p[0] + 46871u * p[1] + 4732u * p[2] + 32768u) >> 16
+                                   : p[plan.first]);
     }
 }
 

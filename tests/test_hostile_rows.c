@@ -2,7 +2,7 @@
  * in one line or read, from a file and from a pipe alike, and soon. */
 #include "hostile.h"
 
-#include "io/kinds.h"
+#include "io/formats.h"
 #include "io/stb.h"
 
 static hostile sum;

@@ -1,5 +1,5 @@
 /* Headers of deflate blocks: our verdict on each is zlib's. */
-#include "io/inflate_header.h"
+#include "io/inflate.h"
 
 #include <zlib.h>
 

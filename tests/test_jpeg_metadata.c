@@ -1,12 +1,12 @@
 /* Metadata of a JPEG is found, and reported where an output lacks it. */
-#include "io/jpeg_check.h"
+#include "io/stb.h"
 #include "io_util.h"
 #include "testing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/batch_run.h"
+#include "engine/batch.h"
 
 enum { MOST = 1 << 12 };
 
@@ -218,7 +218,7 @@ static void batches_report_it_for_each(void **state) {
     }
     for (uint32_t devices = 0; devices < 3; devices++)
         for (int strip = 0; strip <= 1; strip++) {
-            const gf_files_devices on = {.count = devices};
+            const gf_batch_devices on = {.count = devices};
             gf_report reports[ITEMS];
             memset(reports, 0, sizeof reports);
             const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 2},
@@ -226,7 +226,7 @@ static void batches_report_it_for_each(void **state) {
                                               .done = keep_report,
                                               .context = reports};
             assert_int_equal(gf_run_batch_on(devices ? &on : NULL, gf_filter_find("smooth"),
-                                             settings, items, ITEMS, &options, NULL),
+                                             settings, items, ITEMS, &options, NULL, NULL),
                              GF_OK);
             for (int i = 0; i < ITEMS; i++)
                 assert_int_equal(reports[i].dropped, i % 2 && !strip ? 7 : 0);

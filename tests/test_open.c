@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "io/files.h"
+#include "io/input.h"
 
 /* ---- input ----------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * leave. */
 #include "io_util.h"
 
-#include "io/png_encoder.h"
+#include "io/png.h"
 
 #include "png_encoder_util.h"
 

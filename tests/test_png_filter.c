@@ -27,7 +27,7 @@ static void predicts_as_the_format_says(void **state) {
     (void)state;
     for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
         unsigned char got[6];
-        gf_png_filter_plainly((gf_png_filter)f, got, row + 2, above + 2, 6, 2);
+        gf_png_filter_golden((gf_png_filter)f, got, row + 2, above + 2, 6, 2);
         assert_memory_equal(got, wanted[f], 6);
     }
 }
@@ -48,14 +48,14 @@ static void every_level_gives_the_same(void **state) {
             above[i] = (unsigned char)(test_below(&random, spread) * (256 / spread));
         }
         for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
-            gf_png_filter_plainly((gf_png_filter)f, plain, row + FRONT, above + FRONT, n, pixel);
+            gf_png_filter_golden((gf_png_filter)f, plain, row + FRONT, above + FRONT, n, pixel);
             uint64_t sum = 0;
             for (size_t i = 0; i < n; i++)
                 sum += plain[i] < 128 ? plain[i] : 256u - plain[i];
             for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
                 if (isa && !gf_isa_available((gf_isa)isa))
                     continue;
-                const gf_png_filter_simd *simd = gf_png_filter_simd_of((gf_isa)isa);
+                const gf_png_simd *simd = gf_png_simd_of((gf_isa)isa);
                 memset(fast, TEST_PAINT, sizeof fast);
                 simd->filter((gf_png_filter)f, fast + TEST_MARGIN, row + FRONT, above + FRONT, n,
                              pixel);
@@ -76,7 +76,7 @@ static void magnitudes_add_up_over_long_rows(void **state) {
     memset(residuals, 128, LONG);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         if (!isa || gf_isa_available((gf_isa)isa))
-            assert_int_equal(gf_png_filter_simd_of((gf_isa)isa)->magnitude(residuals, LONG),
+            assert_int_equal(gf_png_simd_of((gf_isa)isa)->magnitude(residuals, LONG),
                              UINT64_C(128) * LONG);
     free(residuals);
 }
@@ -92,7 +92,7 @@ static void swaps_samples(void **state) {
             if (isa && !gf_isa_available((gf_isa)isa))
                 continue;
             memset(dst, TEST_PAINT, sizeof dst);
-            gf_png_filter_simd_of((gf_isa)isa)->swap16(dst + TEST_MARGIN, src + 1, n);
+            gf_png_simd_of((gf_isa)isa)->swap16(dst + TEST_MARGIN, src + 1, n);
             for (size_t i = 0; i < n; i++) {
                 uint16_t v;
                 memcpy(&v, src + 1 + 2 * i, 2);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "io/png_unfilter.h"
+#include "io/png_filter.h"
 #include "testing.h"
 
 static const uint32_t units[] = {1, 2, 3, 4, 6, 8};
@@ -97,7 +97,7 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
             above.bytes[i] = (unsigned char)(i / unit + above.bytes[i] % 3);
         }
     gf_png_unfilter_golden(wanted, in.bytes, above.bytes, bytes, unit, filter);
-    gf_png_unfilter_level(isa)->row(out.bytes, in.bytes, above.bytes, bytes, unit, filter);
+    gf_png_simd_of(isa)->unfilter(out.bytes, in.bytes, above.bytes, bytes, unit, filter);
     if (memcmp(out.bytes, wanted, bytes) != 0 || !test_painted(out.memory, out.bytes) ||
         !test_painted(out.bytes + bytes, out.memory + bytes + 2 * TEST_MARGIN))
         fail_msg("level %d: %zu pixels of %u bytes, filter %u", (int)isa, pixels, unit, filter);
@@ -137,7 +137,7 @@ static void paeth_of_every_neighbourhood(void **state) {
         if (isa >= 0 && !gf_isa_available((gf_isa)isa))
             continue;
         if (isa >= 0)
-            row = gf_png_unfilter_level((gf_isa)isa)->row;
+            row = gf_png_simd_of((gf_isa)isa)->unfilter;
         for (int corner = 0; corner < 256; corner++)
             for (int up = 0; up < 256; up++)
                 for (int left = 0; left < 256; left += 8) {
@@ -166,7 +166,7 @@ static void big_endian_becomes_native(void **state) {
             unsigned char *before = malloc(2 * count + 1);
             assert_non_null(before);
             memcpy(before, row.bytes, 2 * count);
-            gf_png_unfilter_level((gf_isa)isa)->native16(row.bytes, count);
+            gf_png_simd_of((gf_isa)isa)->swap16(row.bytes, row.bytes, count);
             for (size_t i = 0; i < count; i++) {
                 uint16_t v;
                 memcpy(&v, row.bytes + 2 * i, 2);

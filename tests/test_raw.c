@@ -324,21 +324,6 @@ static void writes_what_it_reads(void **state) {
     }
 }
 
-static void times_its_codec(void **state) {
-    const gf_format format = {300, 200, 3, GF_U16};
-    unsigned char *pixels = random_pixels(&format, 3);
-    const gf_pixels image = {pixels, gf_row_bytes(&format)};
-    const gf_file_options options = {.format = "raw"};
-    gf_codec_speed speed;
-    gf_error error = {0};
-
-    (void)state;
-    if (gf_time_codec(&format, &image, &options, 0.001, &speed, &error) != GF_OK)
-        fail_msg("%s", error.message);
-    assert_int_equal(speed.file_bytes, gf_row_bytes(&format) * format.height);
-    free(pixels);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(reads_every_type_and_order, empty_folder),
@@ -351,7 +336,6 @@ int main(void) {
         cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
         cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
         cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
-        cmocka_unit_test_teardown(times_its_codec, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

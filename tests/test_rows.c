@@ -13,9 +13,8 @@
 #include <time.h>
 
 #include "io/bytes.h"
-#include "io/files.h"
-#include "io/row_reader.h"
-#include "io/row_writer.h"
+#include "io/output.h"
+#include "io/rows.h"
 
 /* ---- byte order ------------------------------------------------------------------------------ */
 

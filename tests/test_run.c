@@ -287,16 +287,14 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     gf_report report;
 
     (void)snprintf(path, sizeof path, "%s", in_folder("in.pgm"));
-    gf_task task = gf_task_begin(engine, filter, path, &report);
-    put_picture("in.pgm", 20, 10);
+    gf_task task = gf_task_begin(engine, filter, &report);
+    const gf_file_options options = {0};
     const char *const paths[] = {path};
-    task.paths = paths;
-    task.seen[0] = gf_see(path);
-    assert_true(task.seen[0].regular);
-    assert_int_equal(gf_task_open_sources(&task, error), GF_OK);
-    assert_int_equal(gf_plan_new(filter, settings, &task.source->format, &task.plan, error), GF_OK);
+    put_picture("in.pgm", 20, 10);
+    assert_int_equal(gf_task_open_files(&task, settings, paths, &options, error), GF_OK);
+    assert_true(task.inputs.seen[0].regular);
     change();
-    gf_status status = gf_measure_file(&task, error);
+    gf_status status = gf_task_learn(&task, error);
     gf_task_end(&task);
     gf_settings_free(settings);
     gf_engine_close(engine);

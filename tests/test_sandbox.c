@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "io/sandbox.h"
-#include "io/sandbox_enter.h"
 
 #include "sandbox_util.h"
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#include "io/sandbox_enter.h"
+#include "io/sandbox.h"
 #include "sandbox_util.h"
 #include "testing.h"
 

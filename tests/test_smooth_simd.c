@@ -92,7 +92,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
         assert_non_null(scratch);
         const gf_band band = {.in = in->rows, .out = got.rows};
         for (uint32_t part = 0; part < parts; part++)
-            filter->cpu.run(plan, &band, part, parts, scratch, (gf_isa)isa);
+            filter->cpu.run[isa](plan, &band, part, parts, scratch);
         char whole[256];
         snprintf(whole, sizeof whole, "%s, '%s', %s, %u parts", what, text,
                  gf_simd_names()[1 + isa], parts);
@@ -197,6 +197,14 @@ static void flat_images(void **state) {
     }
 }
 
+static const gf_smooth_u8_simd *const integer_levels[GF_ISA_COUNT] = {
+    [GF_ISA_PORTABLE] = &gf_smooth_u8_simd_portable,
+#ifdef GF_X86_64
+    [GF_ISA_AVX2] = &gf_smooth_u8_simd_avx2,
+    [GF_ISA_AVX512] = &gf_smooth_u8_simd_avx512,
+#endif
+};
+
 /* The doubtful are found, no more than there are, wherever they lie. */
 static void doubts_are_counted(void **state) {
     (void)state;
@@ -208,8 +216,8 @@ static void doubts_are_counted(void **state) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
         gf_smooth_u8 by;
-        const gf_smooth_chain chain = {.plan = (const gf_smooth_plan *)plan};
-        assert_true(gf_smooth_u8_on(&by, &chain, (gf_isa)isa, scratch));
+        assert_true(
+            gf_smooth_u8_on(&by, (const gf_smooth_plan *)plan, integer_levels[isa], scratch));
         for (size_t n = 1; n <= 200; n++) {
             /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
              * overlap find it again. */
@@ -246,7 +254,7 @@ static void few_wide_rows_are_cut(void **state) {
         const gf_filter *filter = gf_filter_find("smooth");
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
         const gf_band band = {.in = in.rows, .out = out.rows};
-        filter->cpu.run(plan, &band, 5, 7, scratch, GF_ISA_PORTABLE);
+        filter->cpu.run[GF_ISA_PORTABLE](plan, &band, 5, 7, scratch);
         /* Part 5 of 7 of two rows: nothing of the first, not all of the second. */
         const size_t bytes = gf_row_bytes(&format), sample = bytes / 70000;
         assert_true(test_painted(gf_row(&out.rows, 0), gf_row(&out.rows, 0) + bytes));

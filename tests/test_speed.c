@@ -171,100 +171,12 @@ static void times_copies(void **state) {
     }
 }
 
-static void times_files(void **state) {
-    static unsigned char rows[100 * 100 * 3];
-    const gf_format format = {.width = 100, .height = 100, .channels = 3, .type = GF_U8};
-    const gf_format real = {.width = 10, .height = 10, .channels = 1, .type = GF_F32};
-    const gf_pixels image = {rows, 300}, narrow = {rows, 299};
-    gf_codec_speed speed;
-    gf_error error = {0};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof rows; i++)
-        rows[i] = (unsigned char)(i * i >> 3);
-    assert_int_equal(setenv("TMPDIR", test_folder, 1), 0);
-    assert_int_equal(gf_time_codec(&format, &image, NULL, 0, &speed, &error), GF_OK);
-    assert_true(speed.encode_seconds > 0 && speed.decode_seconds > 0);
-    assert_true(speed.file_bytes > 100);
-    const gf_file_options ppm = {.format = "ppm"}, jpg = {.format = "jpg"};
-    assert_int_equal(gf_time_codec(&format, &image, &ppm, 0, &speed, &error), GF_OK);
-    assert_int_equal(speed.file_bytes, 15 + sizeof rows);
-    assert_int_equal(gf_time_codec(&format, &image, &jpg, 0, &speed, &error), GF_FAILED);
-    assert_message(&error, "gave back other pixels");
-    assert_int_equal(gf_time_codec(&real, &image, NULL, 0, &speed, &error), GF_FAILED);
-    assert_int_equal(gf_time_codec(&format, &narrow, NULL, 0, &speed, &error), GF_USAGE);
-    assert_int_equal(gf_time_codec(&format, NULL, NULL, 0, &speed, &error), GF_USAGE);
-    assert_int_equal(count_files(false), 0);
-    assert_int_equal(setenv("TMPDIR", in_folder("absent"), 1), 0);
-    assert_int_equal(gf_time_codec(&format, &image, NULL, 0, &speed, &error), GF_FAILED);
-    assert_int_equal(unsetenv("TMPDIR"), 0);
-}
-
-/* ---- what auto expects -------------------------------------------------------------------------
- */
-
-/* The forecast says what the report says when the image is really there. */
-static void expects_what_it_then_reports(void **state) {
-    const gf_format format = {.width = 1000, .height = 700, .channels = 1, .type = GF_U8};
-    const char *const paths[2] = {in_folder("in.pgm"), in_folder("in.pgm")};
-    gf_engine *engine = open_engine(&(gf_engine_options){.threads = 1});
-    unsigned char *file = calloc(1, 800000);
-
-    (void)state;
-    assert_non_null(file);
-    const size_t head = (size_t)sprintf((char *)file, "P5 1000 700 255\n");
-    put_bytes(in_folder("in.pgm"), file, head + 700000);
-    free(file);
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        gf_settings *settings = test_settings(filter, "");
-        gf_forecast forecast;
-        gf_report report;
-        gf_error error = {0};
-        assert_int_equal(gf_expect(engine, filter, settings, &format, "pgm", &forecast, &error),
-                         GF_OK);
-        if (gf_run_file(engine, filter, settings, paths,
-                        filter->info.makes_image ? in_folder("out.pgm") : NULL,
-                        &(gf_file_options){.force = true}, NULL, &report, &error))
-            fail_msg("%s", error.message);
-        /* Without CUDA there is no choice, and nothing to say of it. */
-        assert_string_equal(report.reason, gf_has_cuda() ? forecast.reason : "");
-        assert_false(forecast.cuda);
-        assert_true(forecast.cpu_seconds > 0 && forecast.cuda_seconds > forecast.start_seconds);
-        gf_settings_free(settings);
-    }
-    gf_engine_close(engine);
-}
-
-static void expects_more_of_longer_work(void **state) {
-    const gf_format format = {.width = 40000, .height = 25000, .channels = 3, .type = GF_U8};
-    const gf_filter *filter = gf_filter_find("smooth");
-    gf_settings *settings = test_settings(filter, "radius=64 axis=xy");
-    gf_engine *engine = open_engine(&(gf_engine_options){.threads = 2});
-    gf_forecast png, pnm;
-    gf_error error = {0};
-
-    (void)state;
-    assert_int_equal(gf_expect(engine, filter, settings, &format, "png", &png, &error), GF_OK);
-    assert_int_equal(gf_expect(engine, filter, settings, &format, "pnm", &pnm, &error), GF_OK);
-    assert_true(pnm.cuda);
-    assert_true(pnm.cuda_seconds < pnm.cpu_seconds);
-    assert_true(pnm.cuda_seconds < png.cuda_seconds);
-    assert_int_equal(gf_expect(engine, filter, settings, &format, "abc", &png, &error), GF_USAGE);
-    assert_message(&error, "abc: no such format of images");
-    gf_settings_free(settings);
-    gf_engine_close(engine);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_what_filters_make),
         cmocka_unit_test(spends_the_time_it_is_given),
         cmocka_unit_test(refuses_what_cannot_be_timed),
         cmocka_unit_test(times_copies),
-        cmocka_unit_test_teardown(times_files, empty_folder),
-        cmocka_unit_test_teardown(expects_what_it_then_reports, empty_folder),
-        cmocka_unit_test(expects_more_of_longer_work),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -3,7 +3,7 @@
 
 #include <sys/wait.h>
 
-#include "io/stb_decode.h"
+#include "io/stb.h"
 #include "io_util.h"
 
 /* What it writes; the child has a copy. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "engine/stream.h"
+#include "engine/pipeline.h"
 #include "error.h"
 #include "testing.h"
 
@@ -40,17 +40,20 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     void *state;
     gf_engine_options options = {.threads = unthreaded ? 1 : 2, .unthreaded = unthreaded};
     assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
+    outcome result = {0};
+    gf_delivery delivery = {
+        .filter = filter, .plan = plan, .sink = &sink.base, .report = &result.report};
+    gf_delivery_init(&delivery);
     gf_stream_job job = {.name = "test",
                          .filter = filter,
                          .plan = plan,
                          .backend = &gf_backend_cpu,
                          .state = state,
+                         .consumer = &delivery.base,
                          .band_rows = band_rows,
                          .max_memory = max_memory,
                          .unthreaded = unthreaded};
-    outcome result = {0};
-    result.status =
-        gf_stream_run(&job, &source.base, &sink.base, &result.report, NULL, &result.error);
+    result.status = gf_stream_run(&job, &source.base, &result.report, NULL, &result.error);
     result.read = source.next;
     result.written = sink.next;
     result.finished = source.finished;

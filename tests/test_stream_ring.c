@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/stream.h"
+#include "engine/pipeline.h"
 #include "error.h"
 #include "testing.h"
 
@@ -101,17 +101,21 @@ static void bands_stay_whole(void **state) {
                                   .fail_at = NEVER};
         counting_sink sink = {
             .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .knows_rows = true};
+        gf_report report = {0};
+        gf_delivery delivery = {
+            .filter = filter, .plan = &plan, .sink = &sink.base, .report = &report};
+        gf_delivery_init(&delivery);
         gf_stream_job job = {.name = "test",
                              .filter = filter,
                              .plan = &plan,
                              .backend = &backend,
                              .state = &all,
+                             .consumer = &delivery.base,
                              .band_rows = test_below(&random, 2) ? 1 + test_below(&random, 90) : 0,
                              .max_memory = 1u << 20,
                              .unthreaded = test_below(&random, 8) == 0};
-        gf_report report = {0};
         gf_error error = {0};
-        if (gf_stream_run(&job, &source.base, &sink.base, &report, NULL, &error))
+        if (gf_stream_run(&job, &source.base, &report, NULL, &error))
             fail_msg("%s", error.message);
         assert_int_equal(source.next, plan.in.height);
         assert_int_equal(sink.next, plan.in.height);
@@ -144,18 +148,23 @@ static void a_damaged_file_is_told_before_a_device(void **state) {
                                   .fail_at = fail_at,
                                   .pause = 400000000};
         counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
+        gf_report report = {0};
+        gf_delivery delivery = {.filter = gf_filter_find("smooth"),
+                                .plan = &plan,
+                                .sink = &sink.base,
+                                .report = &report};
+        gf_delivery_init(&delivery);
         const gf_stream_job job = {.name = "test",
                                    .filter = gf_filter_find("smooth"),
                                    .plan = &plan,
                                    .backend = &backend,
                                    .state = &all,
+                                   .consumer = &delivery.base,
                                    .band_rows = 3,
                                    .max_memory = 1u << 20};
-        gf_report report = {0};
         gf_stream_rest rest;
         gf_error error = {0};
-        const gf_status status =
-            gf_stream_run(&job, &source.base, &sink.base, &report, &rest, &error);
+        const gf_status status = gf_stream_run(&job, &source.base, &report, &rest, &error);
         /* The second band is being read when the first is waited for, the third is not begun. */
         assert_int_equal(status, fail_at == 3 ? GF_FAILED : GF_NO_BACKEND);
         assert_true(rest.by_backend == (fail_at > 3));

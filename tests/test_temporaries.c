@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "io/temporaries.h"
+#include "io/output.h"
 #include "testing.h"
 
 enum { PATIENCE = 10000 };                                /* rests of a millisecond */

@@ -4,7 +4,7 @@
 
 #include "digest.h"
 #include "fault_job.h"
-#include "io/read_back.h"
+#include "io/io.h"
 
 typedef struct tally {
     fault_way way;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "error.h"
-#include "lanes.h"
 #include "result.h"
+#include "samples.h"
 
 static const char *const axis_names[] = {"x", "y", NULL};
 
@@ -41,6 +41,11 @@ static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_er
     head->result_bytes = plan->columns ? head->state_bytes : head->in.height * head->record;
     head->cost = COST * (double)gf_type_bytes(head->in.type);
     return GF_OK;
+}
+
+/* The lanes of the f32 row sums of every channel. */
+static size_t axis_sum_scratch_bytes(const gf_plan *plan) {
+    return (size_t)GF_LANES * plan->in.channels * sizeof(double);
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -183,7 +188,7 @@ const gf_filter gf_axis_sum_filter = {
     .plan_bytes = sizeof(gf_axis_sum_plan),
     .plan = plan_axis_sum,
     .golden = gf_axis_sum_golden,
-    .cpu = {gf_axis_sum_cpu_scratch, gf_axis_sum_cpu},
+    .cpu = {axis_sum_scratch_bytes, GF_LEVELS(gf_axis_sum_cpu)},
     .cuda = GF_IF_CUDA(&gf_axis_sum_cuda),
     .measure = &measure,
 };

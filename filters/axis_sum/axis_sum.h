@@ -23,9 +23,7 @@ double gf_axis_sum_total(const gf_plan *plan, const void *data, uint32_t channel
 
 gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
-size_t gf_axis_sum_cpu_scratch(const gf_plan *plan);
-void gf_axis_sum_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
-                     void *scratch, gf_isa isa);
+GF_DECLARE_LEVELS(gf_axis_sum_cpu);
 
 extern const gf_filter gf_axis_sum_filter;
 extern const gf_filter_cuda gf_axis_sum_cuda;

@@ -1,34 +1,31 @@
-/* Integers are added in lanes of twice their width, those at even and at odd places apart, which a
+/* The fast CPU implementation of axis-sum: rows go to threads whole, columns in strips whose sums
+ * stay in the cache.
+ *
+ * Integers are added in lanes of twice their width, those at even and at odd places apart, which a
  * mask and a shift give; as many as the lanes hold, and then these to wider ones. Lanes lie a whole
  * number of pixels and of vectors apart. */
-#include "axis_sum/axis_sum_simd.h"
-
-#include "lanes.h"
+#include "axis_sum/axis_sum.h"
+#include "samples.h"
 #include "vec.h"
 
-typedef uint16_t vec_words __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef uint32_t vec_longs __attribute__((vector_size(4 * VEC_FLOATS)));
 
 /* A number of bytes that is a whole number of pixels and of vectors, whatever these are. */
 #define PERIOD_BYTES 192
 #define PERIOD_VECTORS (PERIOD_BYTES / (4 * VEC_FLOATS))
 
+#define STRIP 4096 /* samples of a strip of columns */
+
 /* Lanes that are equal modulo this belong to one channel, whatever the channels. */
 #define FOLDED 48
 
-static inline vec_words load_words(const void *p) {
-    vec_words x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
-
-static inline vec_longs load_longs(const void *p) {
+static inline vec_longs sum_load_longs(const void *p) {
     vec_longs x;
     memcpy(&x, p, sizeof x);
     return x;
 }
 
-static void add_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64_t *sums) {
+static void sum_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64_t *sums) {
     uint64_t folded[FOLDED] = {0};
     for (size_t i = 0; i < n; i += FOLDED)
         for (size_t j = 0; j < FOLDED; j++)
@@ -39,6 +36,8 @@ static void add_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
+
+/* sum_row_TYPE: sums[c] of n samples of interleaved channels. n is a multiple of channels. */
 
 /* Short runs from many places, rows that begin anew: the processor fetches ahead too late, so the
  * loops ask for what comes next. It may lie beyond the last row, where asking does no harm. */
@@ -67,14 +66,18 @@ static void add_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
         }                                                                                          \
     }
 
-ADD_PERIODS(add_periods_u8, uint8_t, uint16_t, vec_words, load_words, 8)
-ADD_PERIODS(add_periods_u16, uint16_t, uint32_t, vec_longs, load_longs, 16)
+ADD_PERIODS(sum_periods_u8, uint8_t, uint16_t, vec_words, vec_load_words, 8)
+ADD_PERIODS(sum_periods_u16, uint16_t, uint32_t, vec_longs, sum_load_longs, 16)
 
 /* TURNS periods fit the wide lanes: 257 * 255 is 65535. FLUSH times as many, and what is left of a
  * period, fit the 32 bits of the others: 65537 * 65535 is 2^32 - 1. */
 #define ROW_SUM(NAME, TYPE, ADD, TURNS, FLUSH)                                                     \
-    static void NAME(const TYPE *row, size_t n, uint32_t channels, uint64_t *sums) {               \
+    static void NAME(const void *samples, size_t n, uint32_t channels, void *record,               \
+                     double *scratch) {                                                            \
         const size_t period = PERIOD_BYTES / sizeof(TYPE);                                         \
+        const TYPE *row = samples;                                                                 \
+        uint64_t *sums = record;                                                                   \
+        (void)scratch;                                                                             \
         memset(sums, 0, channels * sizeof *sums);                                                  \
         do {                                                                                       \
             uint32_t lanes[PERIOD_BYTES / sizeof(TYPE)] = {0};                                     \
@@ -89,19 +92,19 @@ ADD_PERIODS(add_periods_u16, uint16_t, uint32_t, vec_longs, load_longs, 16)
                     lanes[j] += row[j];                                                            \
                 n = 0;                                                                             \
             }                                                                                      \
-            add_lanes(lanes, period, channels, sums);                                              \
+            sum_lanes(lanes, period, channels, sums);                                              \
         } while (n > 0);                                                                           \
     }
 
-ROW_SUM(row_u8, uint8_t, add_periods_u8, 257, 65536)
-ROW_SUM(row_u16, uint16_t, add_periods_u16, 65536, 1)
+ROW_SUM(sum_row_u8, uint8_t, sum_periods_u8, 257, 65536)
+ROW_SUM(sum_row_u16, uint16_t, sum_periods_u16, 65536, 1)
 
 /* Periods that go into the lanes at once: each lane still takes them one after the other. */
 #define AT_ONCE 4
 
 #define LINE (LINE_BYTES / sizeof(float))
 
-static inline void add_line(const float *restrict row, size_t period, double *restrict lanes) {
+static inline void sum_line(const float *restrict row, size_t period, double *restrict lanes) {
     for (size_t j = 0; j < LINE; j++) {
         double lane = lanes[j];
         for (size_t k = 0; k < AT_ONCE; k++)
@@ -110,7 +113,10 @@ static inline void add_line(const float *restrict row, size_t period, double *re
     }
 }
 
-static void row_f32(const float *row, size_t n, uint32_t channels, double *sums, double *lanes) {
+static void sum_row_f32(const void *samples, size_t n, uint32_t channels, void *record,
+                        double *lanes) {
+    const float *row = samples;
+    double *sums = record;
     const size_t period = (size_t)GF_LANES * channels;
     for (size_t j = 0; j < period; j++)
         lanes[j] = 0;
@@ -118,7 +124,7 @@ static void row_f32(const float *row, size_t n, uint32_t channels, double *sums,
         for (size_t j = 0; j < period; j += LINE) {
             for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++)
                 __builtin_prefetch(row + k * period + j);
-            add_line(row + j, period, lanes + j);
+            sum_line(row + j, period, lanes + j);
         }
     for (; n >= period; row += period, n -= period)
         for (size_t j = 0; j < period; j++)
@@ -153,8 +159,8 @@ static void row_f32(const float *row, size_t n, uint32_t channels, double *sums,
         }                                                                                          \
     }
 
-ADD_ROWS(add_rows_u8, uint16_t, vec_words, load_words, 8)
-ADD_ROWS(add_rows_u16, uint32_t, vec_longs, load_longs, 16)
+ADD_ROWS(sum_down_rows_u8, uint16_t, vec_words, vec_load_words, 8)
+ADD_ROWS(sum_down_rows_u16, uint32_t, vec_longs, sum_load_longs, 16)
 
 /* As many rows as fit the wide lanes, then these to the sums. What is left of whole vectors goes
  * there at once. */
@@ -171,8 +177,8 @@ ADD_ROWS(add_rows_u16, uint32_t, vec_longs, load_longs, 16)
                 sums[i] += x;                                                                      \
             }                                                                                      \
         while (count > 0 && vectors > 0) {                                                         \
-            VEC even[GF_AXIS_SUM_STRIP * sizeof(TYPE) / sizeof(VEC)];                              \
-            VEC odd[GF_AXIS_SUM_STRIP * sizeof(TYPE) / sizeof(VEC)];                               \
+            VEC even[STRIP * sizeof(TYPE) / sizeof(VEC)];                                          \
+            VEC odd[STRIP * sizeof(TYPE) / sizeof(VEC)];                                           \
             memset(even, 0, vectors * sizeof *even);                                               \
             memset(odd, 0, vectors * sizeof *odd);                                                 \
             const uint64_t some = count < (MOST) ? count : (MOST);                                 \
@@ -191,14 +197,14 @@ ADD_ROWS(add_rows_u16, uint32_t, vec_longs, load_longs, 16)
         }                                                                                          \
     }
 
-ADD(add_u8, uint8_t, uint16_t, vec_words, add_rows_u8, 257u)
-ADD(add_u16, uint16_t, uint32_t, vec_longs, add_rows_u16, 65537u)
+ADD(sum_down_u8, uint8_t, uint16_t, vec_words, sum_down_rows_u8, 257u)
+ADD(sum_down_u16, uint16_t, uint32_t, vec_longs, sum_down_rows_u16, 65537u)
 
 /* A NaN stays one, so it is enough to make it the one NaN in the end. */
-static inline __attribute__((always_inline)) void add_rows_f32(double *restrict sums,
-                                                               const unsigned char *rows,
-                                                               size_t stride, const size_t count,
-                                                               size_t n) {
+static inline __attribute__((always_inline)) void sum_down_rows_f32(double *restrict sums,
+                                                                    const unsigned char *rows,
+                                                                    size_t stride,
+                                                                    const size_t count, size_t n) {
     const float *row[8];
     for (size_t r = 0; r < count; r++)
         row[r] = (const float *)(const void *)(rows + r * stride);
@@ -211,31 +217,72 @@ static inline __attribute__((always_inline)) void add_rows_f32(double *restrict 
 }
 
 /* Eight rows, a cache line of each at a time. */
-static void add_eight_f32(double *sums, const unsigned char *rows, size_t stride, size_t n) {
+static void sum_down_eight_f32(double *sums, const unsigned char *rows, size_t stride, size_t n) {
     size_t i = 0;
     for (; n - i >= LINE; i += LINE) {
         for (size_t r = 8; r < 16; r++)
             __builtin_prefetch(rows + r * stride + i * sizeof(float));
-        add_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, LINE);
+        sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, LINE);
     }
-    add_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
+    sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
 }
 
 /* Fewer columns at a time: sums of 64 bits and several rows share the cache. */
 #define STRIP_F32 1024
 
-static void add_f32(void *to, const unsigned char *rows, size_t stride, uint64_t count, size_t n) {
+static void sum_down_f32(void *to, const unsigned char *rows, size_t stride, uint64_t count,
+                         size_t n) {
     for (size_t i = 0; i < n; i += STRIP_F32) {
         double *sums = (double *)to + i;
         const unsigned char *first = rows + i * sizeof(float);
         const size_t some = n - i < STRIP_F32 ? n - i : STRIP_F32;
         uint64_t r = 0;
         for (; count - r >= 8; r += 8)
-            add_eight_f32(sums, first + r * stride, stride, some);
+            sum_down_eight_f32(sums, first + r * stride, stride, some);
         for (; r < count; r++)
-            add_rows_f32(sums, first + r * stride, stride, 1, some);
+            sum_down_rows_f32(sums, first + r * stride, stride, 1, some);
     }
 }
 
-const gf_axis_sum_simd GF_SIMD_NAME(gf_axis_sum_simd) = {
-    row_u8, row_u16, row_f32, {add_u8, add_u16, add_f32}};
+static void (*const axis_sum_row[])(const void *row, size_t n, uint32_t channels, void *sums,
+                                    double *lanes) = {
+    [GF_U8] = sum_row_u8, [GF_U16] = sum_row_u16, [GF_F32] = sum_row_f32};
+
+/* sums[i] grows by sample i, i < n, of each of the rows in ascending order; they are `stride` bytes
+ * apart. Sums are uint64_t, or double of f32. */
+static void (*const axis_sum_down[])(void *sums, const unsigned char *rows, size_t stride,
+                                     uint64_t count, size_t n) = {
+    [GF_U8] = sum_down_u8, [GF_U16] = sum_down_u16, [GF_F32] = sum_down_f32};
+
+/* ---- a part of a band ------------------------------------------------------------------------ */
+
+/* Samples [begin, end) of all rows of the band. */
+static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_band *band, uint64_t begin,
+                             uint64_t end) {
+    const gf_type type = plan->head.in.type;
+    const unsigned char *rows = gf_row(&band->in, band->out.y0);
+    for (uint64_t i = begin; i < end; i += STRIP)
+        axis_sum_down[type]((uint64_t *)band->state + i, rows + i * gf_type_bytes(type),
+                            band->in.stride, band->out.rows,
+                            (size_t)(end - i < STRIP ? end - i : STRIP));
+}
+
+void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_band *band, uint32_t part,
+                                   uint32_t parts, void *scratch) {
+    const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
+    const uint64_t y0 = band->out.y0, rows = band->out.rows, n = gf_row_samples(&head->in);
+    if (plan->columns) {
+        axis_sum_columns(plan, band, gf_share(n, part, parts), gf_share(n, part + 1, parts));
+        return;
+    }
+    const uint64_t end = y0 + gf_share(rows, part + 1, parts);
+    for (uint64_t y = y0 + gf_share(rows, part, parts); y < end; y++) {
+        union {
+            uint64_t integer[GF_MAX_CHANNELS];
+            double real[GF_MAX_CHANNELS];
+        } sums; /* of all channels; those that are measured are the first */
+        axis_sum_row[head->in.type](gf_row(&band->in, y), (size_t)n, head->in.channels, &sums,
+                                    scratch);
+        memcpy(gf_record(head, &band->out, y), &sums, head->record);
+    }
+}

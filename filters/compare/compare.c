@@ -189,7 +189,7 @@ const gf_filter gf_compare_filter = {
     .plan_bytes = sizeof(gf_plan),
     .plan = plan_compare,
     .golden = gf_compare_golden,
-    .cpu = {gf_compare_cpu_scratch, gf_compare_cpu},
+    .cpu = {.run = GF_LEVELS(gf_compare_cpu)},
     .cuda = GF_IF_CUDA(&gf_compare_cuda),
     .measure = &measure,
 };

@@ -19,9 +19,7 @@ typedef struct gf_compare_record {
 
 gf_status gf_compare_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
-size_t gf_compare_cpu_scratch(const gf_plan *plan);
-void gf_compare_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
-                    void *scratch, gf_isa isa);
+GF_DECLARE_LEVELS(gf_compare_cpu);
 
 extern const gf_filter gf_compare_filter;
 extern const gf_filter_cuda gf_compare_cuda;

@@ -1,46 +1,22 @@
-/* compare as docs/numerics.md says it. */
+/* compare as docs/numerics.md defines it. */
 #include <math.h>
 #include <string.h>
 
 #include "compare/compare.h"
+#include "samples.h"
 
-/* Sample i of a row; of f32 its bits. */
-static uint32_t sample_at(gf_type type, const unsigned char *row, uint64_t i) {
-    uint16_t u16;
-    uint32_t u32;
-    switch (type) {
-    case GF_U8:
-        return row[i];
-    case GF_U16:
-        memcpy(&u16, row + i * sizeof u16, sizeof u16);
-        return u16;
-    default:
-        memcpy(&u32, row + i * sizeof u32, sizeof u32);
-        return u32;
-    }
-}
-
-static float real_of(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* How far two samples are apart; exact for integers. */
-static double distance(gf_type type, uint32_t a, uint32_t b) {
-    if (a == b)
-        return 0;
-    if (type != GF_F32)
-        return fabs((double)a - (double)b);
-    const float p = real_of(a), q = real_of(b);
-    if (isnan(p) && isnan(q))
+/* How far two samples are apart, given their bits; exact for integers. */
+static double golden_distance(gf_type type, uint32_t a, uint32_t b) {
+    const float p = gf_sample_number(type, a), q = gf_sample_number(type, b);
+    if (a == b || (isnan(p) && isnan(q)))
         return 0;
     if (isnan(p) || isnan(q))
         return (double)INFINITY;
     return fabs((double)p - (double)q);
 }
 
-static uint64_t distance_bits(gf_type type, double distance) {
+/* A distance as a record has it. */
+static uint64_t golden_distance_bits(gf_type type, double distance) {
     uint64_t bits;
     if (type != GF_F32)
         return (uint64_t)distance;
@@ -48,12 +24,14 @@ static uint64_t distance_bits(gf_type type, double distance) {
     return bits;
 }
 
-static void compare_row(const gf_format *format, const unsigned char *a, const unsigned char *b,
-                        gf_compare_record *record) {
+static void golden_compare_row(const gf_format *format, const unsigned char *a,
+                               const unsigned char *b, gf_compare_record *record) {
     *record = (gf_compare_record){.first = UINT64_MAX};
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
-        const uint32_t p = sample_at(format->type, a, i), q = sample_at(format->type, b, i);
-        const uint64_t bits = distance_bits(format->type, distance(format->type, p, q));
+        const uint32_t p = gf_sample_bits(format->type, a, i),
+                       q = gf_sample_bits(format->type, b, i);
+        const uint64_t bits =
+            golden_distance_bits(format->type, golden_distance(format->type, p, q));
         if (p == q)
             continue;
         if (record->differing == 0) {
@@ -70,21 +48,22 @@ static void compare_row(const gf_format *format, const unsigned char *a, const u
 /* ---- the drawing ----------------------------------------------------------------------------- */
 
 /* A pixel of the first image, a quarter as bright. */
-static uint8_t dark_grey(const gf_format *format, const unsigned char *row, uint64_t x) {
+static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *row, uint64_t x) {
     const uint64_t i = x * format->channels;
     const bool colour = format->channels >= 3;
-    const uint32_t r = sample_at(format->type, row, i);
-    const uint32_t g = colour ? sample_at(format->type, row, i + 1) : 0;
-    const uint32_t b = colour ? sample_at(format->type, row, i + 2) : 0;
     if (format->type != GF_F32) {
-        const uint32_t luma = colour ? (13933 * r + 46871 * g + 4732 * b + 32768) >> 16 : r;
+        uint32_t luma = gf_sample_bits(format->type, row, i);
+        if (colour)
+            luma = (13933 * luma + 46871 * gf_sample_bits(format->type, row, i + 1) +
+                    4732 * gf_sample_bits(format->type, row, i + 2) + 32768) >>
+                   16;
         return (uint8_t)(format->type == GF_U8 ? luma >> 2 : luma >> 10);
     }
-    float luma = real_of(r);
+    float luma = gf_sample(GF_F32, row, i);
     if (colour) {
-        luma = 0.2126f * real_of(r);
-        luma = luma + 0.7152f * real_of(g);
-        luma = luma + 0.0722f * real_of(b);
+        luma = 0.2126f * luma;
+        luma = luma + 0.7152f * gf_sample(GF_F32, row, i + 1);
+        luma = luma + 0.0722f * gf_sample(GF_F32, row, i + 2);
     }
     if (isnan(luma) || luma < 0)
         luma = 0;
@@ -93,18 +72,18 @@ static uint8_t dark_grey(const gf_format *format, const unsigned char *row, uint
     return (uint8_t)((uint8_t)(luma * 255.0f) >> 2);
 }
 
-static void draw_pixel(const gf_format *format, const unsigned char *a, const unsigned char *b,
-                       uint64_t x, uint8_t *rgb) {
+static void golden_draw_pixel(const gf_format *format, const unsigned char *a,
+                              const unsigned char *b, uint64_t x, uint8_t *rgb) {
     bool differs = false;
     double largest = 0;
     for (uint64_t i = x * format->channels; i < (x + 1) * format->channels; i++) {
-        const uint32_t p = sample_at(format->type, a, i), q = sample_at(format->type, b, i);
+        const uint32_t p = gf_sample_bits(format->type, a, i),
+                       q = gf_sample_bits(format->type, b, i);
         differs = differs || p != q;
-        if (distance(format->type, p, q) > largest)
-            largest = distance(format->type, p, q);
+        largest = fmax(largest, golden_distance(format->type, p, q));
     }
     if (!differs) {
-        rgb[0] = rgb[1] = rgb[2] = dark_grey(format, a, x);
+        rgb[0] = rgb[1] = rgb[2] = golden_dark_grey(format, a, x);
         return;
     }
     rgb[0] = 255;
@@ -128,8 +107,8 @@ gf_status gf_compare_golden(const gf_plan *plan, const gf_band *band, gf_error *
     for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
         const unsigned char *a = gf_row(&in_a, y), *b = gf_row(&in_b, y);
         for (uint64_t x = 0; x < plan->out.width; x++)
-            draw_pixel(&plan->in, a, b, x, gf_row(&band->out, y) + 3 * x);
-        compare_row(&plan->in, a, b, gf_record(plan, &band->out, y));
+            golden_draw_pixel(&plan->in, a, b, x, gf_row(&band->out, y) + 3 * x);
+        golden_compare_row(&plan->in, a, b, gf_record(plan, &band->out, y));
     }
     return GF_OK;
 }

@@ -1,15 +1,14 @@
-/* The loops are written for the compiler to vectorise: selects instead of branches, channel counts
- * that are constants. */
-#include "compare/compare_simd.h"
-
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-
-#include "luma.h"
+/* The fast CPU implementation of compare: rows go to threads whole; pieces of a row that are the
+ * same cost a memcmp. The loops are written for the compiler to vectorise: selects instead of
+ * branches, channel counts that are constants. */
+#include "compare/compare.h"
+#include "samples.h"
 #include "vec.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
+
+/* Each returns how many of n samples differ; *largest becomes their largest compare_difference, as
+ * in a record, if that is more than it was. */
 
 #define COUNT_INTEGERS(NAME, TYPE)                                                                 \
     static uint32_t NAME(const void *a_row, const void *b_row, size_t n, uint64_t *largest) {      \
@@ -26,18 +25,18 @@
         return count;                                                                              \
     }
 
-COUNT_INTEGERS(count_u8, uint8_t)
-COUNT_INTEGERS(count_u16, uint16_t)
+COUNT_INTEGERS(compare_count_u8, uint8_t)
+COUNT_INTEGERS(compare_count_u16, uint16_t)
 
-static inline uint32_t bits_of(const float *p) {
+static inline uint32_t compare_bits_of(const float *p) {
     uint32_t bits;
     memcpy(&bits, p, sizeof bits);
     return bits;
 }
 
-/* 0 for the same bits and for two NaNs, infinite for a NaN and a number. A difference is NaN only
- * where a NaN is, or where infinities are the same. */
-static inline double difference(float a, float b, bool differs) {
+/* 0 for the same bits and for two NaNs, infinite for a NaN and a number. A compare_difference is
+ * NaN only where a NaN is, or where infinities are the same. */
+static inline double compare_difference(float a, float b, bool differs) {
     const double d = fabs((double)a - (double)b);
     const double special = isnan(a) & isnan(b) ? 0 : (double)INFINITY;
     const double any = isnan(d) ? special : d;
@@ -46,16 +45,17 @@ static inline double difference(float a, float b, bool differs) {
 
 #define LANES 64
 
-static uint32_t count_f32(const void *a_row, const void *b_row, size_t n, uint64_t *largest) {
+static uint32_t compare_count_f32(const void *a_row, const void *b_row, size_t n,
+                                  uint64_t *largest) {
     const float *a = a_row, *b = b_row;
     double most[LANES] = {0};
     uint32_t count = 0;
     for (size_t i = 0; i < n; i++)
-        count += bits_of(a + i) != bits_of(b + i);
+        count += compare_bits_of(a + i) != compare_bits_of(b + i);
     for (size_t i = 0; i < n; i += LANES)
         for (size_t j = 0; j < (n - i < LANES ? n - i : LANES); j++) {
-            const double d =
-                difference(a[i + j], b[i + j], bits_of(a + i + j) != bits_of(b + i + j));
+            const double d = compare_difference(
+                a[i + j], b[i + j], compare_bits_of(a + i + j) != compare_bits_of(b + i + j));
             most[j] = d > most[j] ? d : most[j];
         }
     for (size_t j = 0; j < LANES; j++) {
@@ -69,13 +69,13 @@ static uint32_t count_f32(const void *a_row, const void *b_row, size_t n, uint64
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static inline void put_pixel(uint8_t *rgb, bool differs, uint32_t green, uint32_t grey) {
+static inline void compare_put_pixel(uint8_t *rgb, bool differs, uint32_t green, uint32_t grey) {
     rgb[0] = (uint8_t)(differs ? 255 : grey);
     rgb[1] = (uint8_t)(differs ? green : grey);
     rgb[2] = (uint8_t)(differs ? 0 : grey);
 }
 
-static inline uint32_t real_grey(float luma) {
+static inline uint32_t compare_real_grey(float luma) {
     luma = luma > 0 ? luma : 0; /* NaN, too */
     luma = luma < 1 ? luma : 1;
     return (uint32_t)(int32_t)(luma * 255.0f) >> 2;
@@ -93,22 +93,22 @@ static inline uint32_t real_grey(float luma) {
             }                                                                                      \
             const TYPE *p = a + x * channels;                                                      \
             const uint32_t luma = channels < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[2]);         \
-            put_pixel(rgb + 3 * x, most > 0, GREEN, luma >> (SHIFT));                              \
+            compare_put_pixel(rgb + 3 * x, most > 0, GREEN, luma >> (SHIFT));                      \
         }                                                                                          \
     }
 
-DRAW_INTEGERS(draw_u8, uint8_t, most, 2)
-DRAW_INTEGERS(draw_u16, uint16_t, most * 255 / 65535, 10)
+DRAW_INTEGERS(compare_draw_u8, uint8_t, most, 2)
+DRAW_INTEGERS(compare_draw_u16, uint16_t, most * 255 / 65535, 10)
 
-static inline void draw_f32_n(const float *a, const float *b, size_t n, uint32_t channels,
-                              uint8_t *rgb) {
+static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, uint32_t channels,
+                                      uint8_t *rgb) {
     for (size_t x = 0; x < n; x++) {
         double most = 0;
         bool any = false;
         for (uint32_t c = 0; c < channels; c++) {
             const float *p = a + x * channels + c, *q = b + x * channels + c;
-            const bool differs = bits_of(p) != bits_of(q);
-            const double d = difference(*p, *q, differs);
+            const bool differs = compare_bits_of(p) != compare_bits_of(q);
+            const double d = compare_difference(*p, *q, differs);
             any |= differs;
             most = d > most ? d : most;
         }
@@ -117,7 +117,8 @@ static inline void draw_f32_n(const float *a, const float *b, size_t n, uint32_t
         if (channels >= 3)
             luma = gf_luma_real(p[0], p[1], p[2]);
         most = most < 1 ? most : 1;
-        put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(most * 255.0), real_grey(luma));
+        compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(most * 255.0),
+                          compare_real_grey(luma));
     }
 }
 
@@ -125,27 +126,66 @@ static inline void draw_f32_n(const float *a, const float *b, size_t n, uint32_t
 #define DRAW(NAME, TYPE)                                                                           \
     static void NAME(const void *a, const void *b, size_t n, uint32_t channels, uint8_t *rgb) {    \
         const TYPE *p = a, *q = b;                                                                 \
-        switch (channels) {                                                                        \
-        case 1:                                                                                    \
+        if (channels == 1)                                                                         \
             NAME##_n(p, q, n, 1, rgb);                                                             \
-            break;                                                                                 \
-        case 2:                                                                                    \
+        else if (channels == 2)                                                                    \
             NAME##_n(p, q, n, 2, rgb);                                                             \
-            break;                                                                                 \
-        case 3:                                                                                    \
+        else if (channels == 3)                                                                    \
             NAME##_n(p, q, n, 3, rgb);                                                             \
-            break;                                                                                 \
-        default:                                                                                   \
+        else                                                                                       \
             NAME##_n(p, q, n, 4, rgb);                                                             \
-            break;                                                                                 \
-        }                                                                                          \
     }
 
-DRAW(draw_u8, uint8_t)
-DRAW(draw_u16, uint16_t)
-DRAW(draw_f32, float)
+DRAW(compare_draw_u8, uint8_t)
+DRAW(compare_draw_u16, uint16_t)
+DRAW(compare_draw_f32, float)
 
-const gf_compare_simd GF_SIMD_NAME(gf_compare_simd) = {
-    .count = {count_u8, count_u16, count_f32},
-    .draw = {draw_u8, draw_u16, draw_f32},
-};
+/* ---- a part of a band ------------------------------------------------------------------------ */
+
+static uint32_t (*const compare_count[])(const void *a, const void *b, size_t n,
+                                         uint64_t *largest) = {
+    [GF_U8] = compare_count_u8, [GF_U16] = compare_count_u16, [GF_F32] = compare_count_f32};
+
+static void (*const compare_draw[])(const void *a, const void *b, size_t n, uint32_t channels,
+                                    uint8_t *rgb) = {
+    [GF_U8] = compare_draw_u8, [GF_U16] = compare_draw_u16, [GF_F32] = compare_draw_f32};
+
+#define PIECE 4096 /* samples: few enough to count in 32 bits */
+
+static gf_compare_record compare_row(const gf_format *format, const unsigned char *a,
+                                     const unsigned char *b) {
+    const gf_type type = format->type;
+    const size_t bytes = gf_type_bytes(type);
+    const uint64_t samples = gf_row_samples(format);
+    gf_compare_record record = {.first = UINT64_MAX};
+    for (uint64_t i = 0; i < samples; i += PIECE) {
+        const size_t n = (size_t)(samples - i < PIECE ? samples - i : PIECE);
+        if (memcmp(a + i * bytes, b + i * bytes, n * bytes) == 0)
+            continue;
+        if (record.differing == 0) {
+            record.first = i;
+            while (gf_sample_bits(type, a, record.first) == gf_sample_bits(type, b, record.first))
+                record.first++;
+            record.a = gf_sample_bits(type, a, record.first);
+            record.b = gf_sample_bits(type, b, record.first);
+        }
+        record.differing += compare_count[type](a + i * bytes, b + i * bytes, n, &record.largest);
+    }
+    return record;
+}
+
+void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
+                                  uint32_t parts, void *scratch) {
+    (void)scratch;
+    const gf_format *format = &plan->in;
+    const gf_rows in[] = {gf_band_input(band, plan->inputs, 0),
+                          gf_band_input(band, plan->inputs, 1)};
+    const uint64_t y0 = band->out.y0, end = y0 + gf_share(band->out.rows, part + 1, parts);
+    for (uint64_t y = y0 + gf_share(band->out.rows, part, parts); y < end; y++) {
+        const unsigned char *a = gf_row(&in[0], y), *b = gf_row(&in[1], y);
+        if (plan->out.width)
+            compare_draw[format->type](a, b, (size_t)format->width, format->channels,
+                                       gf_row(&band->out, y));
+        *(gf_compare_record *)gf_record(plan, &band->out, y) = compare_row(format, a, b);
+    }
+}

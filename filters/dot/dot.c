@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "error.h"
-#include "lanes.h"
 #include "result.h"
+#include "samples.h"
 
 static const gf_param params[] = {
     {.name = "alpha", .type = GF_PARAM_FLAG, .help = "measure the alpha channel, too"},
@@ -36,6 +36,13 @@ static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *
     head->record = plan->measured * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
     head->cost = COST * (double)gf_type_bytes(head->in.type);
     return GF_OK;
+}
+
+static size_t dot_scratch_bytes(const gf_plan *plan) {
+    /* The lanes of every sum of every channel. */
+    return plan->in.type == GF_F32
+               ? (size_t)GF_LANES * GF_DOT_SUMS * plan->in.channels * sizeof(double)
+               : 0;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -182,7 +189,7 @@ const gf_filter gf_dot_filter = {
     .plan_bytes = sizeof(gf_dot_plan),
     .plan = plan_dot,
     .golden = gf_dot_golden,
-    .cpu = {gf_dot_cpu_scratch, gf_dot_cpu},
+    .cpu = {dot_scratch_bytes, GF_LEVELS(gf_dot_cpu)},
     .cuda = GF_IF_CUDA(&gf_dot_cuda),
     .measure = &measure,
 };

@@ -25,9 +25,7 @@ typedef struct gf_dot_plan {
 
 gf_status gf_dot_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
-size_t gf_dot_cpu_scratch(const gf_plan *plan);
-void gf_dot_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
-                void *scratch, gf_isa isa);
+GF_DECLARE_LEVELS(gf_dot_cpu);
 
 extern const gf_filter gf_dot_filter;
 extern const gf_filter_cuda gf_dot_cuda;

@@ -1,33 +1,26 @@
-/* dot as docs/numerics.md says it. */
+/* dot as docs/numerics.md defines it. */
 #include "dot/dot.h"
-#include "lanes.h"
+#include "samples.h"
 
-static uint64_t integer_at(gf_type type, const unsigned char *row, uint64_t i) {
-    return type == GF_U8 ? row[i] : ((const uint16_t *)(const void *)row)[i];
-}
-
-static double real_at(const unsigned char *row, uint64_t i) {
-    return (double)((const float *)(const void *)row)[i];
-}
-
-static void integer_row(const gf_format *format, const unsigned char *a, const unsigned char *b,
-                        uint32_t c, uint64_t *sums) {
+/* The sums of channel c of one row, of integer samples. */
+static void golden_integer_row(const gf_format *format, const unsigned char *a,
+                               const unsigned char *b, uint32_t c, uint64_t *sums) {
     sums[GF_DOT_AB] = sums[GF_DOT_AA] = sums[GF_DOT_BB] = 0;
-    for (uint64_t x = 0; x < format->width; x++) {
-        const uint64_t p = integer_at(format->type, a, x * format->channels + c);
-        const uint64_t q = integer_at(format->type, b, x * format->channels + c);
+    for (uint64_t i = c; i < gf_row_samples(format); i += format->channels) {
+        const uint64_t p = gf_sample_bits(format->type, a, i);
+        const uint64_t q = gf_sample_bits(format->type, b, i);
         sums[GF_DOT_AB] += p * q;
         sums[GF_DOT_AA] += p * p;
         sums[GF_DOT_BB] += q * q;
     }
 }
 
-static void real_row(const gf_format *format, const unsigned char *a, const unsigned char *b,
-                     uint32_t c, double *sums) {
+static void golden_real_row(const gf_format *format, const unsigned char *a, const unsigned char *b,
+                            uint32_t c, double *sums) {
     double lanes[GF_DOT_SUMS][GF_LANES] = {{0}};
     for (uint64_t x = 0; x < format->width; x++) {
-        const double p = real_at(a, x * format->channels + c);
-        const double q = real_at(b, x * format->channels + c);
+        const double p = (double)gf_sample(GF_F32, a, x * format->channels + c);
+        const double q = (double)gf_sample(GF_F32, b, x * format->channels + c);
         const double d = p - q;
         lanes[GF_DOT_AB][x % GF_LANES] += p * q;
         lanes[GF_DOT_AA][x % GF_LANES] += p * p;
@@ -41,17 +34,17 @@ static void real_row(const gf_format *format, const unsigned char *a, const unsi
 gf_status gf_dot_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
     (void)error;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
-    const gf_rows a = gf_band_input(band, head->inputs, 0),
-                  b = gf_band_input(band, head->inputs, 1);
+    const gf_rows a = gf_band_input(band, head->inputs, 0);
+    const gf_rows b = gf_band_input(band, head->inputs, 1);
     for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
         void *record = gf_record(head, &band->out, y);
         for (uint32_t c = 0; c < measured; c++) {
             if (head->in.type == GF_F32)
-                real_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,
-                         (double *)record + (size_t)c * GF_DOT_SUMS);
+                golden_real_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,
+                                (double *)record + (size_t)c * GF_DOT_SUMS);
             else
-                integer_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,
-                            (uint64_t *)record + (size_t)c * GF_DOT_SSD);
+                golden_integer_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,
+                                   (uint64_t *)record + (size_t)c * GF_DOT_SSD);
         }
     }
     return GF_OK;

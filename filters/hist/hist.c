@@ -218,7 +218,8 @@ const gf_filter gf_hist_filter = {
     .plan = plan_hist,
     .effective = effective,
     .golden = gf_hist_golden,
-    .cpu = {gf_hist_cpu_scratch, gf_hist_cpu},
+    .cpu = {gf_hist_cpu_scratch, GF_LEVELS(gf_hist_cpu)},
     .cuda = GF_IF_CUDA(&gf_hist_cuda),
     .measure = &gf_hist_measure,
+    .payload = &gf_hist_payload,
 };

@@ -1,189 +1,635 @@
-/* The fast CPU implementation of hist: a part's pixels in pieces that stay in the cache, each of
- * them counted, drawn and extracted. */
+/* The fast CPU implementation of hist: the pixels of a part in pieces that stay in the cache, each
+ * of them counted, drawn and extracted.
+ *
+ * The samples of one bin are those from one value to another: they are extracted in one pass, to
+ * the far end of the payload, because the number of positions, which come before the values, is
+ * known only at the end. Samples of several bins are counted first, and then placed. */
 #include <string.h>
 
-#include "hist/hist_count.h"
-#include "hist/hist_extract.h"
+#include "hist/hist_simd.h"
 
-static const gf_hist_simd *const simd_levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_hist_simd_portable,
-#ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_hist_simd_avx2,
-    [GF_ISA_AVX512] = &gf_hist_simd_avx512,
-#endif
-};
+/* Rows are taken in pieces that stay in the cache: this much of what is measured, and as many
+ * samples where their bins are needed. */
+#define PIECE_BYTES (24u << 10)
+#define PIECE_BINS 4096u
+
+_Static_assert(PIECE_BYTES <= GF_HIST_ABOVE_MOST, "a piece must fit the loops");
+
+/* The ways to count, the best first; each suits some types, numbers of bins and of samples. */
+typedef enum gf_hist_way {
+    WAY_ABOVE,  /* few bins: samples that reach each edge between them, without a table */
+    WAY_VALUES, /* u8: how often each value comes, its bin afterwards */
+    WAY_BINS,   /* bins in several small tables, so that equal neighbours need not wait */
+    WAY_DIRECT  /* bins, straight to the counts */
+} gf_hist_way;
+
+/* Edges that WAY_ABOVE goes up to, whatever a SIMD level would like. */
+#define MAX_EDGES 64
+
+/* The rank of a bin that is not extracted. */
+#define NO_RANK 0xff
 
 /* A thread's scratch. */
 typedef struct gf_hist_scratch {
-    unsigned char values[GF_HIST_PIECE_BYTES];
-    uint32_t bins[GF_HIST_PIECE_BINS];
+    unsigned char values[PIECE_BYTES];
+    uint32_t bins[PIECE_BINS];
+    /* The rank of each bin and of the counters behind them. With --extract all, bins have rank 0.
+     */
     uint8_t ranks[GF_HIST_MAX_BINS + 8];
     uint64_t counters[]; /* a state, if counts of the part alone are needed; and tables */
 } gf_hist_scratch;
 
-typedef struct gf_hist_work {
+/* Some measured samples. */
+typedef struct gf_hist_piece {
+    const void *values;
+    const uint32_t *bins; /* NULL if they are not needed */
+    size_t samples;
+    uint64_t position; /* of the first one in the image */
+    /* What will be read next, to be prefetched while this piece is counted: so many bytes for each
+     * sample of it. It may lie beyond the image, where prefetching does no harm. NULL: the
+     * processor itself foresees it. */
+    const unsigned char *ahead;
+    size_t ahead_bytes;
+} gf_hist_piece;
+
+/* A part of a band on its way. */
+typedef struct gf_hist_part {
     const gf_hist_plan *plan;
     const gf_hist_simd *simd;
     const gf_band *band;
     gf_hist_scratch *scratch;
-    size_t sample;   /* bytes */
-    uint64_t pixels; /* of a piece, at most */
-    bool bins;       /* somebody needs them, besides the extractor */
-} gf_hist_work;
+    size_t sample_bytes;
 
-/* Counts of the part say where its samples go, if they are of several bins. */
-static bool needs_counts(const gf_hist_plan *plan) {
-    return plan->extracts > 0 && !gf_hist_extracts_at_once(plan) && !plan->per_row;
+    gf_hist_way way;
+    uint64_t *counts; /* a state or a record */
+    uint32_t *tables; /* counters that have not been added to the counts */
+    uint64_t pixels;  /* counted there */
+    uint32_t edge_count;
+    union {
+        uint8_t u8[MAX_EDGES];
+        uint16_t u16[MAX_EDGES];
+        float f32[MAX_EDGES];
+    } edges;
+
+    uint64_t *offsets, *positions; /* of the payload */
+    unsigned char *values;
+    uint64_t taken; /* of the one bin */
+    bool none;      /* no value is in the one bin */
+    union {
+        uint8_t u8[2];
+        uint16_t u16[2];
+        float f32[2];
+    } range; /* of the one bin */
+} gf_hist_part;
+
+/* One bin is extracted in one pass; of several it must be known how many samples they have. */
+static bool hist_extracts_one(const gf_hist_plan *plan) {
+    return plan->extracts == 1 && !plan->extract_all;
 }
 
-static uint64_t own_counters(const gf_hist_plan *plan) {
-    return needs_counts(plan) ? gf_hist_counters(plan) : 0;
+static bool hist_extracts_several(const gf_hist_plan *plan) {
+    return plan->extracts > 0 && !hist_extracts_one(plan);
+}
+
+/* Counts of the part say where its samples go, if they are of several bins. */
+static uint64_t hist_own_counters(const gf_hist_plan *plan) {
+    return hist_extracts_several(plan) && !plan->per_row ? gf_hist_counters(plan) : 0;
+}
+
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+/* Values in ascending order have ascending keys; of f32 from -infinity to infinity. */
+#define FIRST_F32 0x007fffffu
+#define LAST_F32 0xff800000u
+
+static void hist_value(gf_type type, uint32_t key, void *value) {
+    const uint8_t u8 = (uint8_t)key;
+    const uint16_t u16 = (uint16_t)key;
+    const uint32_t f32 = key & 0x80000000u ? key ^ 0x80000000u : ~key;
+    const void *const values[] = {[GF_U8] = &u8, [GF_U16] = &u16, [GF_F32] = &f32};
+    memcpy(value, values[type], gf_type_bytes(type));
+}
+
+/* The place of a sample among the ascending classes: below the range, the bins, above it. */
+static uint32_t hist_class(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t key) {
+    uint32_t value, bin;
+    hist_value(plan->head.in.type, key, &value);
+    simd->bins[plan->head.in.type](plan, &value, 1, &bin);
+    if (!plan->ranged)
+        return bin;
+    return bin == plan->bins + GF_HIST_AT_BELOW   ? 0
+           : bin == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
+                                                  : bin + 1;
+}
+
+/* The key behind the last one. */
+static uint32_t hist_end_key(const gf_hist_plan *plan) {
+    return (plan->head.in.type == GF_F32 ? LAST_F32 : gf_hist_max(plan)) + 1;
+}
+
+/* Find the key of the least value that is in a class or in one above it; the end key if there is
+ * none. Classes never descend where values ascend: each operation that makes one of the other is
+ * monotone, and so is its rounding. */
+static uint32_t hist_edge(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t class) {
+    uint32_t first = plan->head.in.type == GF_F32 ? FIRST_F32 : 0, end = hist_end_key(plan);
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        if (hist_class(plan, simd, middle) < class)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* ---- which way to count ---------------------------------------------------------------------- */
+
+/* Copies of a table for 1 to 4 measured channels: as many counters are touched before the same
+ * value or bin may meet the same counter again. */
+static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
+
+/* Counters from one table to the next: not a power of 2, so that they do not share cache sets, nor
+ * a load wait for the store to another one. */
+#define CELLS_SMALL 272
+#define CELLS_LARGE 1040
+
+static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
+
+/* Count the edges between classes. The first class of f32 has one, too: NaN does not reach it. */
+static uint32_t hist_edges(const gf_hist_plan *plan) {
+    return plan->bins + (plan->ranged ? 2 : 0) - (plan->head.in.type != GF_F32);
+}
+
+static size_t hist_bin_cells(const gf_hist_plan *plan) {
+    return plan->counters <= CELLS_SMALL ? CELLS_SMALL : CELLS_LARGE;
+}
+
+/* Counters in the tables of a way; SIZE_MAX if it does not suit the plan. */
+static size_t hist_cells(const gf_hist_plan *plan, gf_hist_way way) {
+    const size_t tables = (size_t)plan->measured * copies_of[plan->measured];
+    const gf_type type = plan->head.in.type;
+    switch (way) {
+    case WAY_ABOVE:
+        return hist_edges(plan) <= MAX_EDGES ? (size_t)hist_edges(plan) * period_of[type]
+                                             : SIZE_MAX;
+    case WAY_VALUES:
+        return type == GF_U8 ? tables * CELLS_SMALL : SIZE_MAX;
+    case WAY_BINS:
+        return plan->counters <= CELLS_LARGE ? tables * hist_bin_cells(plan) : SIZE_MAX;
+    default:
+        return 0;
+    }
 }
 
 size_t gf_hist_cpu_scratch(const gf_plan *head) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    return sizeof(gf_hist_scratch) + (size_t)own_counters(plan) * sizeof(uint64_t) +
-           gf_hist_table_bytes(plan);
+    size_t most = 0;
+    for (gf_hist_way way = WAY_ABOVE; way < WAY_DIRECT; way++) {
+        const size_t cells = hist_cells(plan, way);
+        most = cells != SIZE_MAX && cells > most ? cells : most;
+    }
+    return sizeof(gf_hist_scratch) + (size_t)hist_own_counters(plan) * sizeof(uint64_t) +
+           most * sizeof(uint32_t);
 }
 
+/* Choose the way to count so many pixels at a time. */
+static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
+    const gf_hist_plan *plan = part->plan;
+    const gf_type type = plan->head.in.type;
+    const bool few = hist_edges(plan) <= part->simd->most_edges[type] &&
+                     plan->head.in.width * plan->measured >=
+                         (uint64_t)part->simd->least_periods * period_of[type];
+    part->way = few ? WAY_ABOVE : WAY_VALUES;
+    /* Clearing and adding up the counters must not cost more than it saves. */
+    while (hist_cells(plan, part->way) > pixels * plan->measured)
+        part->way++;
+    for (uint32_t e = 0; part->way == WAY_ABOVE && e < hist_edges(plan); e++) {
+        const uint32_t key = hist_edge(plan, part->simd, e + (type != GF_F32));
+        if (key == hist_end_key(plan))
+            break; /* no value reaches this edge, nor those above it */
+        hist_value(type, key, part->edges.u8 + e * part->sample_bytes);
+        part->edge_count++;
+    }
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* Counters of 32 bits: no more pixels than this go into them. */
+#define FLUSH_PIXELS (UINT64_C(1) << 31)
+
+#define LINE_BYTES 64 /* of the cache */
+
+/* Sample i of an iteration has table i: channel i % measured, copy i / measured. */
+#define COUNT(NAME, TYPE)                                                                          \
+    static inline __attribute__((always_inline)) void NAME##_by(                                   \
+        const gf_hist_piece *piece, const TYPE *values, const bool ask, const uint32_t step,       \
+        const uint32_t stride, uint32_t *restrict tables) {                                        \
+        const unsigned char *ahead = piece->ahead;                                                 \
+        const size_t n = piece->samples, bytes = step * piece->ahead_bytes;                        \
+        size_t i = 0;                                                                              \
+        for (; n - i >= step; i += step) {                                                         \
+            if (ask) {                                                                             \
+                __builtin_prefetch(ahead, 0, 2);                                                   \
+                if (bytes > LINE_BYTES)                                                            \
+                    __builtin_prefetch(ahead + LINE_BYTES, 0, 2);                                  \
+                ahead += bytes;                                                                    \
+            }                                                                                      \
+            _Pragma("GCC unroll 12") for (uint32_t j = 0; j < step; j++)                           \
+                tables[j * stride + values[i + j]]++;                                              \
+        }                                                                                          \
+        for (uint32_t j = 0; j < n - i; j++)                                                       \
+            tables[j * stride + values[i + j]]++;                                                  \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void NAME(                                        \
+        const gf_hist_piece *piece, const TYPE *values, uint32_t step, const uint32_t stride,      \
+        uint32_t *tables) {                                                                        \
+        if (step == 8 && piece->ahead)                                                             \
+            NAME##_by(piece, values, true, 8, stride, tables);                                     \
+        else if (step == 8)                                                                        \
+            NAME##_by(piece, values, false, 8, stride, tables);                                    \
+        else if (piece->ahead)                                                                     \
+            NAME##_by(piece, values, true, 12, stride, tables);                                    \
+        else                                                                                       \
+            NAME##_by(piece, values, false, 12, stride, tables);                                   \
+    }
+
+COUNT(hist_count_values, uint8_t)
+COUNT(hist_count_bins, uint32_t)
+
+static void hist_count_direct(const gf_hist_part *part, const gf_hist_piece *piece) {
+    const uint32_t *bins = piece->bins, measured = part->plan->measured;
+    const uint64_t channel = part->plan->counters;
+    uint64_t *counts = part->counts;
+    if (measured == 1) {
+        for (size_t i = 0; i < piece->samples; i++)
+            counts[bins[i]]++;
+        return;
+    }
+    for (size_t i = 0; i < piece->samples; i += measured)
+        for (uint32_t s = 0; s < measured; s++)
+            counts[s * channel + bins[i + s]]++;
+}
+
+/* Counts go to a state or a record, which has been cleared. */
+static void hist_begin_counts(gf_hist_part *part, uint64_t *counts) {
+    part->counts = counts;
+    part->pixels = 0;
+    memset(part->tables, 0, hist_cells(part->plan, part->way) * sizeof(uint32_t));
+}
+
+/* The counter of the class below edge e, or behind the last. */
+static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
+    if (plan->head.in.type == GF_F32 && e-- == 0)
+        return plan->bins + GF_HIST_AT_NAN;
+    if (!plan->ranged)
+        return e;
+    return e == 0            ? plan->bins + GF_HIST_AT_BELOW
+           : e <= plan->bins ? e - 1
+                             : plan->bins + GF_HIST_AT_ABOVE;
+}
+
+static void hist_add_above(const gf_hist_part *part, uint32_t s, uint64_t *counts) {
+    const gf_hist_plan *plan = part->plan;
+    const uint32_t period = period_of[plan->head.in.type], edges = hist_edges(plan);
+    uint64_t below = part->pixels; /* that reach the edge below */
+    for (uint32_t e = 0; e < edges; e++) {
+        uint64_t above = 0;
+        for (uint32_t j = s; e < part->edge_count && j < period; j += plan->measured)
+            above += part->tables[(size_t)e * period + j];
+        counts[hist_counter_below(plan, e)] += below - above;
+        below = above;
+    }
+    counts[hist_counter_below(plan, edges)] += below;
+}
+
+/* bins: of each value; NULL where the tables are of bins. */
+static void hist_add_tables(const gf_hist_part *part, uint32_t s, const uint32_t *bins, uint32_t n,
+                            size_t stride, uint64_t *counts) {
+    const uint32_t measured = part->plan->measured;
+    for (uint32_t v = 0; v < n; v++) {
+        uint64_t sum = 0;
+        for (uint32_t j = s; j < measured * copies_of[measured]; j += measured)
+            sum += part->tables[j * stride + v];
+        counts[bins ? bins[v] : v] += sum;
+    }
+}
+
+static void hist_end_counts(const gf_hist_part *part) {
+    const gf_hist_plan *plan = part->plan;
+    uint32_t bins[256];
+    if (part->way == WAY_VALUES) {
+        uint8_t values[256];
+        for (int v = 0; v < 256; v++)
+            values[v] = (uint8_t)v;
+        part->simd->bins[GF_U8](plan, values, 256, bins);
+    }
+    for (uint32_t s = 0; s < plan->measured; s++) {
+        uint64_t *counts = part->counts + (size_t)s * plan->counters;
+        if (part->way == WAY_ABOVE)
+            hist_add_above(part, s, counts);
+        else if (part->way == WAY_VALUES)
+            hist_add_tables(part, s, bins, 256, CELLS_SMALL, counts);
+        else if (part->way == WAY_BINS)
+            hist_add_tables(part, s, NULL, plan->counters, hist_bin_cells(plan), counts);
+    }
+}
+
+static void hist_count(gf_hist_part *part, const gf_hist_piece *piece) {
+    const gf_hist_plan *plan = part->plan;
+    const uint32_t step = plan->measured * copies_of[plan->measured];
+    switch (part->way) {
+    case WAY_ABOVE:
+        part->simd->above[plan->head.in.type](piece->values, piece->samples, &part->edges,
+                                              part->edge_count, part->tables);
+        break;
+    case WAY_VALUES:
+        hist_count_values(piece, piece->values, step, CELLS_SMALL, part->tables);
+        break;
+    case WAY_BINS:
+        if (hist_bin_cells(plan) == CELLS_SMALL)
+            hist_count_bins(piece, piece->bins, step, CELLS_SMALL, part->tables);
+        else
+            hist_count_bins(piece, piece->bins, step, CELLS_LARGE, part->tables);
+        break;
+    default:
+        hist_count_direct(part, piece);
+        break;
+    }
+    part->pixels += piece->samples / plan->measured;
+    if (part->pixels >= FLUSH_PIXELS) {
+        hist_end_counts(part);
+        hist_begin_counts(part, part->counts);
+    }
+}
+
+/* ---- extraction ------------------------------------------------------------------------------ */
+
+static void hist_set_ranks(const gf_hist_plan *plan, uint8_t *ranks) {
+    memset(ranks, NO_RANK, plan->counters);
+    if (plan->extract_all)
+        memset(ranks, 0, plan->bins);
+    for (uint32_t i = 0; i < plan->extracts && !plan->extract_all; i++)
+        ranks[plan->listed[i]] = (uint8_t)i;
+}
+
+/* most: samples of the part. */
+static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
+    const gf_hist_plan *plan = part->plan;
+    const gf_type type = plan->head.in.type;
+    hist_set_ranks(plan, part->scratch->ranks);
+    part->offsets = part->band->payload;
+    part->positions = part->offsets + plan->extracts + 1;
+    memset(part->offsets, 0, gf_hist_head_bytes(plan));
+    if (!hist_extracts_one(plan))
+        return;
+    part->values = (unsigned char *)(part->positions + most);
+    const uint32_t class = plan->listed[0] + plan->ranged;
+    const uint32_t first = hist_edge(plan, part->simd, class);
+    const uint32_t end = hist_edge(plan, part->simd, class + 1);
+    part->none = first == end;
+    hist_value(type, first, part->range.u8);
+    hist_value(type, end - 1, part->range.u8 + part->sample_bytes);
+}
+
+/* Extract the samples of the one bin. */
+static void hist_take(gf_hist_part *part, const gf_hist_piece *piece) {
+    if (!part->none)
+        part->taken += part->simd->select[part->plan->head.in.type](
+            piece->values, piece->samples, &part->range, piece->position,
+            part->positions + part->taken, part->values + part->taken * part->sample_bytes);
+}
+
+/* Several bins: add counts of the part, a state or some records. offsets[i] counts bin i - 1, and
+ * later is where bin i goes on. */
+static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
+    const gf_hist_plan *plan = part->plan;
+    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters)
+        for (uint32_t i = 0; i < plan->extracts; i++)
+            part->offsets[i + 1] += counts[plan->extract_all ? i : plan->listed[i]];
+}
+
+/* Find which samples are extracted, without a branch to guess; returns how many. */
+static size_t hist_find(const uint8_t *ranks, const gf_hist_piece *piece, uint32_t *found) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < piece->samples; i++) {
+        found[n] = i;
+        n += ranks[piece->bins[i]] != NO_RANK;
+    }
+    return n;
+}
+
+#define PLACE(NAME, TYPE)                                                                          \
+    static void NAME(const gf_hist_part *part, const gf_hist_piece *piece, const uint32_t *found,  \
+                     size_t n) {                                                                   \
+        const bool all = part->plan->extract_all;                                                  \
+        const uint8_t *ranks = part->scratch->ranks;                                               \
+        const TYPE *from = piece->values;                                                          \
+        TYPE *to = (TYPE *)(void *)part->values;                                                   \
+        uint64_t *offsets = part->offsets, *positions = part->positions;                           \
+        for (size_t k = 0; k < n; k++) {                                                           \
+            const uint32_t i = found[k], bin = piece->bins[i];                                     \
+            const uint64_t place = offsets[all ? bin : ranks[bin]]++;                              \
+            positions[place] = piece->position + i;                                                \
+            to[place] = from[i];                                                                   \
+        }                                                                                          \
+    }
+
+/* NOLINTBEGIN(clang-analyzer-core.uninitialized.Assign): hist_find() has written n of them */
+PLACE(hist_place_u8, uint8_t)
+PLACE(hist_place_u16, uint16_t)
+PLACE(hist_place_u32, uint32_t)
+/* NOLINTEND(clang-analyzer-core.uninitialized.Assign) */
+
+/* By type; f32 as bits. */
+static void (*const hist_place[])(const gf_hist_part *part, const gf_hist_piece *piece,
+                                  const uint32_t *found, size_t n) = {
+    [GF_U8] = hist_place_u8, [GF_U16] = hist_place_u16, [GF_F32] = hist_place_u32};
+
+static void hist_end_extraction(const gf_hist_part *part) {
+    if (hist_extracts_one(part->plan)) {
+        part->offsets[1] = part->taken;
+        memmove(part->positions + part->taken, part->values, part->taken * part->sample_bytes);
+        return;
+    }
+    /* Every bin has moved on to where the next one begins. */
+    memmove(part->offsets + 1, part->offsets, gf_hist_head_bytes(part->plan) - sizeof(uint64_t));
+    part->offsets[0] = 0;
+}
+
+/* ---- mask ------------------------------------------------------------------------------------ */
+
+/* Is any of a pixel's samples in an extracted bin? 1 or 0 for each pixel. */
+static void hist_find_pixels(const uint8_t *ranks, const gf_hist_piece *piece, uint32_t measured,
+                             uint8_t *drawn) {
+    const uint32_t *bins = piece->bins;
+    for (size_t i = 0; i < piece->samples; i += measured) {
+        uint32_t any = 0;
+        for (uint32_t s = 0; s < measured; s++)
+            any |= ranks[bins[i + s]] != NO_RANK;
+        *drawn++ = (uint8_t)any;
+    }
+}
+
+/* All of a pixel or nothing, again without a branch; alpha, if it is new, is all ones or nothing.
+ */
+#define DRAW(NAME, TYPE)                                                                           \
+    static inline __attribute__((always_inline)) void NAME##_n(                                    \
+        const TYPE *from, TYPE *to, const uint8_t *drawn, size_t n, uint32_t in, uint32_t out) {   \
+        for (size_t i = 0; i < n; i++, from += in, to += out) {                                    \
+            const TYPE bits = (TYPE)(0 - (TYPE)drawn[i]);                                          \
+            for (uint32_t c = 0; c < out; c++)                                                     \
+                to[c] = c < in ? from[c] & bits : bits;                                            \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(const void *from, void *to, const uint8_t *drawn, size_t n, uint32_t in,      \
+                     uint32_t out) {                                                               \
+        if (in == 3 && out == 4)                                                                   \
+            NAME##_n(from, to, drawn, n, 3, 4);                                                    \
+        else if (in == 4)                                                                          \
+            NAME##_n(from, to, drawn, n, 4, 4);                                                    \
+        else if (in == 1 && out == 2)                                                              \
+            NAME##_n(from, to, drawn, n, 1, 2);                                                    \
+        else                                                                                       \
+            NAME##_n(from, to, drawn, n, in, out);                                                 \
+    }
+
+DRAW(hist_draw_u8, uint8_t)
+DRAW(hist_draw_u16, uint16_t)
+DRAW(hist_draw_u32, uint32_t)
+
+/* By type; f32 as bits. */
+static void (*const hist_draw[])(const void *from, void *to, const uint8_t *drawn, size_t n,
+                                 uint32_t in, uint32_t out) = {
+    [GF_U8] = hist_draw_u8, [GF_U16] = hist_draw_u16, [GF_F32] = hist_draw_u32};
+
+/* ---- a part of a band ------------------------------------------------------------------------ */
+
 /* Pixels [x, x + n) of row y. */
-static gf_hist_piece load_piece(const gf_hist_work *work, uint64_t y, uint64_t x, size_t n,
-                                bool bins) {
-    const gf_hist_plan *plan = work->plan;
+static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x, size_t n,
+                               bool bins) {
+    const gf_hist_plan *plan = part->plan;
     const gf_format *format = &plan->head.in;
-    const unsigned char *pixels = gf_row(&work->band->in, y) + x * format->channels * work->sample;
+    const size_t pixel = format->channels * part->sample_bytes;
+    const unsigned char *pixels = gf_row(&part->band->in, y) + x * pixel;
+    const bool gathers = plan->luma || plan->measured < format->channels;
     gf_hist_piece piece = {.values = pixels,
                            .samples = n * plan->measured,
-                           .position = (y * format->width + x) * plan->measured};
-    const size_t pixel = format->channels * work->sample;
-    piece.ahead_bytes = pixel / plan->measured;
-    /* Nobody reads from memory while a copy or bins are counted. */
-    if (bins || plan->luma || plan->measured < format->channels)
-        piece.ahead = pixels + n * pixel;
-    if (plan->luma || plan->measured < format->channels) {
-        work->simd->gather(plan, pixels, n, work->scratch->values);
-        piece.values = work->scratch->values;
+                           .position = (y * format->width + x) * plan->measured,
+                           .ahead_bytes = pixel / plan->measured};
+    if (bins || gathers)
+        piece.ahead = pixels + n * pixel; /* a copy or bins are counted: memory is idle then */
+    if (gathers) {
+        part->simd->gather[format->type](plan, pixels, n, part->scratch->values);
+        piece.values = part->scratch->values;
     }
     if (bins) {
-        work->simd->bins(plan, piece.values, piece.samples, work->scratch->bins);
-        piece.bins = work->scratch->bins;
+        part->simd->bins[format->type](plan, piece.values, piece.samples, part->scratch->bins);
+        piece.bins = part->scratch->bins;
     }
     return piece;
 }
 
-static uint64_t piece_pixels(const gf_hist_work *work, bool bins) {
-    const uint64_t samples = GF_HIST_PIECE_BYTES / work->sample;
-    return (bins && samples > GF_HIST_PIECE_BINS ? GF_HIST_PIECE_BINS : samples) /
-           work->plan->measured;
+static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
+    const uint64_t samples = PIECE_BYTES / part->sample_bytes;
+    return (bins && samples > PIECE_BINS ? PIECE_BINS : samples) / part->plan->measured;
 }
 
-/* ---- a part ---------------------------------------------------------------------------------- */
-
-/* Where the counts of row y go; of its record what was there before is cleared. */
-static uint64_t *counts_of_row(const gf_hist_work *work, uint64_t y) {
-    const gf_plan *head = &work->plan->head;
-    uint64_t *record = gf_record(head, &work->band->out, y);
-    memset(record, 0, head->record);
-    return record;
+/* Count, draw and extract one piece. */
+static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
+    const gf_hist_plan *plan = part->plan;
+    const uint32_t in = plan->head.in.channels, out = plan->head.out.channels;
+    const gf_hist_piece piece = hist_load(part, y, x, n, bins);
+    hist_count(part, &piece);
+    if (plan->mask) {
+        uint8_t drawn[PIECE_BINS];
+        hist_find_pixels(part->scratch->ranks, &piece, plan->measured, drawn);
+        hist_draw[plan->head.in.type](gf_row(&part->band->in, y) + x * in * part->sample_bytes,
+                                      gf_row(&part->band->out, y) + x * out * part->sample_bytes,
+                                      drawn, n, in, out);
+    }
+    if (hist_extracts_one(plan))
+        hist_take(part, &piece);
 }
 
-/* One piece, for all that is asked for. */
-static void visit_piece(const gf_hist_work *work, uint64_t y, uint64_t x, size_t n,
-                        gf_hist_counter *counter, gf_hist_extractor *extractor) {
-    const gf_hist_plan *plan = work->plan;
-    const gf_plan *head = &plan->head;
-    const gf_hist_piece piece = load_piece(work, y, x, n, work->bins);
-    gf_hist_counter_add(counter, &piece);
-    if (plan->mask)
-        gf_hist_mask(plan, work->scratch->ranks, &piece,
-                     gf_row(&work->band->in, y) + x * head->in.channels * work->sample,
-                     gf_row(&work->band->out, y) + x * head->out.channels * work->sample);
-    if (gf_hist_extracts_at_once(plan))
-        gf_hist_extractor_take(extractor, &piece);
-}
-
-/* Pixels [from, to) of the band, counted through its rows. */
-static void visit_pixels(const gf_hist_work *work, uint64_t from, uint64_t to, uint64_t *counts,
-                         gf_hist_counter *counter, gf_hist_extractor *extractor) {
-    const bool per_row = work->plan->per_row;
-    const bool again = work->plan->extracts > 0 && !gf_hist_extracts_at_once(work->plan);
-    const uint64_t width = work->plan->head.in.width;
-    if (!per_row)
-        gf_hist_counter_begin(counter, counts);
+/* Pixels [from, to) of the band, counted through its rows. With --per-row, counts are those of the
+ * row, and rows are whole. */
+static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, uint64_t *counts) {
+    const gf_hist_plan *plan = part->plan;
+    const uint64_t width = plan->head.in.width;
+    const bool bins = part->way >= WAY_BINS || plan->mask;
+    const uint64_t most = hist_piece_pixels(part, bins);
+    if (!plan->per_row)
+        hist_begin_counts(part, counts);
     while (from < to) {
-        const uint64_t y = work->band->out.y0 + from / width, x = from % width;
-        uint64_t n = width - x < work->pixels ? width - x : work->pixels;
+        const uint64_t y = part->band->out.y0 + from / width, x = from % width;
+        uint64_t n = width - x < most ? width - x : most;
         if (n > to - from)
             n = to - from;
-        if (per_row && x == 0) {
-            counts = counts_of_row(work, y);
-            gf_hist_counter_begin(counter, counts);
+        if (plan->per_row && x == 0) {
+            counts = gf_record(&plan->head, &part->band->out, y);
+            memset(counts, 0, plan->head.record);
+            hist_begin_counts(part, counts);
         }
-        visit_piece(work, y, x, (size_t)n, counter, extractor);
+        hist_visit(part, y, x, (size_t)n, bins);
         from += n;
-        if (per_row && x + n == width) {
-            gf_hist_counter_end(counter);
-            if (again)
-                gf_hist_extractor_count(extractor, counts);
+        if (plan->per_row && x + n == width) {
+            hist_end_counts(part);
+            if (hist_extracts_several(plan))
+                hist_add_offsets(part, counts);
         }
     }
-    if (!per_row)
-        gf_hist_counter_end(counter);
+    if (!plan->per_row)
+        hist_end_counts(part);
 }
 
-/* All of these rows again, for extraction. */
-static void place_rows(const gf_hist_work *work, uint64_t begin, uint64_t end,
-                       gf_hist_extractor *extractor) {
-    const uint64_t width = work->plan->head.in.width;
-    gf_hist_extractor_counted(extractor);
+/* Rows [begin, end) again: place the samples of several bins, which have been counted. */
+static void hist_place_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
+    const gf_hist_plan *plan = part->plan;
+    const uint64_t width = plan->head.in.width, most = hist_piece_pixels(part, true);
+    uint32_t found[PIECE_BINS];
+    for (uint32_t i = 0; i < plan->extracts; i++)
+        part->offsets[i + 1] += part->offsets[i];
+    part->values = (unsigned char *)(part->positions + part->offsets[plan->extracts]);
     for (uint64_t y = begin; y < end; y++)
-        for (uint64_t x = 0; x < width; x += work->pixels) {
-            const uint64_t n = width - x < work->pixels ? width - x : work->pixels;
-            const gf_hist_piece piece = load_piece(work, y, x, (size_t)n, true);
-            gf_hist_extractor_place(extractor, &piece);
+        for (uint64_t x = 0; x < width; x += most) {
+            const uint64_t n = width - x < most ? width - x : most;
+            const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
+            hist_place[plan->head.in.type](part, &piece, found,
+                                           hist_find(part->scratch->ranks, &piece, found));
         }
 }
 
-void gf_hist_cpu(const gf_plan *head, const gf_band *band, uint32_t part, uint32_t parts,
-                 void *memory, gf_isa isa) {
+void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_band *band,
+                     uint32_t index, uint32_t parts, void *memory) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     gf_hist_scratch *scratch = memory;
-    const uint64_t width = head->in.width;
-    const uint64_t begin = gf_share(band->out.rows, part, parts);
-    const uint64_t end = gf_share(band->out.rows, part + 1, parts);
+    const uint64_t width = head->in.width, rows = band->out.rows;
+    const uint64_t begin = gf_share(rows, index, parts), end = gf_share(rows, index + 1, parts);
     uint64_t from = begin * width, to = end * width;
     /* Where rows must stay whole they do; otherwise wide rows are shared by many threads. */
     if (!plan->per_row && !plan->extracts) {
-        from = gf_share(band->out.rows * width, part, parts);
-        to = gf_share(band->out.rows * width, part + 1, parts);
+        from = gf_share(rows * width, index, parts);
+        to = gf_share(rows * width, index + 1, parts);
     }
-    gf_hist_work work = {.plan = plan,
-                         .simd = simd_levels[isa],
+    const uint64_t own_counters = hist_own_counters(plan);
+    uint64_t *own = scratch->counters, *state = band->state;
+    gf_hist_part part = {.plan = plan,
+                         .simd = simd,
                          .band = band,
                          .scratch = scratch,
-                         .sample = gf_type_bytes(head->in.type)};
-    uint64_t *own = scratch->counters, *state = band->state;
-    gf_hist_counter counter = gf_hist_counter_new(
-        plan, work.simd, plan->per_row ? width : to - from, (uint32_t *)(own + own_counters(plan)));
-    work.bins = gf_hist_counts_bins(&counter) || plan->mask;
-    work.pixels = piece_pixels(&work, work.bins);
-    gf_hist_extractor extractor = {0};
-    if (plan->extracts) {
-        gf_hist_ranks(plan, scratch->ranks);
-        extractor = gf_hist_extractor_new(plan, work.simd, scratch->ranks, band->payload,
-                                          (to - from) * plan->measured);
-    }
-    memset(own, 0, (size_t)own_counters(plan) * sizeof *own);
-    visit_pixels(&work, from, to, own_counters(plan) ? own : state, &counter, &extractor);
-    if (own_counters(plan)) {
-        gf_hist_extractor_count(&extractor, own);
-        for (uint64_t i = 0; i < own_counters(plan); i++)
-            state[i] += own[i];
-    }
-    if (plan->extracts && !gf_hist_extracts_at_once(plan)) {
-        work.pixels = piece_pixels(&work, true);
-        place_rows(&work, band->out.y0 + begin, band->out.y0 + end, &extractor);
-    }
+                         .sample_bytes = gf_type_bytes(head->in.type),
+                         .tables = (uint32_t *)(own + own_counters)};
+    hist_choose_way(&part, plan->per_row ? width : to - from);
     if (plan->extracts)
-        gf_hist_extractor_end(&extractor);
+        hist_begin_extraction(&part, (to - from) * plan->measured);
+    memset(own, 0, (size_t)own_counters * sizeof *own);
+    hist_visit_pixels(&part, from, to, own_counters ? own : state);
+    if (own_counters)
+        hist_add_offsets(&part, own);
+    for (uint64_t i = 0; i < own_counters; i++)
+        state[i] += own[i];
+    if (hist_extracts_several(plan))
+        hist_place_rows(&part, band->out.y0 + begin, band->out.y0 + end);
+    if (plan->extracts)
+        hist_end_extraction(&part);
 }

@@ -2,8 +2,6 @@
 #ifndef GF_HIST_SIMD_H
 #define GF_HIST_SIMD_H
 
-#include <stddef.h>
-
 #include "hist/hist.h"
 
 /* Samples after which `above` starts again with the first of its lanes, by gf_type: whole pixels of
@@ -15,10 +13,11 @@
 #define GF_HIST_ABOVE_MOST (255 * GF_HIST_PERIOD_U8)
 
 typedef struct gf_hist_simd {
-    /* Measured samples of n pixels, side by side. Samples of `values` have the image's type. */
-    void (*gather)(const gf_hist_plan *plan, const void *pixels, size_t n, void *values);
-    /* Their bins, or the counters behind them. */
-    void (*bins)(const gf_hist_plan *plan, const void *values, size_t n, uint32_t *bins);
+    /* By gf_type: measured samples of n pixels, side by side. For plans that measure one of several
+     * channels, or luma. */
+    void (*gather[3])(const gf_hist_plan *plan, const void *pixels, size_t n, void *values);
+    /* By gf_type: the bins of samples, or the counters behind them. */
+    void (*bins[3])(const gf_hist_plan *plan, const void *values, size_t n, uint32_t *bins);
     /* By gf_type: lanes[e * period + j] grows by how many of the samples j, j + period, ... are
      * edges[e] or more. Edges have the type of the samples. */
     void (*above[3])(const void *values, size_t n, const void *edges, uint32_t count,
@@ -32,6 +31,10 @@ typedef struct gf_hist_simd {
     uint32_t most_edges[3];
     uint32_t least_periods;
 } gf_hist_simd;
+
+/* Compute a part of a band by these loops: gf_cpu_function. */
+void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *plan, const gf_band *band,
+                     uint32_t part, uint32_t parts, void *scratch);
 
 extern const gf_hist_simd gf_hist_simd_portable;
 extern const gf_hist_simd gf_hist_simd_avx2;

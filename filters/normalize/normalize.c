@@ -49,6 +49,6 @@ const gf_filter gf_normalize_filter = {
     .before = &gf_axis_sum_filter,
     .learn = learn,
     .golden = gf_normalize_golden,
-    .cpu = {gf_normalize_cpu_scratch, gf_normalize_cpu},
+    .cpu = {.run = GF_LEVELS(gf_normalize_cpu)},
     .cuda = GF_IF_CUDA(&gf_normalize_cuda),
 };

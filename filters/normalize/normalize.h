@@ -16,9 +16,7 @@ typedef struct gf_normalize_plan {
 
 gf_status gf_normalize_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
-size_t gf_normalize_cpu_scratch(const gf_plan *plan);
-void gf_normalize_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
-                      void *scratch, gf_isa isa);
+GF_DECLARE_LEVELS(gf_normalize_cpu);
 
 extern const gf_filter_cuda gf_normalize_cuda;
 

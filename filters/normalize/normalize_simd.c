@@ -1,33 +1,55 @@
-#include "normalize/normalize_simd.h"
-
+/* The fast CPU implementation of normalize: vectors of samples by vectors of means. */
+#include "normalize/normalize.h"
 #include "vec.h"
 
-/* Vectors over whole periods; then the rest through a buffer of one period. */
+/* Means lie side by side for this many samples: whole pixels, whole vectors. */
+#define PERIOD 48
+
+#define PIECE_PIXELS 4096 /* alpha is put back while it is in the cache */
+
+/* NAME: n samples from the beginning of a pixel, in vectors over whole periods; then the rest
+ * through a buffer of one period. Alpha comes out as any other channel would. */
 #define NORMALIZE(NAME, TYPE, LOAD, STORE)                                                         \
     static inline void NAME##_period(TYPE *out, const TYPE *in, const float *means, vec half) {    \
-        for (size_t j = 0; j < GF_NORMALIZE_PERIOD; j += VEC_FLOATS)                               \
+        for (size_t j = 0; j < PERIOD; j += VEC_FLOATS)                                            \
             STORE(out + j, LOAD(in + j) / vec_load(means + j) * half);                             \
     }                                                                                              \
-    static void NAME(TYPE *out, const TYPE *in, size_t n, const float *means, float half) {        \
+    static void NAME(void *to, const void *from, size_t n, const float *means, float half) {       \
+        TYPE *out = to, rest[PERIOD] = {0};                                                        \
+        const TYPE *in = from;                                                                     \
         size_t i = 0;                                                                              \
-        for (; n - i >= GF_NORMALIZE_PERIOD; i += GF_NORMALIZE_PERIOD)                             \
+        for (; n - i >= PERIOD; i += PERIOD)                                                       \
             NAME##_period(out + i, in + i, means, vec_set(half));                                  \
-        TYPE rest[GF_NORMALIZE_PERIOD] = {0};                                                      \
         memcpy(rest, in + i, (n - i) * sizeof *rest);                                              \
         NAME##_period(rest, rest, means, vec_set(half));                                           \
         memcpy(out + i, rest, (n - i) * sizeof *rest);                                             \
     }
 
-static inline void store_canonical(float *p, vec x) {
-    vec_store(p, vec_canonical(x));
+NORMALIZE(normalize_u8, uint8_t, vec_load_u8, vec_store_u8)
+NORMALIZE(normalize_u16, uint16_t, vec_load_u16, vec_store_u16)
+NORMALIZE(normalize_f32, float, vec_load, vec_store_canonical) /* half is 1: x * 1 is x */
+
+static void (*const normalize_loops[])(void *to, const void *from, size_t n, const float *means,
+                                       float half) = {
+    [GF_U8] = normalize_u8, [GF_U16] = normalize_u16, [GF_F32] = normalize_f32};
+
+void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_band *band, uint32_t part,
+                                    uint32_t parts, void *scratch) {
+    (void)scratch;
+    const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
+    const gf_format *format = &head->in;
+    const uint32_t channels = format->channels, measured = gf_measured_channels(channels, false);
+    const size_t pixel = channels * gf_type_bytes(format->type);
+    const uint64_t y0 = band->out.y0, end = y0 + gf_share(band->out.rows, part + 1, parts);
+    float means[PERIOD];
+    for (uint32_t i = 0; i < PERIOD; i++)
+        means[i] = i % channels < measured ? plan->mean[i % channels] : 1;
+    for (uint64_t y = y0 + gf_share(band->out.rows, part, parts); y < end; y++)
+        for (uint64_t x = 0; x < format->width; x += PIECE_PIXELS) {
+            const uint64_t left = format->width - x, n = left < PIECE_PIXELS ? left : PIECE_PIXELS;
+            const unsigned char *in = gf_row(&band->in, y) + x * pixel;
+            unsigned char *out = gf_row(&band->out, y) + x * pixel;
+            normalize_loops[format->type](out, in, (size_t)(n * channels), means, plan->half);
+            gf_restore_alpha(format, in, out, n);
+        }
 }
-
-NORMALIZE(u8, uint8_t, vec_load_u8, vec_store_u8)
-NORMALIZE(u16, uint16_t, vec_load_u16, vec_store_u16)
-NORMALIZE(scaled_f32, float, vec_load, store_canonical)
-
-static void f32(float *out, const float *in, size_t n, const float *means) {
-    scaled_f32(out, in, n, means, 1); /* x * 1 is x */
-}
-
-const gf_normalize_simd GF_SIMD_NAME(gf_normalize_simd) = {u8, u16, f32};

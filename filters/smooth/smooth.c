@@ -109,7 +109,7 @@ static const char *const cases[] = {
 /* Further down the weighted samples lose digits as subnormals, and the factors overflow. */
 #define LEAST_WEIGHT_KEPT 1e-30
 
-static double cost_of(const gf_smooth_plan *plan) {
+static double smooth_cost(const gf_smooth_plan *plan) {
     const double taps = 2.0 * plan->radius + 1;
     const double pass = COST_BYTE * (double)gf_type_bytes(plan->head.in.type);
     if (plan->axis == GF_SMOOTH_XY)
@@ -120,7 +120,7 @@ static double cost_of(const gf_smooth_plan *plan) {
 }
 
 /* Get the factor of one pass inside a flat area; length: of the signal that the pass runs along. */
-static double brightness_of(const gf_smooth_plan *plan, uint64_t length) {
+static double smooth_brightness(const gf_smooth_plan *plan, uint64_t length) {
     const uint64_t tile = plan->tile && plan->tile < length ? plan->tile : length;
     const double w = plan->weight;
     if (!plan->smooth || plan->keep_brightness || tile == 1)
@@ -129,14 +129,14 @@ static double brightness_of(const gf_smooth_plan *plan, uint64_t length) {
 }
 
 /* Set the factor of a flat area, and the option that avoids clipping by it. */
-static void set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
+static void smooth_set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
     gf_plan *head = &plan->head;
     const bool keep = gf_settings_flag(settings, "keep-brightness");
     head->brightness = 1;
     if (plan->axis != GF_SMOOTH_Y)
-        head->brightness *= brightness_of(plan, head->in.width);
+        head->brightness *= smooth_brightness(plan, head->in.width);
     if (plan->axis != GF_SMOOTH_X)
-        head->brightness *= brightness_of(plan, head->in.height);
+        head->brightness *= smooth_brightness(plan, head->in.height);
     if (!keep && (!plan->enhance || !gf_settings_given(settings, "gain") || plan->gain <= 1))
         head->advice = "--keep-brightness avoids it";
     else
@@ -172,12 +172,12 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
     }
-    set_brightness(settings, plan);
+    smooth_set_brightness(settings, plan);
     plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
     head->halo = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + (plan->smooth ? 1 : 0);
-    head->cost = cost_of(plan);
+    head->cost = smooth_cost(plan);
     return GF_OK;
 }
 
@@ -226,6 +226,6 @@ const gf_filter gf_smooth_filter = {
     .plan = plan_smooth,
     .effective = effective,
     .golden = gf_smooth_golden,
-    .cpu = {gf_smooth_cpu_scratch, gf_smooth_cpu},
+    .cpu = {gf_smooth_cpu_scratch, GF_LEVELS(gf_smooth_cpu)},
     .cuda = GF_IF_CUDA(&gf_smooth_cuda),
 };

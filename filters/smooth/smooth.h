@@ -3,7 +3,6 @@
 #define GF_SMOOTH_H
 
 #include "filter.h"
-#include "smooth/smooth_integer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,6 +13,49 @@ extern "C" {
 #define GF_SMOOTH_MAX_RADIUS 127
 
 typedef enum gf_smooth_axis { GF_SMOOTH_X, GF_SMOOTH_Y, GF_SMOOTH_XY } gf_smooth_axis;
+
+/* ---- integers -------------------------------------------------------------------------------- */
+
+/* u8 samples inside a signal, by integers: where the whole window lies inside the signal, the chain
+ * of binary32 operations is, but for its roundings, a weighted sum of whole numbers, which integer
+ * instructions do faster:
+ *
+ *   TAPS  value = scale * T,  T = sum of tap[k] * I[i - reach + k] for k = 0 .. 2*reach
+ *   SUMS  value = near * (S[i-1] + S[i]) + next * S[i+1],
+ *         S[i] = sum of I[i - radius .. i + radius]
+ *
+ * That value, computed in binary32 or better, and the chain's own result differ by less than
+ * `doubt`: what each may be away from the real number adds up to that. So both round to the same
+ * integer, unless the value is less than `doubt` away from the middle between two integers: there,
+ * only the chain itself decides. Above 255.5 + doubt both are stored as 255. */
+#define GF_SMOOTH_INTEGER_REACH 9 /* up to radius 8 with the smooth stage */
+
+typedef enum gf_smooth_integer_form {
+    GF_SMOOTH_CHAIN_ONLY, /* nothing is known but the chain */
+    GF_SMOOTH_TAPS,
+    GF_SMOOTH_SUMS
+} gf_smooth_integer_form;
+
+typedef struct gf_smooth_integer {
+    gf_smooth_integer_form form;
+    uint32_t reach;  /* samples on each side that a value depends on */
+    uint32_t radius; /* of the sums S */
+    /* TAPS. 255 times the sum of all taps is below 2^23. */
+    uint8_t tap[2 * GF_SMOOTH_INTEGER_REACH + 1];
+    float scale;
+    float near, next; /* SUMS */
+    float doubt;
+} gf_smooth_integer;
+
+/* TAPS in fixed point, 8 bits before and 24 behind it: the highest byte of
+ * min(T, most) * factor + half is the value rounded, and 255 where it is larger. Where the byte
+ * after that is 0, the value may lie in the middle between two integers, and only the chain
+ * decides. */
+typedef struct gf_smooth_fixed {
+    uint32_t most, factor, half;
+} gf_smooth_fixed;
+
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 typedef struct gf_smooth_plan {
     gf_plan head;
@@ -30,6 +72,12 @@ typedef struct gf_smooth_plan {
     uint64_t tile;      /* samples a tile; 0: the whole signal is one */
     gf_smooth_integer integer; /* how u8 samples inside a signal may be had faster */
 } gf_smooth_plan;
+
+/* Choose the form that a plan of u8 samples allows, from its resolved stages and constants. */
+gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan);
+
+/* False if the form is another one, or its values are too coarse or too many for that. */
+bool gf_smooth_fixed_of(const gf_smooth_integer *by, gf_smooth_fixed *fixed);
 
 /* Bounds [*begin, *end) of the tile that holds position i of a signal of `length` samples. */
 static inline void gf_smooth_tile(const gf_smooth_plan *plan, uint64_t i, uint64_t length,
@@ -52,8 +100,7 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
 gf_status gf_smooth_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 
 size_t gf_smooth_cpu_scratch(const gf_plan *plan);
-void gf_smooth_cpu(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
-                   void *scratch, gf_isa isa);
+GF_DECLARE_LEVELS(gf_smooth_cpu);
 
 extern const gf_filter_cuda gf_smooth_cuda;
 

@@ -1,234 +1,517 @@
-/* The fast CPU implementation of smooth: how a band is cut into parts and pieces, and which pieces
- * are made by integers. */
-#include "smooth/smooth.h"
-
-#include "smooth/smooth_chain.h"
-#include "smooth/smooth_columns.h"
+/* The fast CPU implementation of smooth: how a band is cut into parts and pieces, which pieces are
+ * made by integers (smooth_u8.c), and the chain in vectors of binary32 for the others.
+ *
+ * In the chain, rows and columns are the same work seen from two sides: a signal has positions of
+ * some `lanes` floats each. For rows a position is a pixel and the lanes are its channels; for
+ * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1 of
+ * a row lies `lanes` floats after position p, so one loop goes over positions x lanes; rows of a
+ * column wait for each other in a ring. Alpha is computed along and put back. */
 #include "smooth/smooth_u8.h"
 
-/* Shorter runs of samples are not worth the integers' while. */
-#define LEAST_RUN 32
-/* Pixels after which alpha is put back, while they are in L1. */
-#define ALPHA_PIECE 768
-/* Pixels of a row that are worth a part of their own. */
-#define LEAST_CUT 4096
-
-typedef struct gf_worker {
+/* A part of a band on its way: a thread's scratch and loops. */
+typedef struct gf_smooth_part {
     const gf_smooth_plan *plan;
-    gf_smooth_chain chain;
+    const gf_smooth_simd *simd;
+    const gf_rows *in, *out;
+    float *loaded, *blurred; /* a strip of a row: enhanced, and its means */
+    float *ring;             /* for columns */
     bool by_integers;
     gf_smooth_u8 u8;
+    bool has_alpha;
     uint8_t alpha[64]; /* 0xff where bytes of a row, from a pixel on, are alpha's */
-} gf_worker;
+} gf_smooth_part;
 
-static uint64_t min(uint64_t a, uint64_t b) {
+static uint64_t smooth_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static uint64_t max(uint64_t a, uint64_t b) {
+static uint64_t smooth_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static size_t pixel_bytes(const gf_smooth_plan *plan) {
+static size_t smooth_pixel_bytes(const gf_smooth_plan *plan) {
     return plan->head.in.channels * gf_type_bytes(plan->head.in.type);
 }
 
-size_t gf_smooth_cpu_scratch(const gf_plan *head) {
-    const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    const size_t floats = gf_smooth_chain_floats(plan) + gf_smooth_ring_floats(plan);
-    return gf_smooth_u8_bytes(plan) + floats * sizeof(float);
+/* Positions on each side that the smooth stage reads. */
+static uint64_t smooth_side(const gf_smooth_plan *plan) {
+    return plan->smooth ? 1 : 0;
 }
 
-static void worker_on(gf_worker *worker, const gf_smooth_plan *plan, gf_isa isa, void *scratch) {
-    worker->plan = plan;
-    float *floats = (float *)(void *)((unsigned char *)scratch + gf_smooth_u8_bytes(plan));
-    worker->chain = gf_smooth_chain_on(plan, isa, floats);
-    worker->chain.ring = floats + gf_smooth_chain_floats(plan);
-    /* Without a blur the chain has no division, and is as fast. */
-    worker->by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
-                          gf_smooth_u8_on(&worker->u8, &worker->chain, isa, scratch);
-    const size_t sample = gf_type_bytes(plan->head.in.type), pixel = pixel_bytes(plan);
-    for (size_t i = 0; i < sizeof worker->alpha; i++)
-        worker->alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;
-    if (gf_has_alpha(plan->head.in.channels))
-        worker->chain.alpha = worker->alpha;
+/* The factor of a position that is the first or the last one of its tile, or both. */
+static float smooth_factor(const gf_smooth_plan *plan, bool first, bool last) {
+    return first && last ? 1 : first || last ? plan->end_factor : plan->inner_factor;
 }
 
-static void restore_alpha(const gf_worker *worker, const unsigned char *in, unsigned char *out,
-                          uint64_t pixels) {
-    if (worker->chain.alpha)
-        worker->chain.simd->blend(out, in, (size_t)pixels * pixel_bytes(worker->plan),
-                                  worker->alpha);
+/* ---- the chain along rows -------------------------------------------------------------------- */
+
+#define ROW_STRIP_SAMPLES 1536 /* outputs of one strip of a row: its two buffers fit in L1 */
+
+/* u8 samples of several rows that smooth_row_ends makes at once, with what they read. */
+#define ENDS_SAMPLES 1024
+
+_Static_assert(ROW_STRIP_SAMPLES >= ENDS_SAMPLES, "ends must fit into a strip of a row");
+
+/* Outputs [s, e) of the tile [a, b): which positions of the enhanced and the blurred signal they
+ * need. */
+typedef struct gf_smooth_span {
+    uint64_t a, b;           /* the tile */
+    uint64_t s, e;           /* outputs */
+    uint64_t blur_s, blur_e; /* blurred */
+    uint64_t load_s, load_e; /* enhanced */
+} gf_smooth_span;
+
+static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, uint64_t s,
+                                  uint64_t e) {
+    gf_smooth_span span = {.s = s};
+    gf_smooth_tile(plan, s, length, &span.a, &span.b);
+    span.e = smooth_min(e, span.b);
+    const uint64_t side = smooth_side(plan);
+    span.blur_s = s - span.a < side ? span.a : s - side;
+    span.blur_e = span.b - span.e < side ? span.b : span.e + side;
+    span.load_s = span.blur_s - span.a < plan->radius ? span.a : span.blur_s - plan->radius;
+    span.load_e = span.b - span.blur_e < plan->radius ? span.b : span.blur_e + plan->radius;
+    return span;
 }
+
+/* Make the means [blur_s, blur_e) from enhanced positions [load_s, load_e). */
+static void smooth_blur_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
+                             gf_smooth_soon soon) {
+    const uint64_t r = part->plan->radius;
+    /* Positions whose whole window lies in the tile go in one call. */
+    uint64_t inner_s = span->blur_s, inner_e = span->blur_e;
+    if (span->b - span->a > 2 * r) {
+        if (inner_s < span->a + r)
+            inner_s = smooth_min(span->a + r, span->blur_e);
+        if (inner_e > span->b - r)
+            inner_e = smooth_max(span->b - r, inner_s);
+    } else {
+        inner_s = inner_e = span->blur_e;
+    }
+    for (uint64_t p = span->blur_s; p < span->blur_e;) {
+        const uint64_t lo = p - span->a < r ? span->a : p - r;
+        const uint64_t count = p == inner_s && inner_e > inner_s ? inner_e - inner_s : 1;
+        const uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
+        part->simd->blur(part->blurred + (p - span->blur_s) * lanes,
+                         part->loaded + (lo - span->load_s) * lanes, lanes, (unsigned)(hi - lo + 1),
+                         (size_t)count * lanes, soon);
+        p += count;
+    }
+}
+
+/* Make positions [s, e) from enhanced ones; dst: without gaps, samples of `type`. */
+static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
+                              unsigned char *dst, gf_type type, gf_smooth_soon soon) {
+    const gf_smooth_plan *plan = part->plan;
+    const float *blurred = part->loaded;
+    if (plan->radius > 0) {
+        smooth_blur_span(part, span, lanes, soon);
+        blurred = part->blurred;
+    }
+    for (uint64_t p = span->s; p < span->e;) {
+        const bool first = p == span->a, last = p == span->b - 1;
+        const uint64_t count = first || last ? 1 : smooth_min(span->e, span->b - 1) - p;
+        const float *mid = blurred + (p - span->blur_s) * lanes;
+        part->simd->finish[type](dst + (p - span->s) * lanes * gf_type_bytes(type),
+                                 plan->smooth && !first ? mid - lanes : NULL, mid,
+                                 plan->smooth && !last ? mid + lanes : NULL, (size_t)count * lanes,
+                                 plan->weight, smooth_factor(plan, first, last));
+        p += count;
+    }
+}
+
+/* Outputs [s, e) of a row, tiles and all; dst: where the one at s goes, as a sample of `type`. */
+static void smooth_chain_row(const gf_smooth_part *part, const unsigned char *row, uint64_t s,
+                             uint64_t e, unsigned char *dst, gf_type type) {
+    const gf_format *format = &part->plan->head.in;
+    const size_t lanes = format->channels, pixel = smooth_pixel_bytes(part->plan);
+    gf_smooth_span span;
+    for (uint64_t p = s; p < e; p = span.e) {
+        span =
+            smooth_span(part->plan, format->width, p, smooth_min(e, p + ROW_STRIP_SAMPLES / lanes));
+        part->simd->load[format->type](part->loaded, row + span.load_s * pixel,
+                                       (size_t)(span.load_e - span.load_s) * lanes,
+                                       part->plan->gain);
+        unsigned char *to = dst + (p - s) * lanes * gf_type_bytes(type);
+        /* The next strip is read, this one is written. */
+        gf_smooth_soon soon = {0};
+        if (type == format->type)
+            soon = (gf_smooth_soon){row + span.e * pixel, to, gf_type_bytes(type)};
+        smooth_chain_span(part, &span, lanes, to, type, soon);
+    }
+}
+
+/* Copy n samples side by side, or a stride apart. */
+static void smooth_copy_column(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step,
+                               uint64_t n, size_t channels) {
+    for (uint64_t p = 0; p < n; p++, from += from_step, to += to_step)
+        for (size_t c = 0; c < channels; c++)
+            to[c] = from[c];
+}
+
+/* Outputs [s, e) of `rows` rows of u8 from y on, rows * (e - s + 2 * reach) * channels of them at
+ * most ENDS_SAMPLES: a few samples of many rows cost little more than those of one. The rows lie
+ * side by side, like the lanes of columns. */
+static void smooth_row_ends(const gf_smooth_part *part, uint64_t y, uint64_t rows, uint64_t s,
+                            uint64_t e) {
+    const gf_format *format = &part->plan->head.in;
+    const size_t channels = format->channels, lanes = (size_t)rows * channels;
+    const gf_smooth_span span = smooth_span(part->plan, format->width, s, e);
+    uint8_t samples[ENDS_SAMPLES] = {0};
+    for (uint64_t i = 0; i < rows; i++)
+        smooth_copy_column(gf_row(part->in, y + i) + span.load_s * channels, channels,
+                           samples + i * channels, lanes, span.load_e - span.load_s, channels);
+    part->simd->load[GF_U8](part->loaded, samples, (size_t)(span.load_e - span.load_s) * lanes,
+                            part->plan->gain);
+    smooth_chain_span(part, &span, lanes, samples, GF_U8, (gf_smooth_soon){0});
+    for (uint64_t i = 0; i < rows; i++)
+        smooth_copy_column(samples + i * channels, lanes, gf_row(part->out, y + i) + s * channels,
+                           channels, e - s, channels);
+}
+
+/* ---- the chain down columns ------------------------------------------------------------------ */
+
+/* Every row is enhanced once and its means are made once; both wait in a ring for the rows that
+ * need them. Enhanced rows and means: 32 KiB, about L1. For xy 128 KiB, because the pass along a
+ * row does more in vain the shorter its pieces are. */
+#define RING_FLOATS_Y 8192
+#define RING_FLOATS_XY 32768
+#define LANES_MIN 64 /* below, cache lines are wasted */
+#define LANES_MAX 1024
+#define MEANS 4 /* rows of means: three that are needed, and a number that divides well */
+
+/* Floats from one buffer to the next: every one begins on a cache line. */
+static size_t smooth_on_a_line(size_t floats) {
+    return (floats + 15) / 16 * 16;
+}
+
+/* Enhanced rows that are needed at once; without a blur they stand for the means. */
+static uint64_t smooth_ring_rows(const gf_smooth_plan *plan) {
+    return plan->radius < 2 ? MEANS : 2 * plan->radius + 1;
+}
+
+/* Samples of a row that are worked on at once. */
+static size_t smooth_lanes(const gf_smooth_plan *plan) {
+    const uint64_t ring = plan->axis == GF_SMOOTH_Y ? RING_FLOATS_Y : RING_FLOATS_XY;
+    const uint64_t lanes = ring / (smooth_ring_rows(plan) + MEANS);
+    return (size_t)(lanes < LANES_MIN ? LANES_MIN : smooth_min(lanes, LANES_MAX));
+}
+
+static size_t smooth_ring_stride(const gf_smooth_plan *plan) {
+    return smooth_on_a_line(smooth_lanes(plan) + GF_SMOOTH_PAD);
+}
+
+/* Rows [s, e) of the tile [a, b), samples [x, x + lanes): what one pass down works on. */
+typedef struct gf_smooth_pass {
+    const gf_smooth_part *part;
+    uint64_t x, pixels;
+    size_t lanes, x_bytes;
+    uint64_t a, b, s, e;
+    /* The ring's enhanced rows, twice: wherever one begins, the others follow. */
+    const float *rows[2 * (2 * GF_SMOOTH_MAX_RADIUS + 1)];
+} gf_smooth_pass;
+
+/* Row i of the ring: enhanced rows, means, and what the pass along a row makes of one row. */
+static float *smooth_ring_row(const gf_smooth_part *part, uint64_t i) {
+    return part->ring + (size_t)i * smooth_ring_stride(part->plan);
+}
+
+static float *smooth_enhanced(const gf_smooth_part *part, uint64_t y) {
+    return smooth_ring_row(part, y % smooth_ring_rows(part->plan));
+}
+
+static float *smooth_means(const gf_smooth_part *part, uint64_t y) {
+    return part->plan->radius == 0
+               ? smooth_enhanced(part, y)
+               : smooth_ring_row(part, smooth_ring_rows(part->plan) + y % MEANS);
+}
+
+/* Row y enhanced; for xy after the pass along it. */
+static void smooth_load_row(const gf_smooth_pass *pass, uint64_t y) {
+    const gf_smooth_part *part = pass->part;
+    const gf_smooth_plan *plan = part->plan;
+    const unsigned char *row = gf_row(part->in, y);
+    if (plan->axis == GF_SMOOTH_Y) {
+        part->simd->load[plan->head.in.type](smooth_enhanced(part, y), row + pass->x_bytes,
+                                             pass->lanes, plan->gain);
+        return;
+    }
+    float *along = smooth_ring_row(part, smooth_ring_rows(plan) + MEANS);
+    smooth_chain_row(part, row, pass->x, pass->x + pass->pixels, (unsigned char *)along, GF_F32);
+    part->simd->load[GF_F32](smooth_enhanced(part, y), along, pass->lanes, plan->gain);
+}
+
+/* The means of row y; *loaded is the next row to be enhanced. */
+static void smooth_blur_row(const gf_smooth_pass *pass, uint64_t y, uint64_t *loaded) {
+    const gf_smooth_part *part = pass->part;
+    const gf_smooth_plan *plan = part->plan;
+    const uint64_t r = plan->radius;
+    const uint64_t lo = y - pass->a < r ? pass->a : y - r;
+    const uint64_t hi = pass->b - 1 - y < r ? pass->b - 1 : y + r;
+    for (; *loaded <= hi; ++*loaded)
+        smooth_load_row(pass, *loaded);
+    if (r == 0)
+        return;
+    gf_smooth_soon soon = {0};
+    if (y > pass->s && *loaded < part->in->y0 + part->in->rows)
+        soon = (gf_smooth_soon){gf_row(part->in, *loaded) + pass->x_bytes,
+                                gf_row(part->out, y - 1) + pass->x_bytes,
+                                gf_type_bytes(plan->head.in.type)};
+    part->simd->blur_rows(smooth_means(part, y), pass->rows + lo % smooth_ring_rows(plan),
+                          (unsigned)(hi - lo + 1), pass->lanes, soon);
+}
+
+static void smooth_finish_row(const gf_smooth_pass *pass, uint64_t y) {
+    const gf_smooth_part *part = pass->part;
+    const gf_smooth_plan *plan = part->plan;
+    const bool first = y == pass->a, last = y == pass->b - 1;
+    const gf_type type = plan->head.in.type;
+    unsigned char *dst = gf_row(part->out, y) + pass->x_bytes;
+    part->simd->finish[type](dst, plan->smooth && !first ? smooth_means(part, y - 1) : NULL,
+                             smooth_means(part, y),
+                             plan->smooth && !last ? smooth_means(part, y + 1) : NULL, pass->lanes,
+                             plan->weight, smooth_factor(plan, first, last));
+    if (part->has_alpha)
+        part->simd->blend(dst, gf_row(part->in, y) + pass->x_bytes,
+                          pass->lanes * gf_type_bytes(type), part->alpha);
+}
+
+static void smooth_run_pass(const gf_smooth_pass *pass) {
+    const gf_smooth_plan *plan = pass->part->plan;
+    const uint64_t side = smooth_side(plan), r = plan->radius;
+    const uint64_t begin = pass->s - pass->a < side ? pass->a : pass->s - side;
+    const uint64_t end = pass->b - pass->e < side ? pass->b : pass->e + side;
+    uint64_t loaded = begin - pass->a < r ? pass->a : begin - r;
+    for (uint64_t y = begin; y < end; y++) {
+        smooth_blur_row(pass, y, &loaded);
+        if (side && y > pass->s)
+            smooth_finish_row(pass, y - 1);
+        if (!side || (y == pass->b - 1 && y < pass->e))
+            smooth_finish_row(pass, y);
+    }
+}
+
+/* Rows [s, e) of out, pixels [x0, x0 + pixels) of them, by axis y or xy. */
+static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64_t pixels,
+                                 uint64_t s, uint64_t e) {
+    const gf_smooth_plan *plan = part->plan;
+    const uint64_t strip = smooth_lanes(plan) / plan->head.in.channels;
+    gf_smooth_pass pass = {.part = part};
+    for (uint64_t i = 0; i < 2 * smooth_ring_rows(plan); i++)
+        pass.rows[i] = smooth_enhanced(part, i);
+    for (uint64_t x = x0; x < x0 + pixels; x += strip) {
+        pass.x = x;
+        pass.pixels = smooth_min(strip, x0 + pixels - x);
+        pass.lanes = (size_t)pass.pixels * plan->head.in.channels;
+        pass.x_bytes = (size_t)x * smooth_pixel_bytes(plan);
+        for (pass.s = s; pass.s < e; pass.s = pass.e) {
+            gf_smooth_tile(plan, pass.s, plan->head.in.height, &pass.a, &pass.b);
+            pass.e = smooth_min(e, pass.b);
+            smooth_run_pass(&pass);
+        }
+    }
+}
+
+/* ---- rows, by integers where they can -------------------------------------------------------- */
+
+#define LEAST_RUN 32    /* samples: shorter runs cost integers more than the chain */
+#define ALPHA_PIECE 768 /* pixels after which alpha is put back, while they are in L1 */
+#define LEAST_CUT 4096  /* pixels of a row that are worth a part of their own */
 
 /* Positions of [s, e) in the tile of s whose windows lie in that tile, [*in_s, *in_e); returns
  * where the tile or e ends. */
-static uint64_t inside(const gf_smooth_plan *plan, uint64_t length, uint64_t s, uint64_t e,
-                       uint64_t *in_s, uint64_t *in_e) {
+static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint64_t s, uint64_t e,
+                              uint64_t *in_s, uint64_t *in_e) {
     const uint64_t reach = plan->integer.reach;
     uint64_t a, b;
     gf_smooth_tile(plan, s, length, &a, &b);
-    const uint64_t end = min(e, b);
+    const uint64_t end = smooth_min(e, b);
     *in_s = *in_e = end;
-    if (b - a > 2 * reach && max(s, a + reach) < min(e, b - reach)) {
-        *in_s = max(s, a + reach);
-        *in_e = min(e, b - reach);
+    if (b - a > 2 * reach && smooth_max(s, a + reach) < smooth_min(e, b - reach)) {
+        *in_s = smooth_max(s, a + reach);
+        *in_e = smooth_min(e, b - reach);
     }
     return end;
 }
 
-/* ---- along rows ------------------------------------------------------------------------------ */
-
-/* Pixels [s, e) of a row. */
-static void chain_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
-                      uint64_t s, uint64_t e) {
+/* Pixels [s, e) of a row by the chain. */
+static void smooth_row_by_chain(const gf_smooth_part *part, const unsigned char *in,
+                                unsigned char *out, uint64_t s, uint64_t e) {
     if (s < e)
-        gf_smooth_chain_row(&worker->chain, in, s, e, out + s * pixel_bytes(worker->plan),
-                            worker->plan->head.in.type);
+        smooth_chain_row(part, in, s, e, out + s * smooth_pixel_bytes(part->plan),
+                         part->plan->head.in.type);
 }
 
-static void integer_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
-                        uint64_t s, uint64_t e) {
-    const size_t channels = worker->plan->head.in.channels;
+static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned char *in,
+                                   unsigned char *out, uint64_t s, uint64_t e) {
+    const size_t channels = part->plan->head.in.channels;
     const uint64_t strip = GF_SMOOTH_U8_MOST / channels / 64 * 64;
     for (uint64_t x = s, end; x < e; x = end) {
-        end = min(e, x + strip);
+        end = smooth_min(e, x + strip);
         /* The strips after the first begin on cache lines, where pixels do. */
         for (int i = 0; i < 64 && end < e && (uintptr_t)(out + end * channels) % 64 != 0; i++)
             end--;
-        if (!gf_smooth_u8_row(&worker->u8, in + x * channels, out + x * channels,
+        if (!gf_smooth_u8_row(&part->u8, in + x * channels, out + x * channels,
                               (size_t)(end - x) * channels))
-            chain_row(worker, in, out, x, end);
+            smooth_row_by_chain(part, in, out, x, end);
     }
 }
 
 /* Pixels [s, e) of a row; with only_inside those alone whose windows lie inside. */
-static void filter_row(const gf_worker *worker, const unsigned char *in, unsigned char *out,
+static void smooth_row(const gf_smooth_part *part, const unsigned char *in, unsigned char *out,
                        uint64_t s, uint64_t e, bool only_inside) {
-    const gf_format *format = &worker->plan->head.in;
-    if (!worker->by_integers) {
-        chain_row(worker, in, out, s, e);
+    const gf_format *format = &part->plan->head.in;
+    if (!part->by_integers) {
+        smooth_row_by_chain(part, in, out, s, e);
         return;
     }
     uint64_t in_s, in_e, end;
     for (uint64_t x = s; x < e; x = end) {
-        end = inside(worker->plan, format->width, x, e, &in_s, &in_e);
+        end = smooth_inside(part->plan, format->width, x, e, &in_s, &in_e);
         if ((in_e - in_s) * format->channels < LEAST_RUN && !only_inside)
             in_s = in_e = end;
         if (!only_inside)
-            chain_row(worker, in, out, x, in_s);
-        integer_row(worker, in, out, in_s, in_e);
+            smooth_row_by_chain(part, in, out, x, in_s);
+        smooth_row_by_integers(part, in, out, in_s, in_e);
         if (!only_inside)
-            chain_row(worker, in, out, in_e, end);
+            smooth_row_by_chain(part, in, out, in_e, end);
     }
 }
 
 /* Pixels [s, e) of row y, alpha and all, in pieces. */
-static void finish_row(const gf_worker *worker, const gf_band *band, uint64_t y, uint64_t s,
-                       uint64_t e, bool only_inside) {
-    const size_t pixel = pixel_bytes(worker->plan);
-    const unsigned char *in = gf_row(&band->in, y);
-    unsigned char *out = gf_row(&band->out, y);
-    const uint64_t piece = gf_has_alpha(worker->plan->head.in.channels) ? ALPHA_PIECE : e - s;
+static void smooth_row_pieces(const gf_smooth_part *part, uint64_t y, uint64_t s, uint64_t e,
+                              bool only_inside) {
+    const size_t pixel = smooth_pixel_bytes(part->plan);
+    const unsigned char *in = gf_row(part->in, y);
+    unsigned char *out = gf_row(part->out, y);
+    const uint64_t piece = part->has_alpha ? ALPHA_PIECE : e - s;
     for (uint64_t x = s; x < e; x += piece) {
-        const uint64_t pixels = min(piece, e - x);
-        filter_row(worker, in, out, x, x + pixels, only_inside);
-        restore_alpha(worker, in + x * pixel, out + x * pixel, pixels);
+        const uint64_t pixels = smooth_min(piece, e - x);
+        smooth_row(part, in, out, x, x + pixels, only_inside);
+        if (part->has_alpha)
+            part->simd->blend(out + x * pixel, in + x * pixel, (size_t)pixels * pixel, part->alpha);
     }
 }
 
 #define ENDS_ROWS 8 /* whose ends are made together */
 
-_Static_assert(ENDS_ROWS * 3 * GF_SMOOTH_INTEGER_REACH * GF_MAX_CHANNELS <= GF_SMOOTH_ENDS,
+_Static_assert(ENDS_ROWS * 3 * GF_SMOOTH_INTEGER_REACH * GF_MAX_CHANNELS <= ENDS_SAMPLES,
                "ends of rows must fit");
 
 /* Whole rows [y, last): integers for what is inside, and the few samples at the ends of several
  * rows at a time. */
-static void filter_whole_rows(const gf_worker *worker, const gf_band *band, uint64_t y,
-                              uint64_t last) {
-    const uint64_t width = worker->plan->head.in.width, reach = worker->plan->integer.reach;
+static void smooth_whole_rows(const gf_smooth_part *part, uint64_t y, uint64_t last) {
+    const uint64_t width = part->plan->head.in.width, reach = part->plan->integer.reach;
     for (uint64_t next; y < last; y = next) {
-        next = min(last, y + ENDS_ROWS);
+        next = smooth_min(last, y + ENDS_ROWS);
         if (reach > 0) {
-            gf_smooth_chain_ends(&worker->chain, &band->in, &band->out, y, next - y, 0, reach);
-            gf_smooth_chain_ends(&worker->chain, &band->in, &band->out, y, next - y, width - reach,
-                                 width);
+            smooth_row_ends(part, y, next - y, 0, reach);
+            smooth_row_ends(part, y, next - y, width - reach, width);
         }
         for (uint64_t i = y; i < next; i++)
-            finish_row(worker, band, i, 0, width, true);
+            smooth_row_pieces(part, i, 0, width, true);
     }
 }
 
 /* Rows are shared out; where there are few of them for so many parts, in cuts. */
-static void filter_rows(const gf_worker *worker, const gf_band *band, uint32_t part,
-                        uint32_t parts) {
-    const gf_smooth_plan *plan = worker->plan;
-    const uint64_t width = plan->head.in.width, rows = band->out.rows;
+static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
+    const gf_smooth_plan *plan = part->plan;
+    const uint64_t width = plan->head.in.width, y0 = part->out->y0, rows = part->out->rows;
     const uint64_t many = 4 * (uint64_t)parts;
-    if (rows >= many && worker->by_integers && !plan->tile && width > 3 * plan->integer.reach) {
-        filter_whole_rows(worker, band, band->out.y0 + gf_share(rows, part, parts),
-                          band->out.y0 + gf_share(rows, part + 1, parts));
+    if (rows >= many && part->by_integers && !plan->tile && width > 3 * plan->integer.reach) {
+        smooth_whole_rows(part, y0 + gf_share(rows, index, parts),
+                          y0 + gf_share(rows, index + 1, parts));
         return;
     }
     const uint64_t most = (width - 1) / LEAST_CUT + 1;
-    const uint32_t cuts = rows < many ? (uint32_t)min(many / rows + 1, most) : 1;
-    const uint64_t last = gf_share(rows * cuts, part + 1, parts);
-    for (uint64_t piece = gf_share(rows * cuts, part, parts); piece < last; piece++) {
+    const uint32_t cuts = rows < many ? (uint32_t)smooth_min(many / rows + 1, most) : 1;
+    const uint64_t last = gf_share(rows * cuts, index + 1, parts);
+    for (uint64_t piece = gf_share(rows * cuts, index, parts); piece < last; piece++) {
         const uint32_t cut = (uint32_t)(piece % cuts);
-        finish_row(worker, band, band->out.y0 + piece / cuts, gf_share(width, cut, cuts),
-                   gf_share(width, cut + 1, cuts), false);
+        smooth_row_pieces(part, y0 + piece / cuts, gf_share(width, cut, cuts),
+                          gf_share(width, cut + 1, cuts), false);
     }
 }
 
-/* ---- down columns ---------------------------------------------------------------------------- */
+/* ---- columns, by integers where they can ----------------------------------------------------- */
 
 #define SETBACK_ROWS 64 /* by the chain, where a row had too many samples in doubt */
 
-/* Rows [s, e), pixels [x, x + pixels). */
-static void filter_strip(const gf_worker *worker, const gf_band *band, uint64_t x, uint64_t pixels,
-                         uint64_t s, uint64_t e) {
-    const gf_format *format = &worker->plan->head.in;
-    const gf_rows *in = &band->in, *out = &band->out;
-    if (!worker->by_integers || pixels * format->channels < LEAST_RUN) {
-        gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, s, e);
+/* Pixels [x, x + pixels) of all rows. */
+static void smooth_column_strip(const gf_smooth_part *part, uint64_t x, uint64_t pixels) {
+    const gf_format *format = &part->plan->head.in;
+    const uint64_t s = part->out->y0, e = s + part->out->rows;
+    if (!part->by_integers || pixels * format->channels < LEAST_RUN) {
+        smooth_chain_columns(part, x, pixels, s, e);
         return;
     }
     uint64_t in_s, in_e, end;
     for (uint64_t y = s; y < e; y = end) {
-        end = inside(worker->plan, format->height, y, e, &in_s, &in_e);
-        gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, y, in_s);
+        end = smooth_inside(part->plan, format->height, y, e, &in_s, &in_e);
+        smooth_chain_columns(part, x, pixels, y, in_s);
         while (in_s < in_e) {
-            in_s = gf_smooth_u8_columns(&worker->u8, in, out, (size_t)x * format->channels,
-                                        (size_t)pixels * format->channels, in_s, in_e);
-            const uint64_t setback = min(in_e, in_s + SETBACK_ROWS);
-            gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, in_s, setback);
+            in_s =
+                gf_smooth_u8_columns(&part->u8, part->in, part->out, (size_t)x * format->channels,
+                                     (size_t)pixels * format->channels, in_s, in_e);
+            const uint64_t setback = smooth_min(in_e, in_s + SETBACK_ROWS);
+            smooth_chain_columns(part, x, pixels, in_s, setback);
             in_s = setback;
         }
-        gf_smooth_chain_columns(&worker->chain, in, out, x, pixels, in_e, end);
+        smooth_chain_columns(part, x, pixels, in_e, end);
     }
 }
 
 #define STRIP_SAMPLES 2048
 
 /* Columns are shared out, so that no part loads a halo that another one has. */
-static void filter_columns(const gf_worker *worker, const gf_band *band, uint32_t part,
-                           uint32_t parts) {
-    const gf_format *format = &worker->plan->head.in;
+static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
+    const gf_format *format = &part->plan->head.in;
     const uint64_t strip = STRIP_SAMPLES / format->channels;
-    const uint64_t end = gf_share(format->width, part + 1, parts);
-    for (uint64_t x = gf_share(format->width, part, parts); x < end; x += strip) {
-        const uint64_t pixels = min(strip, end - x);
-        filter_strip(worker, band, x, pixels, band->out.y0, band->out.y0 + band->out.rows);
-    }
+    const uint64_t end = gf_share(format->width, index + 1, parts);
+    for (uint64_t x = gf_share(format->width, index, parts); x < end; x += strip)
+        smooth_column_strip(part, x, smooth_min(strip, end - x));
 }
 
-void gf_smooth_cpu(const gf_plan *head, const gf_band *band, uint32_t part, uint32_t parts,
-                   void *scratch, gf_isa isa) {
+/* ---- a part of a band ------------------------------------------------------------------------ */
+
+/* Floats of each of the two buffers of a strip of a row. */
+static size_t smooth_strip_floats(const gf_smooth_plan *plan) {
+    const size_t window = 2 * (plan->radius + (size_t)smooth_side(plan)) + 1;
+    return smooth_on_a_line(ROW_STRIP_SAMPLES + window * GF_MAX_CHANNELS + GF_SMOOTH_PAD);
+}
+
+/* Scratch: what integers need, the two buffers of a strip, and the ring. */
+size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    gf_worker worker;
-    worker_on(&worker, plan, isa, scratch);
+    size_t floats = 2 * smooth_strip_floats(plan);
+    if (plan->axis != GF_SMOOTH_X)
+        floats += (size_t)(smooth_ring_rows(plan) + MEANS + 1) * smooth_ring_stride(plan);
+    return gf_smooth_u8_bytes(plan) + floats * sizeof(float);
+}
+
+void gf_smooth_compute(const gf_smooth_simd *simd, const gf_smooth_u8_simd *u8_simd,
+                       const gf_plan *head, const gf_band *band, uint32_t index, uint32_t parts,
+                       void *scratch) {
+    const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
+    float *floats = (float *)(void *)((unsigned char *)scratch + gf_smooth_u8_bytes(plan));
+    gf_smooth_part part = {.plan = plan,
+                           .simd = simd,
+                           .in = &band->in,
+                           .out = &band->out,
+                           .loaded = floats,
+                           .blurred = floats + smooth_strip_floats(plan),
+                           .ring = floats + 2 * smooth_strip_floats(plan),
+                           .has_alpha = gf_has_alpha(head->in.channels)};
+    /* Without a blur the chain has no division, and is as fast. */
+    part.by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
+                       gf_smooth_u8_on(&part.u8, plan, u8_simd, scratch);
+    const size_t sample = gf_type_bytes(head->in.type), pixel = smooth_pixel_bytes(plan);
+    for (size_t i = 0; i < sizeof part.alpha; i++)
+        part.alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;
+    part.u8.blend = part.has_alpha ? simd->blend : NULL;
+    part.u8.alpha = part.alpha;
     if (plan->axis == GF_SMOOTH_X)
-        filter_rows(&worker, band, part, parts);
+        smooth_rows(&part, index, parts);
     else
-        filter_columns(&worker, band, part, parts);
+        smooth_columns(&part, index, parts);
 }

@@ -1,11 +1,10 @@
-/* The definition of smooth: scalar, one function a stage, written to be believed. */
+/* smooth as docs/numerics.md defines it: scalar, one function per stage. */
 #include <float.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
+#include "samples.h"
 #include "smooth/smooth.h"
 
 /* Wider intermediates (x87) would round twice. */
@@ -83,48 +82,6 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
     }
 }
 
-static float load(const unsigned char *row, gf_type type, uint64_t i) {
-    uint16_t u16;
-    float f32;
-    switch (type) {
-    case GF_U8:
-        return (float)row[i];
-    case GF_U16:
-        memcpy(&u16, row + 2 * i, sizeof u16);
-        return (float)u16;
-    default:
-        memcpy(&f32, row + 4 * i, sizeof f32);
-        return f32;
-    }
-}
-
-/* Clamp before the cast: a float outside the integer's range has no defined conversion. */
-static float clamp(float x, float max) {
-    if (!(x > 0))
-        return 0;
-    return x < max ? x : max;
-}
-
-static void store(unsigned char *row, gf_type type, uint64_t i, float x) {
-    uint16_t u16;
-    uint32_t bits;
-    switch (type) {
-    case GF_U8:
-        row[i] = (unsigned char)rintf(clamp(x, 255));
-        break;
-    case GF_U16:
-        u16 = (uint16_t)rintf(clamp(x, 65535));
-        memcpy(row + 2 * i, &u16, sizeof u16);
-        break;
-    default:
-        memcpy(&bits, &x, sizeof bits);
-        if (x != x)
-            bits = 0x7fc00000;
-        memcpy(row + 4 * i, &bits, sizeof bits);
-        break;
-    }
-}
-
 /* Columns begin with the first row that the band holds. Only the rows to compute are stored: others
  * are there for their sake. */
 gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
@@ -145,19 +102,10 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *e
         goto done;
     }
 
-    for (uint32_t c = 0; c < channels; c++) {
-        bool alpha = gf_has_alpha(channels) && c == channels - 1;
-        if (alpha) {
-            size_t bytes = gf_type_bytes(type);
-            for (uint64_t y = from; y < to; y++)
-                for (uint64_t x = 0; x < width; x++)
-                    memcpy(gf_row(out, in->y0 + y) + (x * channels + c) * bytes,
-                           gf_row(in, in->y0 + y) + (x * channels + c) * bytes, bytes);
-            continue;
-        }
+    for (uint32_t c = 0; c < gf_measured_channels(channels, false); c++) {
         for (uint64_t y = 0; y < height; y++)
             for (uint64_t x = 0; x < width; x++)
-                plane[y * width + x] = load(gf_row(in, in->y0 + y), type, x * channels + c);
+                plane[y * width + x] = gf_sample(type, gf_row(in, in->y0 + y), x * channels + c);
         if (plan->axis != GF_SMOOTH_Y)
             for (uint64_t y = 0; y < height; y++)
                 gf_smooth_golden_chain(plan, plane + y * width, work, 0, width, width);
@@ -171,8 +119,11 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *e
             }
         for (uint64_t y = from; y < to; y++)
             for (uint64_t x = 0; x < width; x++)
-                store(gf_row(out, in->y0 + y), type, x * channels + c, plane[y * width + x]);
+                gf_put_sample(type, gf_row(out, in->y0 + y), x * channels + c,
+                              plane[y * width + x]);
     }
+    for (uint64_t y = from; y < to; y++)
+        gf_restore_alpha(&head->in, gf_row(in, in->y0 + y), gf_row(out, in->y0 + y), width);
 done:
     free(plane);
     free(signal);

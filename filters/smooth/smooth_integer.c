@@ -1,6 +1,4 @@
-/* When u8 samples may be smoothed by integers. */
-#include "smooth/smooth_integer.h"
-
+/* When u8 samples may be smoothed by integers: smooth.h has the forms. */
 #include "smooth/smooth.h"
 
 /* Below these, products of the chain could be subnormal, with errors that are no longer a share of
@@ -15,13 +13,13 @@
  * are >= 0, so each rounding is an error of at most 2^-24 of the value. Evaluating the form in
  * binary32 takes fewer than 8 (its constants included, which are made in binary64; and the fraction
  * p / q is within 2^-24 of the weight). Values above 256 do not matter: both are stored as 255. */
-static float doubt_of(uint32_t radius) {
+static float smooth_doubt(uint32_t radius) {
     const double roundings = 2.0 * radius + 1 + 6 + 8;
     return (float)(256 * roundings / 16777216 * 1.01);
 }
 
 /* Is w, to the last bit, the binary32 number nearest to a small fraction p / q? */
-static bool fraction_of(float w, uint32_t *p, uint32_t *q) {
+static bool smooth_is_fraction(float w, uint32_t *p, uint32_t *q) {
     for (*q = 1; *q <= MOST_TAP; (*q)++) {
         const double numerator = (double)w * *q + 0.5;
         if (numerator * 2 + *q > MOST_TAP + 1)
@@ -33,7 +31,7 @@ static bool fraction_of(float w, uint32_t *p, uint32_t *q) {
     return false;
 }
 
-gf_smooth_integer gf_smooth_integer_of(const struct gf_smooth_plan *plan) {
+gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
     gf_smooth_integer by = {.form = GF_SMOOTH_CHAIN_ONLY};
     const uint32_t radius = plan->radius;
     if (plan->head.in.type != GF_U8 || plan->gain < LEAST_GAIN ||
@@ -41,7 +39,7 @@ gf_smooth_integer gf_smooth_integer_of(const struct gf_smooth_plan *plan) {
         return by;
     by.radius = radius;
     by.reach = radius + (plan->smooth ? 1 : 0);
-    by.doubt = doubt_of(radius);
+    by.doubt = smooth_doubt(radius);
     const double mean = (double)plan->gain / (2 * radius + 1);
     uint32_t p = 0, q = 1; /* taps of the means: p, p, q; without the smooth stage there is one */
     if (!plan->smooth) {
@@ -52,7 +50,7 @@ gf_smooth_integer gf_smooth_integer_of(const struct gf_smooth_plan *plan) {
         return by;
     }
     const double w = plan->weight, factor = plan->inner_factor;
-    if (fraction_of(plan->weight, &p, &q)) {
+    if (smooth_is_fraction(plan->weight, &p, &q)) {
         by.form = GF_SMOOTH_TAPS;
         by.scale = (float)(mean * w * factor / q);
         for (uint32_t k = 0; k <= 2 * radius; k++) {

@@ -1,6 +1,6 @@
 /* The vector loops of smooth for one SIMD level. */
 #include "smooth/smooth_simd.h"
-
+#include "smooth/smooth_u8.h"
 #include "vec.h"
 
 /* Loops over scratch run in whole vectors, past n into padding. Loops that touch an image hand its
@@ -101,10 +101,6 @@ static void blur_rows(float *dst, const float *const *rows, unsigned taps, size_
     blur_from(dst, &from, taps, n, soon);
 }
 
-static inline void store_canonical(float *p, vec x) {
-    vec_store(p, vec_canonical(x));
-}
-
 static inline __attribute__((always_inline)) vec smoothed(const float *prev, const float *mid,
                                                           const float *next, size_t i, vec w,
                                                           vec factor) {
@@ -152,7 +148,7 @@ static inline __attribute__((always_inline)) vec smoothed(const float *prev, con
 
 DEFINE_FINISH(finish_u8, uint8_t, vec_store_u8)
 DEFINE_FINISH(finish_u16, uint16_t, vec_store_u16)
-DEFINE_FINISH(finish_f32, float, store_canonical)
+DEFINE_FINISH(finish_f32, float, vec_store_canonical)
 
 /* Read and written as 64-bit words; the compiler makes vectors of them. */
 static void blend(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
@@ -179,3 +175,9 @@ const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
     .finish = {finish_u8, finish_u16, finish_f32},
     .blend = blend,
 };
+
+void GF_SIMD_NAME(gf_smooth_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
+                                 uint32_t parts, void *scratch) {
+    gf_smooth_compute(&GF_SIMD_NAME(gf_smooth_simd), &GF_SIMD_NAME(gf_smooth_u8_simd), plan, band,
+                      part, parts, scratch);
+}

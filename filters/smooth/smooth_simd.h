@@ -2,8 +2,7 @@
 #ifndef GF_SMOOTH_SIMD_H
 #define GF_SMOOTH_SIMD_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "smooth/smooth.h"
 
 /* Floats that a loop may read or write past the n it is asked for, in scratch (never in images). */
 #define GF_SMOOTH_PAD 64
@@ -14,6 +13,10 @@ typedef struct gf_smooth_soon {
     const unsigned char *read, *write;
     size_t bytes; /* 0: nothing is known */
 } gf_smooth_soon;
+
+/* dst[i] = src[i] for n bytes, where mask[i % 64] is 0xff. */
+typedef void gf_smooth_blend(unsigned char *dst, const unsigned char *src, size_t n,
+                             const unsigned char mask[64]);
 
 typedef struct gf_smooth_simd {
     /* dst[i] = src[i] * gain, i < n; by gf_type. src is read exactly, dst may be padded. */
@@ -29,10 +32,15 @@ typedef struct gf_smooth_simd {
      * left out. dst is written exactly. */
     void (*finish[3])(void *dst, const float *prev, const float *mid, const float *next, size_t n,
                       float w, float factor);
-    /* dst[i] = src[i] for n bytes, where mask[i % 64] is 0xff. */
-    void (*blend)(unsigned char *dst, const unsigned char *src, size_t n,
-                  const unsigned char mask[64]);
+    gf_smooth_blend *blend;
 } gf_smooth_simd;
+
+struct gf_smooth_u8_simd; /* smooth_u8.h */
+
+/* Compute a part of a band by these loops: gf_cpu_function. */
+void gf_smooth_compute(const gf_smooth_simd *simd, const struct gf_smooth_u8_simd *u8_simd,
+                       const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts,
+                       void *scratch);
 
 extern const gf_smooth_simd gf_smooth_simd_portable;
 extern const gf_smooth_simd gf_smooth_simd_avx2;

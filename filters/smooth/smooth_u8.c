@@ -3,14 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static const gf_smooth_u8_simd *const simd_levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_smooth_u8_simd_portable,
-#ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_smooth_u8_simd_avx2,
-    [GF_ISA_AVX512] = &gf_smooth_u8_simd_avx512,
-#endif
-};
-
 /* ---- which way ------------------------------------------------------------------------------- */
 
 /* Values that round in 16 bits, found by trying every factor, and proven for every T by
@@ -111,9 +103,9 @@ size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan) {
     return (bytes + 63) / 64 * 64;
 }
 
-bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_chain *chain, gf_isa isa, void *scratch) {
-    const gf_smooth_plan *plan = chain->plan;
-    *by = (gf_smooth_u8){.plan = plan, .simd = simd_levels[isa], .chain = chain};
+bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smooth_u8_simd *simd,
+                     void *scratch) {
+    *by = (gf_smooth_u8){.plan = plan, .simd = simd};
     if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY)
         return false;
     by->by_seven = seven_of(by);
@@ -219,11 +211,6 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, s
 
 /* ---- down columns ---------------------------------------------------------------------------- */
 
-static void restore_alpha(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, size_t n) {
-    if (by->chain->alpha)
-        by->chain->simd->blend(dst, in, n, by->chain->alpha);
-}
-
 static uint64_t columns_by_taps(const gf_smooth_u8 *by, const gf_rows *in, const gf_rows *out,
                                 size_t x, size_t n, uint64_t s, uint64_t e) {
     const ptrdiff_t step = (ptrdiff_t)in->stride;
@@ -235,7 +222,8 @@ static uint64_t columns_by_taps(const gf_smooth_u8 *by, const gf_rows *in, const
         by->simd->seven(dst, first, step, n, &by->seven, next_row, by->doubts);
         if (!settle(by, dst, first, step))
             return y;
-        restore_alpha(by, gf_row(in, y) + x, dst, n);
+        if (by->blend)
+            by->blend(dst, gf_row(in, y) + x, n, by->alpha);
     }
     return e;
 }
@@ -271,7 +259,8 @@ static uint64_t columns_by_sums(const gf_smooth_u8 *by, const gf_rows *in, const
                         &by->weights, by->doubts);
         if (!settle(by, dst, gf_row(in, y - plan->integer.reach) + x, (ptrdiff_t)in->stride))
             return y;
-        restore_alpha(by, gf_row(in, y) + x, dst, n);
+        if (by->blend)
+            by->blend(dst, gf_row(in, y) + x, n, by->alpha);
     }
     return e;
 }

@@ -349,8 +349,8 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
                               gf_cli_text *text, gf_error *error) {
     const batch_run *run = context;
     const gf_cli_options *options = run->options;
-    const gf_cli_run one = batch_describe(run, item, run->peers ? run->peers->job.rank : 0,
-                                          done->report, done->result);
+    const gf_cli_run one =
+        batch_describe(run, item, run->peers ? run->peers->rank : 0, done->report, done->result);
     *text = (gf_cli_text){0};
     if (done->status)
         *error = *done->error;
@@ -641,7 +641,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                      .line = line,
                      .options = &line->options,
                      .peers = peers,
-                     .ranks = peers ? peers->job.count : 1,
+                     .ranks = peers ? peers->count : 1,
                      .screen = gf_cli_screen_of(stdout)};
     const bool first = gf_cli_ranks_first(), dry_run = line->options.files.dry_run;
     pthread_mutex_init(&run.lock, NULL);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "gpufilter.h"
+#include "gpufilter_tools.h"
 
 /* ---- options (options.c) --------------------------------------------------------------------- */
 

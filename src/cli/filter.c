@@ -139,7 +139,7 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
     run.result = ready->result;
     run.report = ready->report;
     gf_cli_progress_hide();
-    const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready->result, error) : GF_OK;
+    const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready, error) : GF_OK;
     return status ? status : print_report(job, &run, error);
 }
 
@@ -182,8 +182,6 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     gf_file_options files = options->files;
     files.ready = filter_on_ready;
     files.ready_context = job;
-    files.beside = job->plot ? gf_cli_plot_file(job->plot) : NULL;
-    files.ranks = gf_cli_ranks_job();
     gf_cli_progress progress = {0};
     if (gf_cli_ranks_first()) {
         gf_cli_progress_begin(&progress,
@@ -192,13 +190,23 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
         files.progress = filter_on_progress;
         files.progress_context = &progress;
     }
-    gf_engine *engine = NULL;
-    gf_status status =
-        gf_ranks_agree(files.ranks, gf_engine_open(&options->engine, &engine, error), error);
-    if (!status)
-        status = gf_run_file(engine, job->filter, job->line->filter, job->line->operands,
-                             job->done.output, &files, result, report, error);
-    gf_engine_close(engine);
+    gf_status status;
+    if (gf_cli_ranks()) {
+        const gf_cli_shared_image image = {.engine = &options->engine,
+                                           .filter = job->filter,
+                                           .settings = job->line->filter,
+                                           .in_paths = job->line->operands,
+                                           .out_path = job->done.output,
+                                           .options = &files};
+        status = gf_cli_ranks()->run_image(&image, result, report, error);
+    } else {
+        gf_engine *engine = NULL;
+        status = gf_engine_open(&options->engine, &engine, error);
+        if (!status)
+            status = gf_run_file(engine, job->filter, job->line->filter, job->line->operands,
+                                 job->done.output, &files, result, report, error);
+        gf_engine_close(engine);
+    }
     gf_cli_progress_hide();
     if (status && error->message[0])
         gf_cli_event_failed(&progress, job->line->operands[0], error->message);
@@ -219,7 +227,7 @@ static gf_status run_one(const gf_filter *filter, const gf_cli_line *line, bool 
     gf_status status = check_job(&job, error);
     if (!status && gf_cli_ranks_first() && line->options.plot)
         status = gf_cli_plot_open(&line->options, &job.plot, error);
-    status = gf_ranks_agree(gf_cli_ranks_job(), status, error);
+    status = gf_cli_ranks_agree(status, error);
     if (!status)
         status = filter_compute(&job, &result, &report, error);
     if (!status && gf_cli_ranks_first() && line->options.files.dry_run)
@@ -242,7 +250,7 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     const bool shown = line.options.help || line.options.version;
     if (!status && !shown)
         status = gf_cli_check_common(info, &line, error);
-    status = gf_ranks_agree(gf_cli_ranks_job(), status, error);
+    status = gf_cli_ranks_agree(status, error);
     if (!status && shown && gf_cli_ranks_first())
         line.options.help ? gf_cli_help_filter(info) : gf_cli_version();
     else if (!status && !shown && gf_cli_is_batch(info, &line))

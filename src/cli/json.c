@@ -274,8 +274,8 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     }
     if (report->verified)
         fputs(", \"verified\": true", file);
-    if (report->ranks)
-        fprintf(file, ", \"ranks\": %u", report->ranks);
+    if (report->processes)
+        fprintf(file, ", \"ranks\": %u", report->processes);
     if (run->ranks > 1)
         fprintf(file, ", \"rank\": %" PRIu32, run->rank);
     fprintf(file, ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ", \"seconds\": %.6f",

@@ -265,8 +265,6 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
                    .devices = gf_settings_text(common, "device"),
                    .simd = gf_settings_text(common, "simd"),
                    .threads = threads || !peers ? threads : peers->threads,
-                   .turn = peers ? peers->local : 0,
-                   .turns = peers ? peers->locals : 1,
                    .band_rows = (uint64_t)gf_settings_int(common, "band-rows"),
                    .verify = gf_settings_flag(common, "verify"),
                    .max_memory = max_memory},

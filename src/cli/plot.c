@@ -671,12 +671,9 @@ gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_
     return GF_OK;
 }
 
-gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
-    return plot->file;
-}
-
-gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {
-    plot->result = result;
+gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error) {
+    plot->result = ready->result;
+    gf_ready_add(ready, plot->file);
     if (!find_chart(plot))
         return gf_set_error(error, GF_FAILED, "%s: there is nothing to draw", plot->path);
     gf_status status = choose_ranges(plot, error);
@@ -724,14 +721,9 @@ gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot, gf
 }
 
 /* Nothing was opened. */
-gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error) {
-    (void)plot, (void)result, (void)error;
+gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error) {
+    (void)plot, (void)ready, (void)error;
     return GF_FAILED;
-}
-
-gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot) {
-    (void)plot;
-    return NULL;
 }
 
 void gf_cli_plot_close(gf_cli_plot *plot) {

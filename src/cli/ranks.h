@@ -4,7 +4,7 @@
 #ifndef GF_CLI_RANKS_H
 #define GF_CLI_RANKS_H
 
-#include "gpufilter.h"
+#include "gpufilter_tools.h"
 
 /* What standard output gets of a finished item: size bytes, which begin with the header of the CSV
  * table, if there is one. text is allocated, or NULL. */
@@ -47,10 +47,24 @@ typedef struct gf_cli_shared_batch {
     void (*tick)(void *context);
 } gf_cli_shared_batch;
 
+/* One image that all ranks do together: each calls with the same, but for options->progress. */
+typedef struct gf_cli_shared_image {
+    const gf_engine_options *engine;
+    const gf_filter *filter;
+    const gf_settings *settings;
+    const char *const *in_paths;
+    const char *out_path;           /* NULL for a filter that measures */
+    const gf_file_options *options; /* its `ready` is called on rank 0 */
+} gf_cli_shared_image;
+
 typedef struct gf_cli_peers {
-    gf_ranks job;           /* this rank, their count, and the calls for one image */
-    uint32_t local, locals; /* which rank it is on its machine, and of how many */
-    uint32_t threads;       /* its share of the cores; 0: all that it may use */
+    uint32_t rank, count;
+    uint32_t threads; /* this rank's share of the cores; 0: all that it may use */
+    /* Return the failure of the lowest rank that has one, with its error. All ranks call it. */
+    gf_status (*agree)(gf_status status, gf_error *error);
+    /* gf_run_file by all ranks. Result and report are rank 0's. */
+    gf_status (*run_image)(const gf_cli_shared_image *image, gf_result **result, gf_report *report,
+                           gf_error *error);
     /* Run a batch; all ranks call it. status is rank 0's so far: a failure becomes everybody's. On
      * rank 0 it returns the first reason why some rank could run none, on others their own. */
     gf_status (*run_batch)(const gf_cli_shared_batch *batch, gf_status status, gf_error *error);
@@ -66,14 +80,14 @@ static inline const gf_cli_peers *gf_cli_ranks(void) {
     return gf_mpi_peers ? gf_mpi_peers() : NULL;
 }
 
-/* For the calls of one image; NULL: this process is alone. */
-static inline const gf_ranks *gf_cli_ranks_job(void) {
-    return gf_cli_ranks() ? &gf_cli_ranks()->job : NULL;
-}
-
 /* Is this the rank that prints? */
 static inline bool gf_cli_ranks_first(void) {
-    return !gf_cli_ranks() || gf_cli_ranks()->job.rank == 0;
+    return !gf_cli_ranks() || gf_cli_ranks()->rank == 0;
+}
+
+/* gf_cli_peers.agree; a process that is alone returns status. */
+static inline gf_status gf_cli_ranks_agree(gf_status status, gf_error *error) {
+    return gf_cli_ranks() ? gf_cli_ranks()->agree(status, error) : status;
 }
 
 #endif

@@ -503,8 +503,8 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         gf_cli_print_name(stderr, run->inputs[0], "standard input");
     fprintf(stderr, ": %.3f s, %.0f MP/s by %s (%s)", report->total_seconds,
             megapixels / report->total_seconds, report->backend, report->device);
-    if (report->ranks)
-        fprintf(stderr, " on %u ranks", report->ranks);
+    if (report->processes)
+        fprintf(stderr, " on %u ranks", report->processes);
     if (run->ranks > 1)
         fprintf(stderr, " of rank %" PRIu32, run->rank);
     gf_cli_report_bytes(report->in_bytes, report->out_bytes);

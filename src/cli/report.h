@@ -109,10 +109,8 @@ extern const bool gf_cli_has_plots;
 /* Open by the options plot, plot-format, log, force and sync. Fails at once for what could not be
  * drawn or written. */
 gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot, gf_error *error);
-/* Where it is drawn. */
-gf_output_file *gf_cli_plot_file(const gf_cli_plot *plot);
-/* Draw the first chart of the result; its file then lacks only its name. */
-gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_result *result, gf_error *error);
+/* Draw the first chart of the result that is ready; the plot appears together with its outputs. */
+gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error);
 void gf_cli_plot_close(gf_cli_plot *plot);
 
 #endif

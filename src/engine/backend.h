@@ -81,13 +81,6 @@ extern const gf_backend gf_backend_golden;
 extern const gf_backend gf_backend_cpu;
 extern const gf_backend gf_backend_cuda;
 
-/* Of several processes on one machine: is device i of `count` this one's? Each has every turns-th;
- * where there are fewer devices than processes, several have one. */
-static inline bool gf_turn_has(const gf_engine_options *options, uint32_t i, uint32_t count) {
-    const uint32_t turns = options->turns ? options->turns : 1;
-    return count >= turns ? i % turns == options->turn : i == options->turn % count;
-}
-
 /* Bytes up to the next multiple of GF_ROW_ALIGN. */
 static inline size_t gf_align(size_t bytes) {
     return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
@@ -114,6 +107,15 @@ static inline uint64_t gf_held_rows(const gf_plan *plan, uint64_t first, uint64_
     return from;
 }
 
+/* Part `part` of `parts` of the rows of a band, as a band of its own: with the rows around it that
+ * the filter reads, and with the same state and payload. */
+gf_band gf_band_part(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts);
+
+/* Compute a part of a band by the filter's CPU function, or, if it has none, by golden. */
+gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_band *band,
+                          uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
+                          gf_error *error);
+
 /* Rows of the ring. Bands share the rows of their halos, and lie in it as they do in the image. */
 static inline uint64_t gf_ring_rows(const gf_job *job) {
     uint64_t held;
@@ -121,6 +123,17 @@ static inline uint64_t gf_ring_rows(const gf_job *job) {
     gf_held_rows(job->plan, job->first, gf_job_end(job), &held);
     return rows < held ? rows : held;
 }
+
+uint64_t gf_count_bands(const gf_job *job);
+
+/* Finds which rows band k computes and holds, without saying where they lie. */
+void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot);
+/* The same, with the rows in the slot's buffers: those that it shares with band k-1 lie where that
+ * one has them, except that the ring begins again when k is a multiple of the slots (and does not
+ * hold the whole image). */
+void gf_place_band(const gf_job *job, uint64_t k, gf_slot *slot);
+/* Returns how many bands must be done with before the rows of band k may be put into the ring. */
+uint64_t gf_bands_before(const gf_job *job, uint64_t k);
 
 /* Memory for n times so many bytes, aligned, also where that is none; NULL if there is not so much.
  */

@@ -1,5 +1,6 @@
 /* The cpu backend: every band is cut into parts for a pool of threads; parts of several bands may
  * be under way at once. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,9 @@ typedef struct gf_cpu_run {
         struct gf_cpu_run *run;
         gf_slot *slot;
         gf_work work;
+        atomic_flag failed; /* a part of the band has set status and error */
+        gf_status status;
+        gf_error error;
     } slots[];
 } gf_cpu_run;
 
@@ -77,7 +81,7 @@ static void cpu_describe(const void *state, char *text, size_t size) {
 }
 
 static bool one_state(const gf_plan *plan) {
-    return plan->ordered || plan->disjoint;
+    return plan->ordered || (plan->disjoint && !plan->golden_only);
 }
 
 static uint32_t count_states(const gf_cpu *cpu, const gf_plan *plan) {
@@ -101,6 +105,7 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
                           .most = HALO_BYTES,
                           .slots = cpu->unthreaded ? 1 : slots, /* nothing overlaps */
                           .pieces = cpu->threads,
+                          .checks = plan->golden_only ? cpu->threads : 0,
                           .extra = plan->state_bytes * count_states(cpu, plan)};
 }
 
@@ -116,7 +121,7 @@ static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
     if (parts > cpu->threads)
         parts = cpu->threads;
-    if (is_small(job))
+    if (is_small(job) || (job->plan->golden_only && job->plan->ordered))
         parts = 1;
     return job->plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
@@ -137,7 +142,7 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     run->job = *job;
     run->parts = count_parts(cpu, job);
     run->busy_before = gf_pool_busy(cpu->pool);
-    run->scratch_bytes = gf_align(job->filter->cpu.scratch_bytes(job->plan));
+    run->scratch_bytes = gf_align(gf_cpu_scratch_bytes(job->filter, job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
     run->states = gf_aligned_alloc(count_states(run->cpu, run->job.plan), run->state_bytes);
@@ -155,8 +160,20 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     return GF_OK;
 }
 
+gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_band *band,
+                          uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
+                          gf_error *error) {
+    if (filter->cpu.run[isa]) {
+        filter->cpu.run[isa](plan, band, part, parts, scratch);
+        return GF_OK;
+    }
+    const gf_band strip = gf_band_part(plan, band, part, parts);
+    /* A payload has a head even where it has no rows. */
+    return strip.out.rows || strip.payload ? filter->golden(plan, &strip, error) : GF_OK;
+}
+
 static void run_part(void *context, uint32_t task, uint32_t thread) {
-    const struct gf_cpu_slot *place = context;
+    struct gf_cpu_slot *place = context;
     const gf_cpu_run *run = place->run;
     const gf_slot *slot = place->slot;
     const gf_band band = {
@@ -165,8 +182,14 @@ static void run_part(void *context, uint32_t task, uint32_t thread) {
         .state = run->states + (one_state(run->job.plan) ? 0 : thread) * run->state_bytes,
         .payload = slot->payload_pieces ? slot->payload_buffer + task * slot->payload_stride : NULL,
     };
-    run->job.filter->cpu.run(run->job.plan, &band, task, run->parts,
-                             run->scratch + thread * run->scratch_bytes, run->cpu->isa);
+    gf_error error;
+    const gf_status status =
+        gf_compute_part(run->job.filter, run->job.plan, &band, task, run->parts,
+                        run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
+    if (status && !atomic_flag_test_and_set(&place->failed)) {
+        place->status = status;
+        place->error = error;
+    }
 }
 
 /* Begins work, or does it here: nobody else is to, or nothing is left for the caller to do
@@ -184,6 +207,8 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     struct gf_cpu_slot *place = &run->slots[slot->index];
     place->run = run;
     place->slot = slot;
+    place->status = GF_OK;
+    atomic_flag_clear(&place->failed);
     place->work.run = run_part;
     place->work.context = place;
     place->work.count = run->parts;
@@ -196,10 +221,12 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
 }
 
 static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
-    (void)error;
     gf_cpu_run *run = state;
-    gf_pool_wait(run->cpu->pool, &run->slots[slot->index].work);
-    return GF_OK;
+    struct gf_cpu_slot *place = &run->slots[slot->index];
+    gf_pool_wait(run->cpu->pool, &place->work);
+    if (place->status && error)
+        *error = place->error;
+    return place->status;
 }
 
 /* As many threads as could have worked at a time. */

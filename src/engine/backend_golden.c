@@ -92,6 +92,16 @@ static void golden_end(void *state, gf_slot *slots) {
     free(run);
 }
 
+gf_band gf_band_part(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts) {
+    const uint64_t begin = band->out.y0 + gf_share(band->out.rows, part, parts);
+    const uint64_t end = band->out.y0 + gf_share(band->out.rows, part + 1, parts);
+    gf_band strip = *band;
+    strip.out = (gf_rows){gf_row(&band->out, begin), band->out.stride, begin, end - begin};
+    strip.in.y0 = gf_held_rows(plan, begin, end, &strip.in.rows);
+    strip.in.data = gf_row(&band->in, strip.in.y0);
+    return strip;
+}
+
 static void copy_all(void *state, void *to, const void *from, uint64_t bytes) {
     (void)state;
     memcpy(to, from, (size_t)bytes);

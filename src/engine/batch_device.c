@@ -1,111 +1,622 @@
-/* All threads of a batch on devices: those that drive engines, and those that code for them. */
-#include "engine/batch_device.h"
-
-#include <assert.h>
+/* A batch on devices. Threads decode small images into memory and encode what comes back. Each
+ * device is driven by a thread, which runs the images of one format that wait together, and large
+ * ones from file to file. So that one large image is read while another is computed and a third is
+ * written, other threads drive more engines of the device. */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "engine/batch_code.h"
-#include "engine/batch_drive.h"
+#include "clock.h"
+#include "engine/batch.h"
 #include "error.h"
+#include "io/io.h"
+#include "io/output.h"
 #include "thread.h"
 
-#define HELD_BYTES (UINT64_C(1) << 30) /* of all images held for the devices */
+#define HELD_IMAGES UINT64_C(4096)        /* under way at once, however small they are */
+#define HELD_BYTES (UINT64_C(1) << 30)    /* of all images in memory */
+#define GROUP_BYTES (UINT64_C(128) << 20) /* of images that go through a device together */
+#define MAX_ENGINES 4u /* of a device: reading, computing and writing are three */
 
-static void *code_images(void *argument) {
-    gf_code_images(((const gf_device_thread *)argument)->all);
+/* Where an image is on its way. What is taken out of a queue gets the state that follows. */
+typedef enum held_state {
+    HELD_OPENING,
+    HELD_OPENED,   /* queue: to be decoded, as soon as there is memory for it */
+    HELD_DECODING, /* from here on it is in memory, ... */
+    HELD_WAITING,  /* queue: for a device */
+    HELD_COMPUTING,
+    HELD_FINISHED, /* queue: to be encoded, or only reported if it failed */
+    HELD_ENCODING, /* ... until here */
+    HELD_LARGE,    /* queue: for a device, from file to file */
+    HELD_RUNNING,
+    HELD_GONE,
+    HELD_STATES
+} held_state;
+
+typedef struct held_image {
+    struct held_image *next; /* in its queue or group */
+    uint64_t item;
+    held_state state;
+    bool once; /* it cannot be read again */
+    double began;
+    gf_task task; /* its source, until it is decoded */
+    gf_format in_format, out_format;
+    void *in, *out;
+    uint64_t bytes; /* of both */
+    gf_metadata metadata;
+    gf_batch_ending ending;
+} held_image;
+
+typedef struct held_queue {
+    held_image *first, **last; /* of a state that is a queue */
+    uint64_t count;            /* of the images in this state */
+} held_queue;
+
+/* A thread that drives an engine. */
+typedef struct held_driver {
+    struct held_batch *all;
+    const char *device;
+    bool further; /* than the first engine of the device: for large images only */
+    pthread_t thread;
+} held_driver;
+
+/* Everything that changes is under the batch's lock. */
+typedef struct held_batch {
+    gf_file_batch *batch;
+    const gf_batch_devices *devices;
+    held_queue queues[HELD_STATES];
+    uint64_t bytes, most_bytes; /* of images in memory */
+    uint32_t starting;          /* devices that have not started */
+    uint32_t driven;            /* devices that are there, or starting */
+    uint32_t each;              /* threads of an engine, for its reader and its writer */
+    uint32_t engines;           /* open, or being opened */
+    uint32_t most_engines;
+    bool enough; /* open no further engines */
+    uint32_t driver_count;
+    held_driver drivers[GF_BATCH_MAX_DEVICES * MAX_ENGINES];
+} held_batch;
+
+uint32_t gf_batch_engines(const gf_file_batch *batch, uint32_t devices) {
+    const uint32_t most = batch->threads / devices;
+    return most < 1 ? 1 : most > MAX_ENGINES ? MAX_ENGINES : most;
+}
+
+static uint64_t held_pixel_bytes(const gf_format *format) {
+    return format->height * gf_row_bytes(format);
+}
+
+uint64_t gf_batch_image_bytes(const gf_format *in, const gf_format *out) {
+    return held_pixel_bytes(in) + held_pixel_bytes(out);
+}
+
+/* ---- an image on its way --------------------------------------------------------------------- */
+
+static bool held_is_queue(held_state state) {
+    return state == HELD_OPENED || state == HELD_WAITING || state == HELD_FINISHED ||
+           state == HELD_LARGE;
+}
+
+static bool held_in_memory(held_state state) {
+    return state >= HELD_DECODING && state <= HELD_ENCODING;
+}
+
+/* How many images are in these states. */
+static uint64_t held_count(const held_batch *all, held_state first, held_state last) {
+    uint64_t count = 0;
+    for (held_state i = first; i <= last; i++)
+        count += all->queues[i].count;
+    return count;
+}
+
+/* Moves an image to another state, to the end of its queue. Under the lock. */
+static void held_enter(held_batch *all, held_image *held, held_state state) {
+    held_queue *queue = &all->queues[state];
+    if (held_in_memory(held->state))
+        all->bytes -= held->bytes;
+    if (held_in_memory(state))
+        all->bytes += held->bytes;
+    all->queues[held->state].count--;
+    queue->count++;
+    held->state = state;
+    held->next = NULL;
+    if (held_is_queue(state)) {
+        *queue->last = held;
+        queue->last = &held->next;
+    }
+    /* Of a shared list another item may be taken when an image is no longer what it was. */
+    if (held_is_queue(state) || gf_batch_is_shared(all->batch))
+        pthread_cond_broadcast(&all->batch->moved);
+}
+
+/* Takes an image out of its queue; *at points to it there. Under the lock. */
+static held_image *held_take(held_batch *all, held_image **at) {
+    held_image *held = *at;
+    held_queue *queue = &all->queues[held->state];
+    *at = held->next;
+    if (!*at)
+        queue->last = at;
+    held_enter(all, held, held->state + 1);
+    return held;
+}
+
+static void held_move(held_batch *all, held_image *held, held_state state) {
+    pthread_mutex_lock(&all->batch->lock);
+    held_enter(all, held, state);
+    pthread_mutex_unlock(&all->batch->lock);
+}
+
+/* Frees what only an image in memory needs. */
+static void held_drop(held_image *held) {
+    gf_batch_close_image(&held->task);
+    free(held->in);
+    free(held->out);
+    held->in = held->out = NULL;
+    gf_metadata_clear(&held->metadata);
+}
+
+/* It is over: others may have its memory before it is reported. */
+static void held_leave(held_batch *all, held_image *held) {
+    held_drop(held);
+    held_move(all, held, HELD_GONE);
+}
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+static void *held_drive(void *argument);
+
+/* Starts the thread of the next engine: the first of each device, then further ones in turn.
+ * Returns 0 or an errno. */
+static int held_start_driver(held_batch *all) {
+    const uint32_t i = all->driver_count, devices = all->devices->count;
+    held_driver *driver = &all->drivers[i];
+    driver->all = all;
+    driver->device = all->devices->names[i % devices];
+    driver->further = i >= devices;
+    const int failed = gf_thread_start(&driver->thread, held_drive, driver);
+    all->driver_count += !failed;
+    return failed;
+}
+
+/* Opens further engines while there are more large images, waiting and under way, than engines.
+ * Those that are open do the work if no thread can be started. Under the lock. */
+static void held_add_engines(held_batch *all) {
+    while (all->starting == 0 && !all->enough && all->engines < all->most_engines &&
+           held_count(all, HELD_LARGE, HELD_RUNNING) > all->engines) {
+        all->enough = held_start_driver(all) != 0;
+        all->engines += !all->enough;
+    }
+}
+
+/* Lets a device run an image from file to file. */
+static void held_make_large(held_batch *all, held_image *held) {
+    held_drop(held);
+    pthread_mutex_lock(&all->batch->lock);
+    held_enter(all, held, HELD_LARGE);
+    held_add_engines(all);
+    pthread_mutex_unlock(&all->batch->lock);
+}
+
+/* ---- decoding and encoding ------------------------------------------------------------------- */
+
+/* It is reported when all devices have started: one that cannot ends the batch as if it had not
+ * begun. */
+static void held_fail(held_batch *all, held_image *held, gf_status status) {
+    held->ending.status = status;
+    held_drop(held);
+    held_move(all, held, HELD_FINISHED);
+}
+
+/* Opens an image and finds out whether it is large. What cannot be read twice is not looked at
+ * here. What is verified goes alone: which file was wrong could not be told of many together. */
+static void held_open(held_batch *all, uint64_t item) {
+    gf_file_batch *batch = all->batch;
+    const char *path = batch->items[item].in;
+    gf_error error;
+    held_image *held = calloc(1, sizeof *held);
+    if (!held) {
+        (void)gf_fail_memory(&error, path, sizeof *held, "an image");
+        gf_batch_give_up(batch, &error);
+        return;
+    }
+    held->item = item;
+    held->began = gf_now();
+    gf_metadata_init(&held->metadata);
+    held->once = !gf_see(path).regular;
+    if (held->once) {
+        held_make_large(all, held);
+        return;
+    }
+    const gf_status status = gf_batch_open_image(batch, item, &held->task, &held->ending.error);
+    if (status) {
+        held_fail(all, held, status);
+        return;
+    }
+    held->in_format = held->task.plan->in;
+    held->out_format = held->task.plan->out;
+    held->bytes = gf_batch_image_bytes(&held->in_format, &held->out_format);
+    if (batch->options.engine.verify || held->bytes > GF_BATCH_SMALL ||
+        held->bytes > all->most_bytes)
+        held_make_large(all, held);
+    else
+        held_move(all, held, HELD_OPENED);
+}
+
+static void held_decode(held_batch *all, held_image *held) {
+    gf_task *task = &held->task;
+    gf_source *source = task->inputs.source;
+    const gf_format *format = &held->in_format;
+    gf_report *report = &held->ending.report;
+    gf_error *error = &held->ending.error;
+    held->in = gf_aligned_alloc(1, held_pixel_bytes(format));
+    held->out = gf_aligned_alloc(1, held_pixel_bytes(&held->out_format));
+    if (!held->in || !held->out) {
+        held_make_large(all, held); /* that takes less memory */
+        return;
+    }
+    const double start = gf_now();
+    gf_status status =
+        source->ops->read(source, held->in, gf_row_bytes(format), format->height, error);
+    if (!status)
+        status = source->ops->finish(source, error);
+    if (!status)
+        status = gf_task_check_metadata(task, error);
+    report->busy[GF_DECODING] = gf_source_busy(source, gf_now() - start);
+    report->in_bytes = source->bytes;
+    if (held->out_format.width && !all->batch->options.files.strip)
+        report->dropped = source->dropped;
+    if (status) {
+        held_fail(all, held, status);
+        return;
+    }
+    if (task->with_metadata) {
+        held->metadata = source->metadata;
+        gf_metadata_init(&source->metadata);
+    }
+    gf_batch_close_image(task);
+    held_move(all, held, HELD_WAITING);
+}
+
+static gf_status held_write(const held_batch *all, held_image *held, gf_sink **out) {
+    const gf_file_options options = gf_batch_file_options(all->batch, held->item);
+    const gf_format *format = &held->out_format;
+    gf_report *report = &held->ending.report;
+    gf_error *error = &held->ending.error;
+    const double start = gf_now();
+    gf_status status = gf_sink_open(all->batch->items[held->item].out, format, &held->metadata,
+                                    &options, all->batch->each, out, error);
+    if (status)
+        return status;
+    gf_sink *sink = *out;
+    status = sink->ops->write(sink, held->out, gf_row_bytes(format), format->height, error);
+    if (!status)
+        status = sink->ops->finish(sink, &held->metadata, error);
+    report->busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
+    if (!status)
+        report->out_bytes = gf_output_bytes(sink->output);
+    report->counts_clipped = sink->counts_clipped;
+    report->clipped = sink->clipped;
+    return status;
+}
+
+/* Writes the image, if there is one, and reports. */
+static void held_encode(held_batch *all, held_image *held) {
+    const gf_file_options *options = &all->batch->options.files;
+    gf_batch_ending *ending = &held->ending;
+    gf_sink *sink = NULL;
+    if (!ending->status && held->out_format.width)
+        ending->status = held_write(all, held, &sink);
+    if (!ending->status && options->ready) {
+        const gf_ready ready = {.item = held->item,
+                                .file = sink ? gf_output_reach(sink->output) : NULL,
+                                .result = ending->result,
+                                .report = &ending->report};
+        ending->status = options->ready(options->ready_context, &ready, &ending->error);
+    }
+    if (!ending->status && sink)
+        ending->status = sink->ops->place(sink, &ending->error);
+    if (sink)
+        sink->ops->close(sink);
+    ending->report.total_seconds = gf_now() - held->began;
+    held_leave(all, held);
+    gf_batch_report(all->batch, held->item, ending);
+    free(held);
+}
+
+/* Of a shared list no more large images are begun than there may be engines: only when it is begun
+ * an image shows what it is, and another process may be free for it. */
+static bool held_may_begin(const held_batch *all) {
+    const uint64_t memory = held_count(all, HELD_DECODING, HELD_LARGE);
+    const uint64_t large =
+        held_count(all, HELD_OPENING, HELD_OPENED) + held_count(all, HELD_LARGE, HELD_RUNNING);
+    const uint32_t engines = all->enough ? all->engines : all->most_engines;
+    return gf_batch_may_begin(all->batch) && memory < HELD_IMAGES &&
+           (!gf_batch_is_shared(all->batch) || large < engines);
+}
+
+/* Does one step for an image, if there is one to be done. Encoding goes first, it makes room; then
+ * decoding what is open; another image is begun when there is neither. Called and left under the
+ * lock. */
+static bool held_work_once(held_batch *all) {
+    gf_file_batch *batch = all->batch;
+    held_queue *opened = &all->queues[HELD_OPENED], *finished = &all->queues[HELD_FINISHED];
+    if (finished->first && all->starting == 0) {
+        held_image *held = held_take(all, &finished->first);
+        pthread_mutex_unlock(&batch->lock);
+        held_encode(all, held);
+    } else if (opened->first && all->bytes + opened->first->bytes <= all->most_bytes) {
+        held_image *held = held_take(all, &opened->first);
+        pthread_mutex_unlock(&batch->lock);
+        held_decode(all, held);
+    } else if (!finished->first && !opened->first && held_may_begin(all)) {
+        uint64_t item;
+        const bool begun = gf_batch_begin(batch, &item);
+        all->queues[HELD_OPENING].count += begun;
+        pthread_mutex_unlock(&batch->lock);
+        if (begun)
+            held_open(all, item);
+    } else {
+        return false;
+    }
+    pthread_mutex_lock(&batch->lock);
+    return true;
+}
+
+/* Decodes and encodes until all is over. */
+static void *held_work(void *argument) {
+    held_batch *all = argument;
+    gf_file_batch *batch = all->batch;
+    pthread_mutex_lock(&batch->lock);
+    while (!gf_batch_over(batch))
+        if (!held_work_once(all))
+            pthread_cond_wait(&batch->moved, &batch->lock);
+    pthread_mutex_unlock(&batch->lock);
     return NULL;
 }
 
-static void drop_all(gf_device_files *all) {
-    gf_queue *queues[] = {&all->opened, &all->waiting, &all->large, &all->finished};
-    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
-        while (queues[i]->first)
-            gf_held_release(all, gf_held_take_out(queues[i], &queues[i]->first));
-}
+/* ---- computing: small images together -------------------------------------------------------- */
 
-/* Starts `count` threads; returns how many could be, and in *failed why no more. */
-static uint32_t start_threads(gf_device_thread *threads, uint32_t count, void *(*run)(void *),
-                              int *failed) {
-    uint32_t started = 0;
-    *failed = 0;
-    while (started < count && !*failed) {
-        *failed = gf_thread_start(&threads[started].thread, run, &threads[started]);
-        started += *failed == 0;
+/* The first image that waits and those like it, as a list. Under the lock. */
+static held_image *held_take_group(held_batch *all, size_t *count) {
+    held_queue *waiting = &all->queues[HELD_WAITING];
+    held_image *first = held_take(all, &waiting->first), **last = &first->next;
+    uint64_t bytes = first->bytes;
+    *count = 1;
+    for (held_image **at = &waiting->first; *at;) {
+        if (!gf_format_equal(&(*at)->in_format, &first->in_format) ||
+            bytes + (*at)->bytes > GROUP_BYTES) {
+            at = &(*at)->next;
+            continue;
+        }
+        bytes += (*at)->bytes;
+        *last = held_take(all, at);
+        last = &(*last)->next;
+        ++*count;
     }
-    return started;
+    return first;
 }
 
-static void join_threads(gf_device_thread *threads, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        pthread_join(threads[i].thread, NULL);
+/* What each image had of the time that all took. */
+static void held_share_report(gf_report *report, const gf_report *together, size_t count) {
+    gf_report own = *together;
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        own.busy[i].seconds /= (double)count;
+    own.busy[GF_DECODING] = report->busy[GF_DECODING];
+    own.busy[GF_ENCODING] = (gf_busy){0};
+    own.in_bytes = report->in_bytes;
+    own.dropped = report->dropped;
+    own.start_seconds /= (double)count;
+    *report = own;
 }
 
-/* Each device has a driver, which must start; of the others, which come behind them, there may be
- * fewer. */
-static void run_threads(gf_device_files *all, const gf_files_devices *devices, uint32_t further,
-                        uint32_t coders, gf_device_thread *threads) {
-    gf_files *files = all->files;
-    const uint32_t drivers = devices->count;
-    gf_device_thread *coding = threads + drivers, *more = coding + coders;
+static gf_status held_compute(const gf_file_batch *batch, gf_engine *engine, held_image *group,
+                              size_t count) {
+    gf_pixels *in = calloc(count, sizeof *in);
+    gf_out_pixels *out = calloc(count, sizeof *out);
+    gf_result **results =
+        calloc(count, sizeof *results); /* NOLINT(bugprone-sizeof-expression): pointers */
+    gf_status status = in && out && results ? GF_OK : GF_FAILED;
+    size_t i = 0;
+    for (held_image *held = group; held && !status; held = held->next, i++) {
+        in[i] = (gf_pixels){held->in, gf_row_bytes(&held->in_format)};
+        out[i] = (gf_out_pixels){held->out, gf_row_bytes(&held->out_format)};
+    }
+    gf_report report;
+    if (!status)
+        status =
+            gf_run_memory_batch(engine, batch->filter, batch->settings, &group->in_format, count,
+                                in, group->out_format.width ? out : NULL, results, &report, NULL);
+    i = 0;
+    for (held_image *held = group; held && !status; held = held->next, i++) {
+        held->ending.result = results[i];
+        held_share_report(&held->ending.report, &report, count);
+    }
+    free(in);
+    free(out);
+    free(results);
+    return status;
+}
+
+/* Computes the images that wait together. Those that fail together go from file to file, and each
+ * tells its own reason; those that a failed device leaves wait for another. Called and left under
+ * the lock. */
+static void held_run_group(held_batch *all, gf_engine *engine) {
+    gf_file_batch *batch = all->batch;
+    size_t count;
+    held_image *group = held_take_group(all, &count);
+    pthread_mutex_unlock(&batch->lock);
+    const gf_status status = held_compute(batch, engine, group, count);
+    const bool lost = status && gf_batch_is_lost(engine);
+    if (lost)
+        gf_batch_note_loss(batch, engine);
+    pthread_mutex_lock(&batch->lock);
+    for (held_image *held = group, *next; held; held = next) {
+        next = held->next;
+        if (status && !lost)
+            held_drop(held);
+        held_enter(all, held, lost ? HELD_WAITING : status ? HELD_LARGE : HELD_FINISHED);
+    }
+}
+
+/* ---- computing: large images from file to file ----------------------------------------------- */
+
+/* Runs the first one that waits. Returns it if the engine leaves it to another: it does if its
+ * device fails, or if it is a further one that finds no room beside the others. Called and left
+ * under the lock. */
+static held_image *held_run_large(held_batch *all, gf_engine *engine, bool further) {
+    gf_file_batch *batch = all->batch;
+    held_image *held = held_take(all, &all->queues[HELD_LARGE].first);
+    pthread_mutex_unlock(&batch->lock);
+    engine->leaves = further && !held->once;
+    const bool done = gf_batch_run_item(batch, engine, held->item, !held->once);
+    if (engine->lost && (!done || gf_batch_is_lost(engine)))
+        gf_batch_note_loss(batch, engine);
+    if (done) {
+        held_leave(all, held);
+        free(held);
+    }
+    pthread_mutex_lock(&batch->lock);
+    return done ? NULL : held;
+}
+
+/* ---- driving --------------------------------------------------------------------------------- */
+
+/* Opens the driver's engine. Where auto's device does not start, the cpu backend does the batch. */
+static gf_status held_open_engine(const held_driver *driver, gf_engine **engine, gf_error *error) {
+    held_batch *all = driver->all;
+    gf_file_batch *batch = all->batch;
+    const bool is_auto = gf_batch_is_auto(batch);
+    gf_engine_options options = batch->options.engine;
+    options.devices = driver->device[0] ? driver->device : NULL;
+    options.threads = all->each;
+    if (is_auto)
+        options.backend = "cuda";
+    gf_status status = gf_engine_open(&options, engine, error);
+    if (status && is_auto && !driver->further) {
+        pthread_mutex_lock(&batch->lock);
+        all->enough = true;
+        snprintf(batch->reason, sizeof batch->reason, "%.*s", (int)sizeof batch->reason - 1,
+                 error->message);
+        pthread_mutex_unlock(&batch->lock);
+        options.backend = "cpu";
+        options.devices = NULL;
+        options.threads = batch->threads;
+        status = gf_engine_open(&options, engine, error);
+    }
+    if (!status)
+        (*engine)->replaceable = is_auto;
+    return status;
+}
+
+/* Runs images until all is over, or the device is. Returns the one that is left to another engine,
+ * if any. */
+static held_image *held_serve(held_batch *all, gf_engine *engine, bool further) {
+    gf_file_batch *batch = all->batch;
+    held_image *left = NULL;
+    pthread_mutex_lock(&batch->lock);
+    while (!left && !gf_batch_over(batch) && !gf_batch_is_lost(engine)) {
+        const bool started = all->starting == 0;
+        if (started && !further && all->queues[HELD_WAITING].first)
+            held_run_group(all, engine);
+        else if (started && all->queues[HELD_LARGE].first)
+            left = held_run_large(all, engine, further);
+        else
+            pthread_cond_wait(&batch->moved, &batch->lock);
+    }
+    pthread_mutex_unlock(&batch->lock);
+    return left;
+}
+
+/* Drives an engine, of a device that starts while the first images are decoded. If it ends before
+ * the batch, others do what is left; without any device the batch ends. */
+static void *held_drive(void *argument) {
+    const held_driver *driver = argument;
+    held_batch *all = driver->all;
+    gf_file_batch *batch = all->batch;
+    gf_engine *engine = NULL;
+    held_image *left = NULL;
     gf_error error = {0};
-    int failed, ignored;
-    assert(drivers > 0);
-    for (uint32_t i = 0; i < drivers + coders + further; i++)
-        threads[i].all = all;
-    for (uint32_t i = 0; i < drivers; i++)
-        threads[i].device = devices->names[i];
-    for (uint32_t i = 0; i < further; i++)
-        more[i].device = devices->names[i % drivers];
-    const uint32_t driving = start_threads(threads, drivers, gf_drive_device, &failed);
-    if (failed)
-        gf_files_give_up(files,
-                         gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
-                                 files->filter->info.name, strerror(failed)),
-                         &error);
-    coders = start_threads(coding, coders, code_images, &ignored);
-    further = start_threads(more, further, gf_drive_further, &ignored);
-    gf_code_images(all); /* the calling thread does its share, until all is over */
-    pthread_mutex_lock(&files->lock);
-    pthread_cond_broadcast(&all->lacking);
-    pthread_mutex_unlock(&files->lock);
-    join_threads(threads, driving);
-    join_threads(coding, coders);
-    join_threads(more, further);
+    const bool opened = held_open_engine(driver, &engine, &error) == GF_OK;
+    if (opened && !driver->further) {
+        pthread_mutex_lock(&batch->lock);
+        all->starting--;
+        held_add_engines(all);
+        pthread_cond_broadcast(&batch->moved);
+        pthread_mutex_unlock(&batch->lock);
+    }
+    if (opened)
+        left = held_serve(all, engine, driver->further);
+    if (!opened || left || gf_batch_is_lost(engine)) {
+        pthread_mutex_lock(&batch->lock);
+        all->engines--;
+        all->enough = true;
+        all->driven -= !driver->further;
+        const bool last = !driver->further && all->driven == 0 && !gf_batch_over(batch);
+        pthread_mutex_unlock(&batch->lock);
+        if (!driver->further && !opened)
+            gf_batch_give_up(batch, &error);
+        else if (last)
+            gf_batch_give_up(batch, &engine->loss);
+    }
+    gf_engine_close(engine); /* first: there is room for another then */
+    if (left)
+        held_move(all, left, HELD_LARGE);
+    return NULL;
 }
 
-void gf_files_run_on_devices(gf_files *files, const gf_files_devices *devices) {
-    gf_device_files all = {.files = files,
-                           .most_bytes = files->options.engine.max_memory,
-                           .starting = devices->count,
-                           .driven = devices->count,
-                           .engines = devices->count};
-    gf_queue *queues[] = {&all.opened, &all.waiting, &all.large, &all.finished};
-    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
-        queues[i]->last = &queues[i]->first;
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Each device has a driver, which must start; of the threads that decode and encode there may be
+ * fewer. */
+static void held_run_threads(held_batch *all, uint32_t coders) {
+    gf_file_batch *batch = all->batch;
+    pthread_t coding[GF_BATCH_MAX_THREADS];
+    gf_error error;
+    int failed = 0;
+    pthread_mutex_lock(&batch->lock);
+    while (all->driver_count < all->devices->count && !failed)
+        failed = held_start_driver(all);
+    const uint32_t first = all->driver_count;
+    pthread_mutex_unlock(&batch->lock);
+    if (failed) {
+        (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s", batch->filter->info.name,
+                      strerror(failed));
+        gf_batch_give_up(batch, &error);
+    }
+    uint32_t started = 0;
+    while (started < coders && gf_thread_start(&coding[started], held_work, all) == 0)
+        started++;
+    held_work(all); /* the calling thread does its share */
+    for (uint32_t i = 0; i < started; i++)
+        pthread_join(coding[i], NULL);
+    for (uint32_t i = 0; i < first; i++)
+        pthread_join(all->drivers[i].thread, NULL);
+    /* Those above have started these. */
+    for (uint32_t i = first; i < all->driver_count; i++)
+        pthread_join(all->drivers[i].thread, NULL);
+}
+
+void gf_batch_run_on_devices(gf_file_batch *batch, const gf_batch_devices *devices) {
+    held_batch all = {.batch = batch,
+                      .devices = devices,
+                      .most_bytes = batch->options.engine.max_memory,
+                      .starting = devices->count,
+                      .driven = devices->count,
+                      .engines = devices->count};
+    for (int i = 0; i < HELD_STATES; i++)
+        all.queues[i].last = &all.queues[i].first;
     if (all.most_bytes == 0 || all.most_bytes > HELD_BYTES)
         all.most_bytes = HELD_BYTES;
-    /* One may wait for an item while the others code. */
-    const uint32_t coders = files->at_once - (files->options.take ? 0 : 1);
-    const uint32_t engines = devices->count * gf_files_engines(files, devices->count);
-    const uint64_t expected = gf_files_expected(files);
+    const uint32_t engines = devices->count * gf_batch_engines(batch, devices->count);
+    const uint64_t expected = gf_batch_expected(batch);
     const uint32_t at_once = expected < engines ? (uint32_t)expected : engines;
-    const uint32_t further = at_once > devices->count ? at_once - devices->count : 0;
-    all.most_engines = devices->count + further;
-    all.each = (files->threads + at_once - 1) / at_once;
-    const size_t count = (size_t)devices->count + further + coders;
-    gf_device_thread *threads = calloc(count, sizeof *threads);
-    if (!threads) {
-        gf_error error = {0};
-        gf_files_give_up(
-            files,
-            gf_fail_memory(&error, files->filter->info.name, count * sizeof *threads, "threads"),
-            &error);
-        return;
-    }
-    pthread_cond_init(&all.lacking, NULL);
-    run_threads(&all, devices, further, coders, threads);
-    pthread_cond_destroy(&all.lacking);
-    drop_all(&all);
-    free(threads);
+    all.most_engines = at_once > devices->count ? at_once : devices->count;
+    all.each = (batch->threads + at_once - 1) / at_once;
+    /* Of a shared list one may wait for an item while the others code. */
+    held_run_threads(&all, batch->at_once - (gf_batch_is_shared(batch) ? 0 : 1));
+    for (int i = 0; i < HELD_STATES; i++)
+        while (all.queues[i].first) {
+            held_image *held = held_take(&all, &all.queues[i].first);
+            gf_result_free(held->ending.result);
+            held_drop(held);
+            free(held);
+        }
 }

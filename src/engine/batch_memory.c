@@ -6,7 +6,7 @@
 #include "clock.h"
 #include "engine/task.h"
 #include "error.h"
-#include "io/limits.h"
+#include "io/io.h"
 #include "plan.h"
 #include "result.h"
 #include "thread.h"
@@ -28,68 +28,64 @@ static void drop_results(const gf_batch *batch) {
     }
 }
 
-/* ---- what each image of a tall one measures -------------------------------------------------- */
+/* ---- as one tall image ----------------------------------------------------------------------- */
 
-typedef struct gf_batch_data {
-    const gf_measure *measure;
+/* The consumer of a tall image: its rows go to one sink, what is measured of each image to a
+ * measure of its own. */
+typedef struct gf_tall {
+    gf_consumer base;
+    const gf_measure *measure; /* NULL for a filter without a result */
+    gf_sink *sink;             /* NULL: no images are made */
+    gf_report *report;
     uint64_t count, height; /* of an image */
-    struct gf_batch_part {
+    struct gf_tall_part {
         gf_plan *plan;
         void *data;
-    } parts[];
-} gf_batch_data;
+    } * parts; /* of each image, with a measure */
+} gf_tall;
 
-static gf_status take_rows(const gf_plan *tall, void *data, const gf_rows *out, gf_error *error) {
-    (void)tall;
-    const gf_batch_data *all = data;
+static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
     const uint64_t end = out->y0 + out->rows;
     gf_status status = GF_OK;
-    for (uint64_t y = out->y0, next; y < end && !status; y = next) {
-        const uint64_t image = y / all->height, first = image * all->height;
-        next = first + all->height < end ? first + all->height : end;
+    if (tall->sink)
+        status = tall->sink->ops->write(tall->sink, out->data, out->stride, out->rows, error);
+    for (uint64_t y = out->y0, next; tall->measure && y < end && !status; y = next) {
+        const uint64_t image = y / tall->height, first = image * tall->height;
+        next = first + tall->height < end ? first + tall->height : end;
         const gf_rows rows = {gf_row(out, y), out->stride, y - first, next - y};
-        const struct gf_batch_part *part = &all->parts[image];
-        status = all->measure->rows(part->plan, part->data, &rows, error);
+        const struct gf_tall_part *part = &tall->parts[image];
+        status = tall->measure->rows(part->plan, part->data, &rows, error);
     }
     return status;
 }
 
-static gf_status finish_all(const gf_plan *tall, void *data, const void *state, gf_error *error) {
-    (void)tall;
-    const gf_batch_data *all = data;
+static gf_status tall_band(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+    gf_tall *tall = (gf_tall *)consumer;
+    const double began = gf_now();
+    const gf_status status = tall_take(tall, &slot->out, error);
+    gf_busy_add(&tall->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
+    return status;
+}
+
+static gf_status tall_state(gf_consumer *consumer, const void *state, gf_error *error) {
+    const gf_tall *tall = (gf_tall *)consumer;
     gf_status status = GF_OK;
-    for (uint64_t i = 0; i < all->count && !status; i++)
-        status = all->measure->finish(all->parts[i].plan, all->parts[i].data, state, error);
+    for (uint64_t i = 0; i < tall->count && !status; i++)
+        status = tall->measure->finish(tall->parts[i].plan, tall->parts[i].data, state, error);
     return status;
 }
 
-static void close_all(void *data) {
-    gf_batch_data *all = data;
-    for (uint64_t i = 0; i < all->count; i++) {
-        if (all->parts[i].data)
-            all->measure->close(all->parts[i].data);
-        free(all->parts[i].plan);
-    }
-    free(all);
-}
-
-/* Stands in for the filter's own while the images are one. */
-static const gf_measure batch_measure = {
-    .rows = take_rows, .finish = finish_all, .close = close_all};
-
-static gf_status open_all(const gf_filter *filter, const gf_batch *batch, uint64_t memory,
-                          void **out, gf_error *error) {
+/* Opens a measure for each image. */
+static gf_status tall_open_parts(gf_tall *tall, const gf_filter *filter, const gf_batch *batch,
+                                 uint64_t memory, gf_error *error) {
     const gf_keep keep = {.name = "memory"};
-    const uint64_t bytes = sizeof(gf_batch_data) + batch->count * sizeof(struct gf_batch_part);
-    gf_batch_data *all = calloc(1, (size_t)bytes);
-    *out = all;
-    if (!all)
-        return gf_fail_memory(error, filter->info.name, bytes, "what is measured");
-    all->measure = filter->measure;
-    all->height = batch->format->height;
+    const uint64_t bytes = batch->count * sizeof *tall->parts;
     gf_status status = GF_OK;
-    for (; all->count < batch->count && !status; all->count++) {
-        struct gf_batch_part *part = &all->parts[all->count];
+    tall->parts = calloc((size_t)batch->count, sizeof *tall->parts);
+    if (!tall->parts)
+        return gf_fail_memory(error, filter->info.name, bytes, "what is measured");
+    for (uint64_t i = 0; i < batch->count && !status; i++) {
+        struct gf_tall_part *part = &tall->parts[i];
         status = gf_plan_new(filter, batch->settings, batch->format, &part->plan, error);
         if (!status)
             status =
@@ -100,69 +96,73 @@ static gf_status open_all(const gf_filter *filter, const gf_batch *batch, uint64
     return status;
 }
 
-static gf_status make_results(const gf_filter *filter, const gf_batch *batch, void *data,
-                              gf_error *error) {
-    gf_batch_data *all = data;
+static gf_status tall_make_results(gf_tall *tall, const gf_filter *filter, const gf_batch *batch,
+                                   gf_error *error) {
     gf_status status = GF_OK;
-    for (uint64_t i = 0; all && batch->results && i < all->count && !status; i++) {
-        const struct gf_batch_part part = all->parts[i];
-        all->parts[i] = (struct gf_batch_part){0};
+    for (uint64_t i = 0; tall->measure && batch->results && i < tall->count && !status; i++) {
+        const struct gf_tall_part part = tall->parts[i];
+        tall->parts[i] = (struct gf_tall_part){0};
         status = gf_result_new(filter, part.plan, part.data, &batch->results[i], error);
     }
     return status;
 }
 
-/* ---- as one tall image ----------------------------------------------------------------------- */
-
-static gf_format tall(const gf_format *format, uint64_t count) {
-    gf_format all = *format;
-    all.height *= count;
-    return all;
-}
-
-/* All inputs as one source: of two images a row of each lies in a row of it. */
-static gf_status open_sources(gf_task *task, const gf_batch *batch, gf_error *error) {
-    const uint32_t inputs = task->filter->info.inputs;
-    gf_source *sources[2] = {NULL, NULL};
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < inputs && !status; i++)
-        status =
-            gf_batch_source(batch->format, batch->count, batch->in + i, inputs, &sources[i], error);
-    task->source = sources[0];
-    if (status || !sources[1])
-        return status;
-    return gf_task_add_second(task, sources[1], "memory", "memory", error);
-}
-
-/* The task's filter is the one whose measure stands in. */
-static gf_status run_tall(gf_task *task, const gf_filter *filter, const gf_batch *batch,
-                          gf_error *error) {
-    const gf_plan *plan = task->plan;
-    gf_status status = open_sources(task, batch, error);
-    if (!status && plan->out.width) {
-        gf_format out = plan->out;
-        out.height /= batch->count;
-        status = gf_batch_sink(&out, batch->count, batch->out, &task->sink, error);
+static void tall_close(gf_tall *tall) {
+    for (uint64_t i = 0; tall->parts && i < tall->count; i++) {
+        if (tall->parts[i].data)
+            tall->measure->close(tall->parts[i].data);
+        free(tall->parts[i].plan);
     }
+    free(tall->parts);
+    if (tall->sink)
+        tall->sink->ops->close(tall->sink);
+}
+
+/* Runs all images as one of this plan. */
+static gf_status run_tall(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
+                          const gf_plan *plan, gf_report *report, gf_error *error) {
+    const double began = gf_now() - engine->start_seconds;
+    gf_tall tall = {.base = {.band = tall_band, .state = tall_state},
+                    .measure = filter->measure,
+                    .report = report,
+                    .count = batch->count,
+                    .height = batch->format->height};
+    gf_inputs inputs;
+    gf_pass pass = {.engine = engine,
+                    .inputs = &inputs,
+                    .filter = filter,
+                    .plan = plan,
+                    .consumer = &tall.base,
+                    .images = 1,
+                    .memory = engine->options.max_memory,
+                    .report = report};
+    gf_format out = plan->out;
+    out.height /= batch->count;
+    gf_status status = gf_inputs_open_many(&inputs, filter->info.inputs, batch->format,
+                                           batch->count, batch->in, error);
+    if (!status && out.width)
+        status = gf_batch_sink(&out, batch->count, batch->out, &tall.sink, error);
     if (!status && filter->measure)
-        status = open_all(filter, batch, task->memory, &task->data, error);
+        status = tall_open_parts(&tall, filter, batch, pass.memory, error);
     if (!status)
-        status = gf_task_stream(task, error);
+        status = gf_pass_run(&pass, error);
     if (!status)
-        status = make_results(filter, batch, task->data, error);
-    task->report->total_seconds = gf_now() - task->began;
-    task->report->in = *batch->format;
-    task->report->out.height /= batch->count;
+        status = tall_make_results(&tall, filter, batch, error);
+    report->total_seconds = gf_now() - began;
+    report->in = *batch->format;
+    report->out.height /= batch->count;
+    tall_close(&tall);
+    gf_inputs_close(&inputs);
     return status;
 }
 
 /* The plan of the tall image, if the images may be one; NULL if they may not, which is no failure:
  * rows do not stand alone, there is no such height, or the backend wants every image whole. */
 static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_batch *batch) {
-    gf_format all = tall(batch->format, batch->count);
-    uint64_t height;
+    gf_format all = *batch->format;
     gf_plan *plan;
-    if (batch->count < 2 || __builtin_mul_overflow(batch->format->height, batch->count, &height) ||
+    if (batch->count < 2 ||
+        __builtin_mul_overflow(batch->format->height, batch->count, &all.height) ||
         gf_format_check(&all, "memory", NULL) ||
         gf_plan_new(filter, batch->settings, &all, &plan, NULL))
         return NULL;
@@ -170,7 +170,8 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     void *state;
     char reason[sizeof((gf_report *)0)->reason];
     if (gf_rows_stand_alone(filter, plan) && (batch->out || !plan->out.width) &&
-        !gf_engine_choose(engine, plan, NULL, &backend, &state, reason, sizeof reason, NULL) &&
+        !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &backend, &state, reason,
+                          sizeof reason, NULL) &&
         !backend->wish(state, plan).whole_image)
         return plan;
     free(plan);
@@ -198,16 +199,14 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
     const uint32_t inputs = filter->info.inputs;
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < batch->count && !status; i++) {
-        engine->images = batch->count - i;
         const gf_out_pixels out = batch->out ? batch->out[i] : (gf_out_pixels){0};
         gf_report one;
-        status = gf_run_memory(engine, filter, batch->settings, batch->format,
-                               batch->in + i * inputs, out.data, out.stride,
-                               batch->results ? &batch->results[i] : NULL, &one, error);
+        status = gf_run_memory_of(engine, filter, batch->settings, batch->format,
+                                  batch->in + i * inputs, out, batch->count - i,
+                                  batch->results ? &batch->results[i] : NULL, &one, error);
         if (!status)
             add(report, &one);
     }
-    engine->images = 0;
     return status;
 }
 
@@ -232,17 +231,9 @@ gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
     if (status)
         return status;
     gf_plan *plan = plan_tall(engine, filter, &batch);
-    if (!plan) {
-        status = run_each(engine, filter, &batch, report, error);
-    } else {
-        gf_filter stand_in = *filter;
-        if (filter->measure)
-            stand_in.measure = &batch_measure;
-        gf_task task = gf_task_begin(engine, &stand_in, "memory", report);
-        task.plan = plan;
-        status = run_tall(&task, filter, &batch, error);
-        gf_task_end(&task);
-    }
+    status = plan ? run_tall(engine, filter, &batch, plan, report, error)
+                  : run_each(engine, filter, &batch, report, error);
+    free(plan);
     if (status)
         drop_results(&batch);
     return status;

@@ -133,17 +133,17 @@ static uint32_t count_devices(const char *list) {
 gf_auto_machine gf_engine_machine(const gf_engine *engine) {
     return (gf_auto_machine){.threads = gf_engine_threads(engine),
                              .devices = count_devices(engine->options.devices),
-                             .images = engine->images,
-                             .rows = engine->rows,
                              .cuda_started = engine->started[CUDA]};
 }
 
 /* Is CUDA expected to finish first, its start-up included? */
-static bool wants_cuda(const gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
-                       char *reason, size_t size) {
-    const gf_auto_machine machine = gf_engine_machine(engine);
+static bool wants_cuda(const gf_engine *engine, const gf_workload *work, char *reason,
+                       size_t size) {
+    gf_auto_machine machine = gf_engine_machine(engine);
     gf_forecast forecast;
-    gf_auto_expect(plan, codec ? codec : &(gf_codec_costs){0}, &machine, &forecast);
+    machine.images = work->images;
+    machine.rows = work->rows;
+    gf_auto_expect(work->plan, &work->codec, &machine, &forecast);
     snprintf(reason, size, "%s", forecast.reason);
     return forecast.cuda || stand_in;
 }
@@ -155,9 +155,8 @@ void gf_engine_give_reason(char *reason, size_t size, const gf_error *error) {
     snprintf(reason, size, "%.*s", length < 130 ? (int)length : 130, error->message);
 }
 
-gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
-                           const gf_backend **backend, void **state, char *reason, size_t size,
-                           gf_error *error) {
+gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
+                           void **state, char *reason, size_t size, gf_error *error) {
     int which = CPU;
     reason[0] = 0;
     if (engine->lost && (!engine->named || engine->replaceable)) {
@@ -170,7 +169,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_code
         for (int i = 0; i < GF_BACKEND_COUNT; i++)
             if (backend_at(i) == engine->named)
                 which = i;
-    } else if (gf_has_cuda() && wants_cuda(engine, plan, codec, reason, size)) {
+    } else if (gf_has_cuda() && wants_cuda(engine, work, reason, size)) {
         gf_error refused;
         if (start(engine, CUDA, &refused) == GF_OK)
             which = CUDA;
@@ -199,4 +198,75 @@ gf_status gf_engine_checkers(gf_engine *engine, gf_pool **pool, gf_error *error)
         status = gf_pool_open(gf_engine_threads(engine), &engine->checkers, error);
     *pool = engine->checkers;
     return status;
+}
+
+/* ---- the cost model of auto, written out in docs/design-backends.md ---------------------------
+ */
+
+#define CUDA_START_SECONDS 0.3 /* driver, context and pinned buffers */
+#define CUDA_IMAGE_SECONDS                                                                         \
+    1e-4 /* of an image, to queue its work and to wait for the last of it                          \
+          */
+#define CUDA_BYTES_PER_SECOND 10e9 /* each way, both at once, on PCIe 3 x16 */
+#define HELD_BYTES_PER_SECOND 4e9  /* of a thread: a first touch, a copy from memory into bands */
+
+static double auto_larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* 0 counts as one. */
+static double auto_share(double seconds, uint64_t workers) {
+    return workers > 1 ? seconds / (double)workers : seconds;
+}
+
+/* Threads that share a codec's work are no more than all cores. 0 of either counts as one. */
+static double auto_codec_share(double seconds, uint32_t workers, uint32_t files, uint32_t cores) {
+    const uint64_t all = (uint64_t)(workers ? workers : 1) * (files ? files : 1);
+    return auto_share(seconds, all < cores ? all : cores);
+}
+
+/* What the slower side of the codec takes if so many files are under way. */
+static double auto_slower_side(double decode, double encode, const gf_codec_costs *codec,
+                               uint32_t files, uint32_t cores) {
+    return auto_larger(auto_codec_share(decode, codec->decode_threads, files, cores),
+                       auto_codec_share(encode, codec->encode_threads, files, cores));
+}
+
+static void auto_say(gf_forecast *forecast, const char *of_what) {
+    snprintf(forecast->reason, sizeof forecast->reason,
+             "expected %.2f s on cpu, %.2f s on cuda with %.2f s start-up%s", forecast->cpu_seconds,
+             forecast->cuda_seconds, forecast->start_seconds, of_what);
+}
+
+void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
+                    gf_forecast *forecast) {
+    const double rows = (double)(on->rows ? on->rows : plan->in.height);
+    const double samples = (double)gf_row_samples(&plan->in) * rows;
+    const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
+    const double compute = samples * plan->cost * 1e-9;
+    const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
+    const double down = samples * plan->download;
+    const double touch = on->held ? (up + down) / HELD_BYTES_PER_SECOND : 0;
+    const double transfer = auto_share(
+        auto_larger(up, down) / (on->held ? HELD_BYTES_PER_SECOND : CUDA_BYTES_PER_SECOND),
+        on->devices);
+    /* The slowest stage, unless all together are too much for the cores. */
+    const double cpu = auto_larger(auto_slower_side(decode, encode, codec, on->files, on->threads),
+                                   auto_share(decode + encode + compute, on->threads));
+    const double cuda = auto_larger(
+        auto_larger(auto_slower_side(decode, encode, codec, on->device_files, on->threads),
+                    auto_share(decode + encode + touch, on->threads)),
+        transfer);
+    forecast->start_seconds = on->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, on->images);
+    forecast->cpu_seconds = cpu;
+    forecast->cuda_seconds = cuda + CUDA_IMAGE_SECONDS + forecast->start_seconds;
+    forecast->cuda = forecast->cuda_seconds < forecast->cpu_seconds;
+    auto_say(forecast, "");
+}
+
+void gf_auto_times(gf_forecast *forecast, uint64_t images) {
+    forecast->start_seconds *= (double)images;
+    forecast->cpu_seconds *= (double)images;
+    forecast->cuda_seconds *= (double)images;
+    auto_say(forecast, ", for all files");
 }

@@ -3,7 +3,7 @@
 #define GF_ENGINE_H
 
 #include "engine/backend.h"
-#include "io/costs.h"
+#include "io/io.h"
 #include "pool.h"
 
 #define GF_BACKEND_COUNT 3
@@ -14,8 +14,6 @@ struct gf_engine {
     void *states[GF_BACKEND_COUNT];
     bool started[GF_BACKEND_COUNT];
     double start_seconds; /* spent on starting since the last job's report took note */
-    uint64_t images;      /* like this one that are to come, itself among them; 0 counts as one */
-    uint64_t rows;        /* of an image that this engine does, others doing the rest; 0: all */
     bool replaceable;     /* CUDA was named by those who would have the cpu backend as well, ... */
     bool leaves;          /* ... but not for an image that CUDA cannot begin */
     bool lost;            /* CUDA failed, and is not used any more, ... */
@@ -30,11 +28,17 @@ void gf_engine_stand_in(const gf_backend *backend);
 /* Threads that decode, compute and encode. */
 uint32_t gf_engine_threads(const gf_engine *engine);
 
-/* The backend for one image, started. codec is what reading and writing it take; NULL for nothing.
- * reason (of size bytes) says why auto chose it. */
-gf_status gf_engine_choose(gf_engine *engine, const gf_plan *plan, const gf_codec_costs *codec,
-                           const gf_backend **backend, void **state, char *reason, size_t size,
-                           gf_error *error);
+/* What an engine is to do with an image. */
+typedef struct gf_workload {
+    const gf_plan *plan;
+    gf_codec_costs codec; /* reading and writing it; all zero for nothing */
+    uint64_t rows;        /* of it that are done here; 0: all */
+    uint64_t images;      /* like this one that are to come, itself among them; 0 counts as one */
+} gf_workload;
+
+/* Chooses the backend for it, and starts it. reason (of size bytes) says why auto chose it. */
+gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
+                           void **state, char *reason, size_t size, gf_error *error);
 
 /* After *backend failed with `error`, GF_NO_BACKEND if it cannot be used any more: may another do
  * it? True under auto, with the CPU in *backend and what failed as the reason. */
@@ -62,6 +66,14 @@ typedef struct gf_auto_machine {
 } gf_auto_machine;
 
 gf_auto_machine gf_engine_machine(const gf_engine *engine);
+
+/* What auto expects. */
+typedef struct gf_forecast {
+    bool cuda; /* expected to finish first: if it can then be started, it gets the image */
+    double cpu_seconds, cuda_seconds; /* the whole image */
+    double start_seconds;             /* of cuda_seconds, to start the device */
+    char reason[192];                 /* as in gf_report */
+} gf_forecast;
 
 /* The cost model of auto. Pure arithmetic on estimates; touches no device. */
 void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,

@@ -1,12 +1,13 @@
-/* Cutting an image into bands. */
-#include "engine/geometry.h"
+/* Cutting an image into bands, and the ring that they lie in. */
+#include "engine/pipeline.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "error.h"
 
-static uint64_t min(uint64_t a, uint64_t b) {
+static uint64_t geometry_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
@@ -50,8 +51,8 @@ static uint64_t golden_bytes(const gf_job *job, uint32_t parts) {
 static void set_rows(gf_job *job, uint64_t rows) {
     uint64_t held;
     gf_held_rows(job->plan, job->first, gf_job_end(job), &held);
-    job->out_rows = min(rows, gf_job_end(job) - job->first);
-    job->in_rows = min(job->out_rows + 2 * job->plan->halo, held);
+    job->out_rows = geometry_min(rows, gf_job_end(job) - job->first);
+    job->in_rows = geometry_min(job->out_rows + 2 * job->plan->halo, held);
 }
 
 uint64_t gf_count_bands(const gf_job *job) {
@@ -90,10 +91,10 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
     if (!wish.whole_image && !job->band_rows)
         allow_for_halo(out, &wish);
     for (uint32_t slots = wish.slots;;) {
-        out->slots = (uint32_t)min(slots, gf_count_bands(out));
-        const uint64_t golden = golden_bytes(out, wish.checks);
-        uint64_t extra;
-        if (!__builtin_add_overflow(wish.extra + plan->state_bytes, golden, &extra) &&
+        out->slots = (uint32_t)geometry_min(slots, gf_count_bands(out));
+        const uint64_t golden = golden_bytes(out, wish.checks + job->consumer->checks);
+        uint64_t extra = wish.extra + job->consumer->extra + plan->state_bytes;
+        if (!__builtin_add_overflow(extra, golden, &extra) &&
             fits(out, wish.pieces, extra, job->max_memory))
             return GF_OK;
         if (out->slots > 2)
@@ -126,7 +127,7 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry) {
 
 void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot) {
     const uint64_t begin = job->first + k * job->out_rows;
-    const uint64_t end = min(begin + job->out_rows, gf_job_end(job));
+    const uint64_t end = geometry_min(begin + job->out_rows, gf_job_end(job));
     slot->out = (gf_rows){NULL, job->out_stride, begin, end - begin};
     slot->in = (gf_rows){.stride = job->in_stride};
     slot->in.y0 = gf_held_rows(job->plan, begin, end, &slot->in.rows);
@@ -167,5 +168,65 @@ uint64_t gf_bands_before(const gf_job *job, uint64_t k) {
     /* Of the last time round, this slot's band and those that share the rows below it, unless the
      * ring ends there. */
     const uint64_t shared = (2 * job->plan->halo + job->out_rows - 1) / job->out_rows;
-    return k - slots + 1 + (holds_all(job) ? 0 : min(shared, slots - 1 - slot));
+    return k - slots + 1 + (holds_all(job) ? 0 : geometry_min(shared, slots - 1 - slot));
+}
+
+/* ---- the buffers of slots -------------------------------------------------------------------- */
+
+void *gf_aligned_alloc(size_t n, size_t bytes) {
+    size_t all;
+    if (__builtin_mul_overflow(n, gf_align(bytes), &all))
+        return NULL;
+    return aligned_alloc(GF_ROW_ALIGN, all ? all : GF_ROW_ALIGN);
+}
+
+uint32_t gf_payload_pieces(const gf_job *job, uint32_t wanted) {
+    const size_t head = job->filter->payload->bytes(job->plan, 0);
+    const size_t all = job->filter->payload->bytes(job->plan, job->out_rows);
+    uint64_t pieces = (all - head) / (4 * head) + 1;
+    if (pieces > job->out_rows)
+        pieces = job->out_rows;
+    return pieces < wanted ? (uint32_t)pieces : wanted;
+}
+
+size_t gf_payload_stride(const gf_job *job, uint32_t pieces) {
+    if (!job->plan->has_payload)
+        return 0;
+    const uint64_t rows = (job->out_rows + pieces - 1) / pieces;
+    return gf_align(job->filter->payload->bytes(job->plan, rows));
+}
+
+gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *slots,
+                         gf_error *error) {
+    unsigned char *ring = gf_aligned_alloc(1, (size_t)gf_ring_rows(job) * job->in_stride);
+    if (!ring)
+        return gf_fail_memory(error, "bands", gf_ring_rows(job) * job->in_stride,
+                              "the ring; use a smaller --band-rows");
+    const size_t out_bytes = (size_t)job->out_rows * job->out_stride;
+    const size_t payload_bytes = gf_payload_stride(job, payload_pieces);
+    for (uint32_t i = 0; i < job->slots; i++) {
+        slots[i].ring = ring;
+        slots[i].out_buffer = gf_aligned_alloc(1, out_bytes);
+        if (payload_bytes) {
+            slots[i].payload_buffer = gf_aligned_alloc(payload_pieces, payload_bytes);
+            slots[i].payload_stride = payload_bytes;
+            slots[i].payload_pieces = payload_pieces;
+        }
+        if (!slots[i].out_buffer || (payload_bytes && !slots[i].payload_buffer)) {
+            gf_slots_free(slots, i + 1);
+            return gf_fail_memory(error, "bands", out_bytes + payload_pieces * payload_bytes,
+                                  "one band; use a smaller --band-rows");
+        }
+    }
+    return GF_OK;
+}
+
+void gf_slots_free(gf_slot *slots, uint32_t count) {
+    if (count > 0)
+        free(slots[0].ring);
+    for (uint32_t i = 0; i < count; i++) {
+        free(slots[i].out_buffer);
+        free(slots[i].payload_buffer);
+        slots[i].ring = slots[i].out_buffer = slots[i].payload_buffer = NULL;
+    }
 }

@@ -1,50 +1,52 @@
-/* Running one image: plan, source, outputs, backend, in that order. */
+/* Running one image: plan, inputs, outputs, backend, in that order. And the end of one that was run
+ * in ranges of rows. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agree.h"
 #include "clock.h"
 #include "engine/task.h"
 #include "error.h"
-#include "io/files.h"
+#include "io/io.h"
+#include "io/output.h"
 #include "plan.h"
 #include "result.h"
 #include "thread.h"
 
 /* A sink with threads of its own has not done much when it has taken the last row. */
-static gf_status finish_sink(gf_task *task, gf_error *error) {
+static gf_status run_finish_sink(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     gf_busy *busy = &task->report->busy[GF_ENCODING];
     const double began = gf_now();
-    const gf_status status = sink->ops->finish(sink, task->metadata, error);
+    const gf_status status = sink->ops->finish(sink, gf_task_metadata(task), error);
     *busy = gf_sink_busy(sink, busy->seconds + gf_now() - began);
     return status;
 }
 
-/* Computes the image and the result, and writes all outputs but for their names. Where ranks must
- * stop together, they agree. */
-static gf_status compute(gf_task *task, const gf_settings *settings, gf_result **result,
-                         gf_error *error) {
-    gf_status status =
-        task->ranks ? gf_task_stream_shared(task, settings, error) : gf_task_stream(task, error);
+/* Completes the file of samples and the result, once the measure has everything. */
+static gf_status run_finish_result(gf_task *task, gf_result **result, gf_error *error) {
+    gf_status status = task->samples ? gf_sample_sink_finish(task->samples, error) : GF_OK;
+    return status ? status : gf_task_make_result(task, result, error);
+}
+
+/* Computes the image and the result, and writes all outputs but for their names. */
+static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error) {
+    gf_status status = gf_task_stream(task, error);
     if (!status && task->sink)
         status = gf_task_check_metadata(task, error);
     if (!status && task->sink)
-        status = finish_sink(task, error);
-    if (!status && task->sink && task->verified)
-        status = gf_task_check_written(task, error);
-    status = gf_ranks_agree(task->ranks, status, error);
-    if (!status && task->samples)
-        status = gf_sample_sink_finish(task->samples, error);
-    if (!status && gf_is_first(task->ranks))
-        status = gf_task_make_result(task, result, error);
-    task->report->in_bytes = task->source->bytes;
+        status = run_finish_sink(task, error);
+    if (!status && task->sink && task->report->verified)
+        status =
+            gf_read_back(task->sink, &task->plan->out, &task->inputs.limits, task->digest, error);
+    if (!status)
+        status = run_finish_result(task, result, error);
+    task->report->in_bytes = task->inputs.source->bytes;
     task->report->total_seconds = gf_now() - task->began;
-    return gf_ranks_agree(task->ranks, status, error);
+    return status;
 }
 
-/* The task's own outputs; returns how many, at most two. */
-static size_t list_outputs(const gf_task *task, gf_output **outputs) {
+/* Lists the task's own outputs; returns how many, at most two. */
+static size_t run_list_outputs(const gf_task *task, gf_output **outputs) {
     size_t count = 0;
     if (task->sink && task->sink->output)
         outputs[count++] = task->sink->output;
@@ -53,45 +55,46 @@ static size_t list_outputs(const gf_task *task, gf_output **outputs) {
     return count;
 }
 
-/* Report what went into the outputs. */
-static void report_outputs(gf_task *task, bool strip) {
+/* Reports what went into the outputs. */
+static void run_report_outputs(gf_task *task) {
     gf_output *outputs[2];
-    const size_t count = list_outputs(task, outputs);
+    const size_t count = run_list_outputs(task, outputs);
     for (size_t i = 0; i < count; i++)
         task->report->out_bytes += gf_output_bytes(outputs[i]);
     if (!task->sink)
         return;
     task->report->counts_clipped = task->sink->counts_clipped;
     task->report->clipped = task->sink->clipped;
-    task->report->dropped = strip ? 0 : task->source->dropped;
 }
 
-static gf_status place_all(gf_task *task, const gf_file_options *options, gf_error *error) {
+void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
+    *(gf_output **)ready->outputs = gf_output_file_output(file);
+}
+
+/* beside: one of the caller's, or NULL. */
+static gf_status run_place_outputs(gf_task *task, gf_output *beside, gf_error *error) {
     gf_output *outputs[3];
-    size_t count = list_outputs(task, outputs);
-    if (options && options->beside)
-        outputs[count++] = gf_output_file_output(options->beside);
+    size_t count = run_list_outputs(task, outputs);
+    if (beside)
+        outputs[count++] = beside;
     return gf_outputs_place(outputs, count, error);
 }
 
-/* Nothing appears before everything is there. */
-static gf_status complete(gf_task *task, const gf_settings *settings,
-                          const gf_file_options *options, gf_result **result, gf_error *error) {
-    gf_result *made = NULL;
-    gf_status status = compute(task, settings, &made, error);
-    if (!status && task->ranks)
-        gf_task_share_report(task);
-    if (!status)
-        report_outputs(task, options && options->strip);
-    if (!status && options && options->ready && gf_is_first(task->ranks)) {
+/* Lets the caller see what was made, then puts all outputs in place. Takes the result. */
+static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_result *made,
+                             gf_result **result, gf_error *error) {
+    gf_output *beside = NULL;
+    gf_status status = GF_OK;
+    run_report_outputs(task);
+    if (options->ready) {
         const gf_ready ready = {.file = task->sink ? gf_output_reach(task->sink->output) : NULL,
                                 .result = made,
-                                .report = task->report};
+                                .report = task->report,
+                                .outputs = &beside};
         status = options->ready(options->ready_context, &ready, error);
     }
-    status = gf_follow_first(task->ranks, status, error);
     if (!status)
-        status = place_all(task, options, error);
+        status = run_place_outputs(task, beside, error);
     if (status || !result)
         gf_result_free(made);
     else
@@ -99,10 +102,35 @@ static gf_status complete(gf_task *task, const gf_settings *settings,
     return status;
 }
 
+/* Computes everything, then puts it in place: nothing appears before everything is there. */
+static gf_status run_complete(gf_task *task, const gf_file_options *options, gf_result **result,
+                              gf_error *error) {
+    gf_result *made = NULL;
+    gf_status status = gf_task_learn(task, error);
+    if (!status)
+        status = run_compute(task, &made, error);
+    if (status) {
+        gf_result_free(made);
+        return status;
+    }
+    if (task->sink && !options->strip)
+        task->report->dropped = task->inputs.source->dropped;
+    return run_publish(task, options, made, result, error);
+}
+
+/* Clears what a call fills in, and checks what it gets. */
+static gf_status run_check(const gf_filter *filter, const gf_settings *settings, gf_result **result,
+                           gf_report *report, gf_error *error) {
+    *report = (gf_report){0};
+    if (result)
+        *result = NULL;
+    return gf_check_use(filter, settings, error);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static gf_status check_paths(const gf_filter *filter, const char *const *in_paths,
-                             const char *out_path, gf_error *error) {
+static gf_status run_check_paths(const gf_filter *filter, const char *const *in_paths,
+                                 const char *out_path, gf_error *error) {
     for (uint32_t i = 0; i < filter->info.inputs; i++)
         if (!in_paths || !in_paths[i])
             return gf_fail(error, GF_USAGE, "%s: it reads %u images, and the name of one is NULL",
@@ -120,31 +148,36 @@ static gf_status check_paths(const gf_filter *filter, const char *const *in_path
     return GF_OK;
 }
 
-/* From its inputs, which are open, to its outputs: by one process, or by all of task->ranks. */
-static gf_status run_opened(gf_task *task, const gf_settings *settings, const char *out_path,
-                            const gf_file_options *options, gf_result **result, gf_error *error) {
-    gf_file_options own = *options;
-    own.ranks = task->ranks;
-    gf_status status = gf_task_open_outputs(task, settings, out_path, &own, error);
-    status = gf_ranks_agree(task->ranks, status, error);
-    if (status || own.dry_run)
-        return status;
-    if (task->filter->before)
-        status = gf_measure_file(task, error);
-    status = gf_ranks_agree(task->ranks, status, error);
-    return status ? status : complete(task, settings, &own, result, error);
+/* Opens the file of samples, if there is one. */
+static gf_status run_open_samples(gf_task *task, const gf_settings *settings,
+                                  const gf_file_options *options, gf_error *error) {
+    const char *path = gf_filter_file(task->filter, settings, GF_PARAM_SAMPLES);
+    gf_sample_layout layout = {0};
+    if (!path)
+        return GF_OK;
+    task->filter->payload->layout(task->plan, &layout);
+    gf_status status = gf_sample_sink_open(path, options->sample_format, options->force, &layout,
+                                           &task->samples, error);
+    if (!status)
+        status = gf_output_set_sync(gf_sample_sink_output(task->samples), options->sync, error);
+    task->hold_samples = !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
+    return status;
 }
 
-static gf_status run_file(gf_task *task, const gf_settings *settings, const char *const *in_paths,
-                          const char *out_path, const gf_file_options *options, gf_result **result,
-                          gf_error *error) {
-    const bool alone = gf_alone(options->ranks);
-    gf_status status =
-        alone ? gf_task_open_inputs(task, settings, in_paths, options, error)
-              : gf_task_open_shared(task, settings, in_paths, out_path, options, error);
-    if (!status && (task->ranks || gf_is_first(options->ranks)))
-        status = run_opened(task, settings, out_path, options, result, error);
-    return alone ? status : gf_follow_first(options->ranks, status, error);
+/* Opens the sink and the file of samples. */
+static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
+                                  const gf_file_options *options, gf_error *error) {
+    if (!task->filter->info.makes_image)
+        out_path = gf_filter_file(task->filter, settings, GF_PARAM_IMAGE);
+    if (task->plan->out.width) {
+        const gf_status status = gf_sink_open(out_path, &task->plan->out, gf_task_metadata(task),
+                                              options, task->threads, &task->sink, error);
+        if (status)
+            return status;
+        task->sink_memory = task->sink->memory < task->memory ? task->sink->memory : task->memory;
+        task->memory -= task->sink_memory;
+    }
+    return run_open_samples(task, settings, options, error);
 }
 
 gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
@@ -156,39 +189,81 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
     gf_report unread;
     if (!report)
         report = &unread;
-    *report = (gf_report){0};
-    if (result)
-        *result = NULL;
-    gf_status status = gf_check_use(filter, settings, error);
+    if (!options)
+        options = &defaults;
+    gf_status status = run_check(filter, settings, result, report, error);
     if (!status)
-        status = check_paths(filter, in_paths, out_path, error);
+        status = run_check_paths(filter, in_paths, out_path, error);
     if (status)
         return status;
-    gf_task task = gf_task_begin(engine, filter, in_paths[0], report);
-    status =
-        run_file(&task, settings, in_paths, out_path, options ? options : &defaults, result, error);
+    gf_task task = gf_task_begin(engine, filter, report);
+    status = gf_task_open_files(&task, settings, in_paths, options, error);
+    if (!status)
+        status = run_open_outputs(&task, settings, out_path, options, error);
+    if (!status && !options->dry_run)
+        status = run_complete(&task, options, result, error);
+    gf_task_end(&task);
+    return status;
+}
+
+/* ---- ranges of rows -------------------------------------------------------------------------- */
+
+gf_status gf_finish_rows(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                         const gf_partial *partial, gf_rows_file *file,
+                         const gf_file_options *options, gf_result **result, gf_report *report,
+                         gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const double began = gf_now();
+    const gf_report done = *report;
+    gf_result *made = NULL;
+    gf_task task = gf_task_begin(engine, filter, report);
+    *report = done;
+    if (result)
+        *result = NULL;
+    task.inputs.name = filter->info.name;
+    if (file)
+        task.sink = gf_rows_file_take(file);
+    gf_status status = gf_plan_new(filter, settings, gf_partial_format(partial), &task.plan, error);
+    if (!status)
+        status = run_open_samples(&task, settings, options, error);
+    if (!status)
+        status = gf_task_open_measure(&task, error);
+    if (!status && task.data)
+        status = gf_partial_deliver(partial, task.plan, task.data, error);
+    if (!status && task.sink)
+        status = run_finish_sink(&task, error);
+    if (!status)
+        status = run_finish_result(&task, &made, error);
+    report->total_seconds += gf_now() - began;
+    if (!status)
+        status = run_publish(&task, options, made, result, error);
+    else
+        gf_result_free(made);
     gf_task_end(&task);
     return status;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static gf_status run_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
-                            const gf_pixels *in, void *out, size_t out_stride, gf_result **result,
-                            gf_error *error) {
-    const gf_filter *filter = task->filter;
-    task->keep_samples = task->hold_samples =
-        gf_task_file(task, settings, GF_PARAM_SAMPLES) != NULL;
-    gf_status status = gf_task_open_memory(task, format, in, error);
+gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                           const gf_format *format, const gf_pixels *in, gf_out_pixels out,
+                           uint64_t images, gf_result **result, gf_report *report,
+                           gf_error *error) {
+    const gf_file_options no_files = {0};
+    gf_status status = run_check(filter, settings, result, report, error);
+    if (status)
+        return status;
+    gf_task task = gf_task_begin(engine, filter, report);
+    task.images = images;
+    status = gf_task_open_memory(&task, settings, format, in, error);
+    if (!status && task.plan->out.width)
+        status = out.data ? gf_memory_sink(&task.plan->out, out.data, out.stride, &task.sink, error)
+                          : gf_fail(error, GF_USAGE, "%s: it makes an image; give memory for it",
+                                    filter->info.name);
     if (!status)
-        status = gf_plan_new(filter, settings, format, &task->plan, error);
-    if (!status && task->plan->out.width)
-        status = out ? gf_memory_sink(&task->plan->out, out, out_stride, &task->sink, error)
-                     : gf_fail(error, GF_USAGE, "%s: it makes an image; give memory for it",
-                               filter->info.name);
-    if (!status && filter->before)
-        status = gf_measure_memory(task, error);
-    return status ? status : complete(task, settings, NULL, result, error);
+        status = run_complete(&task, &no_files, result, error);
+    gf_task_end(&task);
+    return status;
 }
 
 gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
@@ -196,16 +271,6 @@ gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter, const gf_set
                         gf_result **result, gf_report *report, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     gf_report unread;
-    if (!report)
-        report = &unread;
-    *report = (gf_report){0};
-    if (result)
-        *result = NULL;
-    gf_status status = gf_check_use(filter, settings, error);
-    if (status)
-        return status;
-    gf_task task = gf_task_begin(engine, filter, "memory", report);
-    status = run_memory(&task, settings, format, in, out, out_stride, result, error);
-    gf_task_end(&task);
-    return status;
+    return gf_run_memory_of(engine, filter, settings, format, in, (gf_out_pixels){out, out_stride},
+                            1, result, report ? report : &unread, error);
 }

@@ -1,14 +1,13 @@
-/* How fast the backends are here: filters and memory, and what auto expects. */
+/* Timing filters and copies on the backends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/geometry.h"
+#include "engine/pipeline.h"
 #include "engine/task.h"
 #include "engine/trial.h"
 #include "error.h"
-#include "io/costs.h"
-#include "io/limits.h"
+#include "io/io.h"
 #include "plan.h"
 #include "result.h"
 #include "thread.h"
@@ -18,6 +17,7 @@
 /* A trial and the memory of its rows. */
 typedef struct gf_speed_run {
     gf_task task;
+    gf_consumer consumer; /* for the geometry: nothing is consumed */
     gf_stream_job stream;
     gf_trial trial;
     gf_speed *speed;
@@ -40,33 +40,30 @@ static gf_status lay_out(gf_speed_run *run, gf_error *error) {
     run->trial.state = gf_aligned_alloc(1, (size_t)plan->state_bytes);
     if (!run->trial.in.data || !run->trial.out.data || !run->trial.state)
         return gf_fail_memory(error, "memory", bytes, "what is timed");
-    gf_source *source = run->task.source;
+    gf_source *source = run->task.inputs.source;
     return source->ops->read(source, run->trial.in.data, job->in_stride, height, error);
 }
 
-/* What filters learn before they begin is learned, and a backend chosen. */
+/* Has the filter learn what it learns before it begins, and chooses a backend. */
 static gf_status prepare(gf_speed_run *run, const gf_settings *settings, const gf_format *format,
                          const gf_pixels *in, gf_error *error) {
     gf_task *task = &run->task;
     gf_stream_job *stream = &run->stream;
     char reason[sizeof task->report->reason];
-    task->keep_samples = task->hold_samples =
-        gf_task_file(task, settings, GF_PARAM_SAMPLES) != NULL;
-    gf_status status = gf_task_open_memory(task, format, in, error);
+    gf_status status = gf_task_open_memory(task, settings, format, in, error);
     if (!status)
-        status = gf_plan_new(task->filter, settings, format, &task->plan, error);
-    if (!status && task->filter->before)
-        status = gf_measure_memory(task, error);
+        status = gf_task_learn(task, error);
     if (!status)
         status = gf_task_open_measure(task, error);
     if (!status)
-        status = gf_engine_choose(task->engine, task->plan, NULL, &stream->backend, &stream->state,
-                                  reason, sizeof reason, error);
+        status = gf_engine_choose(task->engine, &(gf_workload){.plan = task->plan},
+                                  &stream->backend, &stream->state, reason, sizeof reason, error);
     if (status)
         return status;
     stream->name = "memory";
     stream->filter = task->filter;
     stream->plan = task->plan;
+    stream->consumer = &run->consumer;
     stream->band_rows = task->engine->options.band_rows;
     stream->max_memory = task->memory;
     status = gf_choose_geometry(stream, &run->trial.job, error);
@@ -127,7 +124,7 @@ gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter, const gf_se
     gf_status status = gf_check_use(filter, settings, error);
     if (status)
         return status;
-    gf_speed_run run = {.task = gf_task_begin(engine, filter, "memory", &unread),
+    gf_speed_run run = {.task = gf_task_begin(engine, filter, &unread),
                         .trial = {.budget = seconds}};
     status = prepare(&run, settings, format, in, error);
     if (!status)
@@ -168,31 +165,7 @@ gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds, gf_m
         gf_check_memory(bytes, engine->options.max_memory / 2, "memory", "a copy", error);
     const gf_plan none = {0};
     if (!status)
-        status =
-            gf_engine_choose(engine, &none, NULL, &backend, &state, reason, sizeof reason, error);
+        status = gf_engine_choose(engine, &(gf_workload){.plan = &none}, &backend, &state, reason,
+                                  sizeof reason, error);
     return status ? status : backend->copy(state, bytes, seconds, speed, error);
-}
-
-/* ---- what auto expects ----------------------------------------------------------------------- */
-
-gf_status gf_expect(const gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                    const gf_format *format, const char *file_format, gf_forecast *forecast,
-                    gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    const gf_auto_machine machine = gf_engine_machine(engine);
-    gf_codec_costs codec;
-    gf_plan *plan;
-    gf_status status = gf_format_check(format, "memory", error);
-    if (!status && !gf_format_costs(file_format, NULL, machine.threads, &codec))
-        status = gf_fail(error, GF_USAGE, "%s: no such format of images", file_format);
-    if (!status)
-        status = gf_plan_new(filter, settings, format, &plan, error);
-    if (status)
-        return status;
-    codec.decode *= plan->inputs;
-    if (!plan->out.width)
-        codec.encode = 0;
-    gf_auto_expect(plan, &codec, &machine, forecast);
-    free(plan);
-    return GF_OK;
 }

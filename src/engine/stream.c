@@ -1,5 +1,6 @@
 /* A reader thread decodes into free slots of the ring and submits them; the calling thread waits
- * for each band in order, encodes it and frees its slot. The backend works in between.
+ * for each band in order, gives it to the consumer and frees its slot. The backend works in
+ * between.
  *
  * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
  * share 2*halo rows, in the ring too: a band is a contiguous piece of it to everyone after the
@@ -7,7 +8,7 @@
  *
  * Unthreaded, one thread does both in turn: where many images are under way at once, each on a core
  * of its own, there is nothing to overlap with. */
-#include "engine/stream.h"
+#include "engine/pipeline.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,16 +16,13 @@
 #include <string.h>
 
 #include "clock.h"
-#include "digest.h"
-#include "engine/geometry.h"
-#include "engine/rest.h"
 #include "error.h"
+#include "io/io.h"
 #include "thread.h"
 
 typedef struct gf_stream {
     const gf_stream_job *job;
     gf_source *source;
-    gf_sink *sink;
     gf_report *report;
     gf_job geometry;
     uint64_t bands;
@@ -109,6 +107,8 @@ static gf_status send_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_e
     if (status)
         return status;
     stream->filled++;
+    if (stream->job->consumer->filled)
+        stream->job->consumer->filled(stream->job->consumer, slot);
     return stream->job->backend->submit(stream->run, slot, error);
 }
 
@@ -141,50 +141,7 @@ static void *read_bands(void *argument) {
     return NULL;
 }
 
-/* A band's rows, less those that went on before. */
-static gf_rows new_rows(const gf_stream_job *job, const gf_slot *slot) {
-    gf_rows rows = slot->out;
-    const uint64_t end = rows.y0 + rows.rows;
-    const uint64_t from = job->handed < rows.y0 ? rows.y0 : job->handed < end ? job->handed : end;
-    rows.data += (size_t)(from - rows.y0) * rows.stride;
-    rows.y0 = from;
-    rows.rows = end - from;
-    return rows;
-}
-
-/* Hands a computed band on: its image to the sink, what was measured in it to the measure. */
-static gf_status hand_on(const gf_stream *stream, const gf_slot *slot, gf_error *error) {
-    const gf_stream_job *job = stream->job;
-    const gf_measure *measure = job->filter->measure;
-    const gf_rows rows = new_rows(job, slot);
-    gf_status status = GF_OK;
-    if (rows.rows == 0)
-        return GF_OK;
-    assert(!job->plan->has_payload || rows.rows == slot->out.rows);
-    if (stream->sink)
-        status = stream->sink->ops->write(stream->sink, rows.data, rows.stride, rows.rows, error);
-    if (!status && stream->sink && job->digest)
-        *job->digest = gf_digest_rows(*job->digest, &rows, gf_row_bytes(&job->plan->out));
-    if (!status && job->plan->record)
-        status = measure->rows(job->plan, job->data, &rows, error);
-    for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
-        status = measure->payload(job->plan, job->data,
-                                  slot->payload_buffer + i * slot->payload_stride, error);
-    return status;
-}
-
-static void tell(const gf_stream *stream, const gf_slot *slot) {
-    const gf_stream_job *job = stream->job;
-    const gf_listener *listener = job->listener;
-    if (!listener || !listener->tell)
-        return;
-    const uint64_t done = slot->out.y0 + slot->out.rows - listener->first;
-    listener->tell(listener->context, &(gf_progress){.in = job->plan->in,
-                                                     .done = listener->pass * listener->rows + done,
-                                                     .of = listener->passes * listener->rows});
-}
-
-/* Waits for band k, and hands it on. */
+/* Waits for band k, and gives it to the consumer. */
 static gf_status take_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
     gf_status status = stream->job->backend->wait(stream->run, slot, error);
@@ -192,32 +149,28 @@ static gf_status take_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_e
     if (status)
         return status;
     const double start = gf_now();
-    status = hand_on(stream, slot, error);
+    status = stream->job->consumer->band(stream->job->consumer, slot, error);
     stream->encode_seconds += gf_now() - start;
-    if (!status)
-        tell(stream, slot);
     return status;
 }
 
-/* After the last band: one state from all that the backend has, and the measure is complete. */
-static gf_status finish_measure(gf_stream *stream, gf_error *error) {
+/* After the last band: gives the consumer one state of all that the backend has. */
+static gf_status finish_state(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
-    const gf_plan *plan = job->plan;
-    if (!job->filter->measure)
-        return GF_OK;
-    void *state = gf_aligned_alloc(1, (size_t)plan->state_bytes);
+    const size_t bytes = (size_t)job->plan->state_bytes;
+    void *state = gf_aligned_alloc(1, bytes);
     if (!state)
-        return gf_fail_memory(error, job->name, plan->state_bytes, "what is measured");
-    memset(state, 0, (size_t)plan->state_bytes);
-    gf_status status = plan->state_bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
+        return gf_fail_memory(error, job->name, bytes, "what is measured");
+    memset(state, 0, bytes);
+    gf_status status = bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
     stream->by_backend = status != GF_OK;
     if (!status)
-        status = job->filter->measure->finish(plan, job->data, state, error);
+        status = job->consumer->state(job->consumer, state, error);
     free(state);
     return status;
 }
 
-static void write_bands(gf_stream *stream) {
+static void consume_bands(gf_stream *stream) {
     for (uint64_t k = 0; k < stream->bands; k++) {
         gf_error error = {0};
         bool by_backend;
@@ -245,7 +198,7 @@ static gf_status run_sides(gf_stream *stream, gf_error *error) {
                 strerror(failed));
         stream->status = GF_FAILED;
     } else {
-        write_bands(stream);
+        consume_bands(stream);
         pthread_join(reader, NULL);
     }
     pthread_cond_destroy(&stream->moved);
@@ -270,6 +223,97 @@ static gf_status run_alone(gf_stream *stream, gf_error *error) {
     return status;
 }
 
+/* ---- what a failed stream leaves ------------------------------------------------------------- */
+
+typedef struct rest_source {
+    gf_source base;
+    gf_source *further;
+    bool ended; /* it was finished before */
+    uint32_t inputs;
+    gf_rows held;
+    uint64_t given; /* of them */
+} rest_source;
+
+static gf_status rest_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                           gf_error *error) {
+    rest_source *rest = (rest_source *)base;
+    unsigned char *out = dst;
+    const size_t row_bytes = gf_row_bytes(&base->format);
+    for (; rows > 0 && rest->given < rest->held.rows; rows--, rest->given++, out += stride)
+        for (uint32_t i = 0; i < rest->inputs; i++)
+            memcpy(out + i * (stride / rest->inputs),
+                   gf_row(&rest->held, rest->held.y0 + rest->given) +
+                       i * (rest->held.stride / rest->inputs),
+                   row_bytes);
+    return rows > 0 ? rest->further->ops->read(rest->further, out, stride, rows, error) : GF_OK;
+}
+
+static gf_status rest_finish(gf_source *base, gf_error *error) {
+    rest_source *rest = (rest_source *)base;
+    const gf_status status = rest->ended ? GF_OK : rest->further->ops->finish(rest->further, error);
+    base->threads = rest->further->threads;
+    base->busy_seconds = rest->further->busy_seconds;
+    return status;
+}
+
+static void rest_close(gf_source *base) {
+    rest_source *rest = (rest_source *)base;
+    free(rest->held.data);
+    free(rest);
+}
+
+/* The rows of band k that are not held yet. */
+static void rest_copy_band(const gf_stream *stream, uint64_t k, gf_rows *held) {
+    const gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    gf_slot band = {.ring = slot->ring, .out_buffer = slot->out_buffer};
+    gf_place_band(&stream->geometry, k, &band);
+    const uint64_t end = band.in.y0 + band.in.rows;
+    for (uint64_t y = held->y0 + held->rows; y < end; y++, held->rows++)
+        memcpy(gf_row(held, y), gf_row(&band.in, y), held->stride);
+}
+
+/* All rows from the first that the first of these bands holds to the last of the last one. */
+static gf_rows rest_rows(const gf_stream *stream) {
+    gf_slot first = {.ring = NULL}, last = first;
+    gf_cut_band(&stream->geometry, stream->released, &first);
+    gf_cut_band(&stream->geometry, stream->filled - 1, &last);
+    return (gf_rows){.stride = stream->geometry.in_stride,
+                     .y0 = first.in.y0,
+                     .rows = last.in.y0 + last.in.rows - first.in.y0};
+}
+
+/* Makes a source of what the bands from `released` on read: first the rows of those that were
+ * filled, copied from the ring, of which *bytes are held, then those that the stream's source has
+ * not given yet. That one must live as long. NULL if there are none in the ring, or no memory for
+ * them. */
+static gf_source *rest_open(const gf_stream *stream, uint64_t *bytes) {
+    static const gf_source_ops ops = {rest_read, rest_finish, rest_close, NULL};
+    *bytes = 0;
+    if (stream->filled <= stream->released)
+        return NULL;
+    gf_rows held = rest_rows(stream);
+    const size_t size = (size_t)held.rows * held.stride;
+    rest_source *rest = calloc(1, sizeof *rest);
+    held.data = malloc(size); /* NOLINT: a band has at least one row */
+    if (!rest || !held.data) {
+        free(held.data);
+        free(rest);
+        return NULL;
+    }
+    held.rows = 0;
+    for (uint64_t k = stream->released; k < stream->filled; k++)
+        rest_copy_band(stream, k, &held);
+    /* The source may be an image of which the plan takes a strip. */
+    *rest = (rest_source){.base = {.ops = &ops, .format = stream->geometry.plan->in},
+                          .further = stream->source,
+                          .ended = stream->ended,
+                          .inputs = stream->geometry.plan->inputs,
+                          .held = held};
+    gf_metadata_init(&rest->base.metadata);
+    *bytes = size;
+    return &rest->base;
+}
+
 static void report_codec(const gf_stream *stream) {
     gf_report *report = stream->report;
     gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(stream->source, stream->decode_seconds));
@@ -286,46 +330,52 @@ static gf_stream_rest leave_rest(const gf_stream *stream) {
                            .done = done < end ? done : end,
                            .band_rows = geometry->out_rows};
     if (rest.by_backend)
-        rest.source = gf_rest_source(&(gf_left){.geometry = geometry,
-                                                .slots = stream->slots,
-                                                .released = stream->released,
-                                                .filled = stream->filled,
-                                                .source = stream->source,
-                                                .ended = stream->ended},
-                                     &rest.bytes);
+        rest.source = rest_open(stream, &rest.bytes);
     return rest;
 }
 
-/* Bands as high, and as many, as the backend has memory for. */
-static gf_status begin(gf_stream *stream, gf_error *error) {
+/* Lets consumer and backend prepare for the bands of the geometry. */
+static gf_status begin_with_geometry(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
-    gf_status status = gf_choose_geometry(job, &stream->geometry, error);
-    if (status)
-        return status;
-    do {
-        const uint32_t slots = stream->geometry.slots;
-        free(stream->slots);
-        stream->slots = calloc(slots, sizeof *stream->slots);
-        if (!stream->slots)
-            return gf_fail_memory(error, job->name, slots * sizeof *stream->slots, "the ring");
-        for (uint32_t i = 0; i < slots; i++)
-            stream->slots[i].index = i;
+    gf_consumer *consumer = job->consumer;
+    const uint32_t slots = stream->geometry.slots;
+    stream->slots = calloc(slots, sizeof *stream->slots);
+    if (!stream->slots)
+        return gf_fail_memory(error, job->name, slots * sizeof *stream->slots, "the ring");
+    for (uint32_t i = 0; i < slots; i++)
+        stream->slots[i].index = i;
+    gf_status status =
+        consumer->begin ? consumer->begin(consumer, &stream->geometry, error) : GF_OK;
+    if (!status) {
         status =
             job->backend->begin(job->state, &stream->geometry, stream->slots, &stream->run, error);
-        stream->by_backend = status != GF_OK;
-    } while (status == GF_FAILED && gf_shrink_geometry(job, &stream->geometry));
+        if (status && consumer->end)
+            consumer->end(consumer);
+    }
+    if (status)
+        free(stream->slots);
     return status;
 }
 
-gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *sink,
-                        gf_report *report, gf_stream_rest *rest, gf_error *error) {
-    gf_stream stream = {
-        .job = job, .source = source, .sink = sink, .report = report, .error = error};
+/* Begins with bands as high, and as many, as there is memory for. */
+static gf_status begin(gf_stream *stream, gf_error *error) {
+    gf_status status = gf_choose_geometry(stream->job, &stream->geometry, error);
+    if (status)
+        return status;
+    do {
+        status = begin_with_geometry(stream, error);
+        stream->by_backend = status != GF_OK;
+    } while (status == GF_FAILED && gf_shrink_geometry(stream->job, &stream->geometry));
+    return status;
+}
+
+gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
+                        gf_stream_rest *rest, gf_error *error) {
+    gf_stream stream = {.job = job, .source = source, .report = report, .error = error};
     gf_status status = begin(&stream, error);
     if (status) {
         if (rest)
             *rest = (gf_stream_rest){.by_backend = stream.by_backend, .done = job->first};
-        free(stream.slots);
         return status;
     }
     const uint64_t bands_before = report->bands;
@@ -335,17 +385,19 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_sink *si
     /* With a single band there is nothing to overlap: a thread would only cost its start. */
     const bool alone = job->unthreaded || stream.bands == 1;
     status = alone ? run_alone(&stream, error) : run_sides(&stream, error);
-    if (!status)
-        status = finish_measure(&stream, error);
+    if (!status && job->filter->measure)
+        status = finish_state(&stream, error);
     if (status && rest)
         *rest = leave_rest(&stream);
     if (status && stream.by_backend)
         report->bands = bands_before + stream.released;
-    /* A source with threads of its own tells of all its time when it has ended. */
+    /* A source with threads of its own reports all of its time when it has ended. */
     if (!status || (stream.by_backend && !source->threads))
         report_codec(&stream);
     if (!status)
         job->backend->busy(stream.run, report->busy);
+    if (job->consumer->end)
+        job->consumer->end(job->consumer);
     job->backend->end(stream.run, stream.slots);
     free(stream.slots);
     return status;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "engine/geometry.h"
+#include "engine/pipeline.h"
 #include "error.h"
 
 /* ---- a filter -------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Byte order of samples in files. */
+/* Byte order of numbers and samples in files. */
 #ifndef GF_BYTES_H
 #define GF_BYTES_H
 
@@ -9,6 +9,31 @@
 
 static inline bool gf_host_is_little(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+}
+
+static inline uint32_t gf_little16(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+static inline uint32_t gf_little32(const unsigned char *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return gf_host_is_little() ? v : __builtin_bswap32(v);
+}
+
+static inline uint64_t gf_little64(const unsigned char *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return gf_host_is_little() ? v : __builtin_bswap64(v);
+}
+
+static inline uint32_t gf_big32(const unsigned char *p) {
+    return __builtin_bswap32(gf_little32(p));
+}
+
+static inline void gf_put_big32(unsigned char *p, uint32_t v) {
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
 /* Copies 16-bit samples of the given byte order to native ones, or back. dst == src is allowed, any

@@ -1,8 +1,224 @@
-#include "io/deflate.h"
-
+/* A deflate coder. */
 #include <math.h>
 #include <stdbool.h>
 
+#include "io/deflate.h"
+
+/* FRAG deflate_code.c ---- code lengths
+ * ---------------------------------------------------------------------------- */
+typedef struct leaf {
+    uint32_t frequency;
+    uint32_t symbol;
+} leaf;
+
+/* Ascending by frequency, then by symbol: there is one order, and so one code. */
+static unsigned code_sort_used(const uint32_t *frequency, unsigned count, leaf *leaves) {
+    leaf from[GF_DEFLATE_LITERALS] = {{0, 0}};
+    unsigned used = 0;
+    for (unsigned s = 0; s < count; s++)
+        if (frequency[s])
+            from[used++] = (leaf){frequency[s], s};
+    /* A stable radix sort; after four passes the last is where the first was. */
+    leaf *a = from, *b = leaves;
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        unsigned place[257] = {0};
+        for (unsigned i = 0; i < used; i++)
+            /* cppcheck-suppress uninitvar ; the first `used` are set */
+            place[(a[i].frequency >> shift & 255) + 1]++;
+        for (unsigned i = 0; i < 256; i++)
+            place[i + 1] += place[i];
+        for (unsigned i = 0; i < used; i++)
+            b[place[a[i].frequency >> shift & 255]++] = a[i];
+        leaf *swap = a;
+        a = b;
+        b = swap;
+    }
+    memcpy(leaves, from, used * sizeof *leaves);
+    return used;
+}
+
+/* Huffman's algorithm on sorted leaves with two queues: new nodes come in ascending order. How many
+ * leaves lie at each depth is all that is asked for. */
+static void code_count_depths(const leaf *leaves, unsigned used, unsigned *at_depth,
+                              unsigned max_bits) {
+    uint32_t weight[GF_DEFLATE_LITERALS];
+    uint16_t parent[2 * GF_DEFLATE_LITERALS] = {0};
+    unsigned depth[GF_DEFLATE_LITERALS];
+    unsigned next_leaf = 0, next_node = 0;
+    for (unsigned made = 0; made + 1 < used; made++) {
+        uint32_t sum = 0;
+        for (int i = 0; i < 2; i++) {
+            const bool is_leaf =
+                next_node == made ||
+                (next_leaf < used && leaves[next_leaf].frequency <= weight[next_node]);
+            const unsigned child = is_leaf ? next_leaf : used + next_node;
+            sum += is_leaf ? leaves[next_leaf++].frequency : weight[next_node++];
+            parent[child] = (uint16_t)made;
+        }
+        weight[made] = sum;
+    }
+    memset(at_depth, 0, 16 * sizeof *at_depth);
+    depth[used - 2] = 0;
+    for (unsigned node = used - 2; node-- > 0;)
+        depth[node] = depth[parent[used + node]] + 1;
+    for (unsigned i = 0; i < used; i++) {
+        /* cppcheck-suppress uninitvar ; every leaf has got one */
+        const unsigned d = depth[parent[i]] + 1;
+        at_depth[d < max_bits ? d : max_bits]++;
+    }
+}
+
+/* Leaves that were too deep came up to the limit and take more than there is of it: others go down
+ * until the code is complete. */
+static void code_limit_depths(unsigned *at_depth, unsigned max_bits) {
+    uint32_t taken = 0; /* in leaves of the lowest level */
+    for (unsigned d = 1; d <= max_bits; d++)
+        taken += at_depth[d] << (max_bits - d);
+    for (; taken > 1u << max_bits; taken--) {
+        unsigned d = max_bits - 1;
+        while (!at_depth[d])
+            d--;
+        /* One leaf of depth d becomes a node; it and one from the lowest level hang below. */
+        at_depth[d]--;
+        at_depth[d + 1] += 2;
+        at_depth[max_bits]--;
+    }
+}
+
+/* ---- codes ----------------------------------------------------------------------------------- */
+
+static unsigned reverse(unsigned code, unsigned bits) {
+    unsigned reversed = 0;
+    for (unsigned i = 0; i < bits; i++)
+        reversed |= (code >> i & 1) << (bits - 1 - i);
+    return reversed;
+}
+
+void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
+                          gf_deflate_word *words) {
+    leaf leaves[GF_DEFLATE_LITERALS] = {{0, 0}};
+    uint8_t bits[GF_DEFLATE_LITERALS] = {0};
+    unsigned at_depth[16], next_code[16];
+    unsigned used = code_sort_used(frequency, count, leaves);
+    for (unsigned s = 0; used < 2; s++)
+        if (!frequency[s])
+            leaves[used++] = (leaf){0, s};
+    code_count_depths(leaves, used, at_depth, max_bits);
+    code_limit_depths(at_depth, max_bits);
+    unsigned i = used;
+    for (unsigned d = 1; d <= max_bits; d++)
+        for (unsigned k = 0; k < at_depth[d]; k++)
+            bits[leaves[--i].symbol] = (uint8_t)d;
+    for (unsigned d = 1, code = 0; d <= max_bits; d++) {
+        next_code[d] = code;
+        code = (code + at_depth[d]) << 1;
+    }
+    for (unsigned s = 0; s < count; s++)
+        words[s] = bits[s] ? reverse(next_code[bits[s]]++, bits[s]) | (uint32_t)bits[s] << 16 : 0;
+}
+
+/* ---- a block's description ------------------------------------------------------------------- */
+
+enum { REPEAT = 16, FEW_ZEROS = 17, MANY_ZEROS = 18 };
+
+static const uint8_t extra_of[19] = {[REPEAT] = 2, [FEW_ZEROS] = 3, [MANY_ZEROS] = 7};
+static const uint8_t sent_order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                       11, 4,  12, 3, 13, 2, 14, 1, 15};
+
+static void code_add_step(gf_deflate_codes *codes, unsigned symbol, unsigned extra) {
+    codes->step[codes->steps].symbol = (uint8_t)symbol;
+    codes->step[codes->steps++].extra = (uint8_t)extra;
+}
+
+static void code_run_length_code(gf_deflate_codes *codes, const uint8_t *lengths, unsigned count) {
+    codes->steps = 0;
+    for (unsigned i = 0; i < count;) {
+        unsigned run = 1;
+        while (i + run < count && lengths[i + run] == lengths[i])
+            run++;
+        i += run;
+        const unsigned length = lengths[i - 1];
+        if (length == 0) {
+            for (; run > 10; run -= run < 138 ? run : 138)
+                code_add_step(codes, MANY_ZEROS, (run < 138 ? run : 138) - 11);
+            if (run >= 3) {
+                code_add_step(codes, FEW_ZEROS, run - 3);
+                run = 0;
+            }
+        } else {
+            code_add_step(codes, length, 0);
+            for (run--; run >= 3; run -= run < 6 ? run : 6)
+                code_add_step(codes, REPEAT, (run < 6 ? run : 6) - 3);
+        }
+        for (; run > 0; run--)
+            code_add_step(codes, length, 0);
+    }
+}
+
+static unsigned code_cut_unused(const gf_deflate_word *words, unsigned count, unsigned least) {
+    while (count > least && !words[count - 1])
+        count--;
+    return count;
+}
+
+void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *codes) {
+    uint8_t lengths[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
+    uint32_t frequency[19] = {0};
+    gf_deflate_make_code(counts->literal, GF_DEFLATE_LITERALS, GF_DEFLATE_MAX_BITS, codes->literal);
+    gf_deflate_make_code(counts->distance, GF_DEFLATE_DISTANCES, GF_DEFLATE_MAX_BITS,
+                         codes->distance);
+    for (unsigned b = 0; b < 256; b++) {
+        codes->byte_code[b] = (uint16_t)codes->literal[b];
+        codes->byte_bits[b] = (uint16_t)gf_deflate_bits(codes->literal[b]);
+    }
+    codes->literals = code_cut_unused(codes->literal, GF_DEFLATE_LITERALS, 257);
+    codes->distances = code_cut_unused(codes->distance, GF_DEFLATE_DISTANCES, 1);
+    for (unsigned i = 0; i < codes->literals; i++)
+        lengths[i] = (uint8_t)gf_deflate_bits(codes->literal[i]);
+    for (unsigned i = 0; i < codes->distances; i++)
+        lengths[codes->literals + i] = (uint8_t)gf_deflate_bits(codes->distance[i]);
+    code_run_length_code(codes, lengths, codes->literals + codes->distances);
+    for (unsigned i = 0; i < codes->steps; i++)
+        frequency[codes->step[i].symbol]++;
+    gf_deflate_make_code(frequency, 19, 7, codes->length_word);
+    codes->lengths = 19;
+    while (codes->lengths > 4 && !codes->length_word[sent_order[codes->lengths - 1]])
+        codes->lengths--;
+    codes->head_bits = 3 + 5 + 5 + 4 + 3 * codes->lengths;
+    for (unsigned i = 0; i < codes->steps; i++)
+        codes->head_bits += gf_deflate_bits(codes->length_word[codes->step[i].symbol]) +
+                            extra_of[codes->step[i].symbol];
+}
+
+uint64_t gf_deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes) {
+    uint64_t bits = codes->head_bits;
+    for (unsigned s = 0; s < GF_DEFLATE_LITERALS; s++) {
+        /* Lengths 265 to 284 carry 1 to 5 bits, four symbols each. */
+        const unsigned extra = s >= 265 && s < 285 ? (s - 261) / 4 : 0;
+        bits += (uint64_t)counts->literal[s] * (gf_deflate_bits(codes->literal[s]) + extra);
+    }
+    for (unsigned s = 0; s < GF_DEFLATE_DISTANCES; s++) {
+        const unsigned extra = s >= 4 ? s / 2 - 1 : 0;
+        bits += (uint64_t)counts->distance[s] * (gf_deflate_bits(codes->distance[s]) + extra);
+    }
+    return bits;
+}
+
+void gf_deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int last) {
+    gf_put_bits(out, (last ? 1u : 0u) | 2u << 1, 3);
+    gf_put_bits(out, codes->literals - 257, 5);
+    gf_put_bits(out, codes->distances - 1, 5);
+    gf_put_bits(out, codes->lengths - 4, 4);
+    for (unsigned i = 0; i < codes->lengths; i++)
+        gf_put_bits(out, gf_deflate_bits(codes->length_word[sent_order[i]]), 3);
+    for (unsigned i = 0; i < codes->steps; i++) {
+        const unsigned symbol = codes->step[i].symbol;
+        gf_put_word(out, codes->length_word[symbol]);
+        gf_put_bits(out, codes->step[i].extra, extra_of[symbol]);
+    }
+}
+
+/* FRAG deflate.c  */
 const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
     static const gf_deflate_simd *const by_isa[GF_ISA_COUNT] = {
         [GF_ISA_PORTABLE] = &gf_deflate_simd_portable,
@@ -16,23 +232,24 @@ const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static inline uint32_t load32(const unsigned char *p) {
+static inline uint32_t deflate_load32(const unsigned char *p) {
     uint32_t v;
     memcpy(&v, p, sizeof v);
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
 }
 
-static inline uint64_t load64(const unsigned char *p) {
+static inline uint64_t deflate_load64(const unsigned char *p) {
     uint64_t v;
     memcpy(&v, p, sizeof v);
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
 }
 
 /* How many bytes at a and b are the same, most of them at most; a lies before b. */
-static inline size_t same_bytes(const unsigned char *a, const unsigned char *b, size_t most) {
+static inline size_t deflate_same_bytes(const unsigned char *a, const unsigned char *b,
+                                        size_t most) {
     size_t n = 0;
     for (; n + 8 <= most; n += 8) {
-        const uint64_t differ = load64(a + n) ^ load64(b + n);
+        const uint64_t differ = deflate_load64(a + n) ^ deflate_load64(b + n);
         if (differ)
             return n + (size_t)__builtin_ctzll(differ) / 8;
     }
@@ -43,7 +260,7 @@ static inline size_t same_bytes(const unsigned char *a, const unsigned char *b, 
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
-static void finish_plan(gf_deflate_plan *plan) {
+static void deflate_finish_plan(gf_deflate_plan *plan) {
     plan->counts.literal[GF_DEFLATE_END] = 1;
     plan->literals = 0;
     for (uint32_t t = 0; t < plan->tokens; t++)
@@ -52,14 +269,15 @@ static void finish_plan(gf_deflate_plan *plan) {
     plan->bits = gf_deflate_size(&plan->counts, &plan->codes);
 }
 
-static void add_token(gf_deflate_plan *plan, size_t literals, size_t length, size_t distance) {
+static void deflate_add_token(gf_deflate_plan *plan, size_t literals, size_t length,
+                              size_t distance) {
     plan->token[plan->tokens++] =
         (gf_token){(uint32_t)literals, (uint16_t)length, (uint16_t)(distance - 1)};
     plan->counts.literal[gf_split_length((unsigned)length).symbol]++;
     plan->counts.distance[gf_split_distance((unsigned)distance).symbol]++;
 }
 
-static void add_last_literals(gf_deflate_plan *plan, size_t literals) {
+static void deflate_add_last_literals(gf_deflate_plan *plan, size_t literals) {
     plan->token[plan->tokens++] = (gf_token){.literals = (uint32_t)literals};
 }
 
@@ -74,12 +292,12 @@ void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]) {
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /* A length takes 9 bits or so and the distance 1: less than as many literals of a bit each. */
-static size_t add_run(gf_deflate_plan *plan, size_t literals, size_t length) {
+static size_t deflate_add_run(gf_deflate_plan *plan, size_t literals, size_t length) {
     size_t done = 0;
     while (length - done >= GF_DEFLATE_MIN_MATCH) {
         const size_t rest = length - done;
         const size_t part = rest < GF_DEFLATE_MAX_MATCH ? rest : GF_DEFLATE_MAX_MATCH;
-        add_token(plan, done ? 0 : literals, part, 1);
+        deflate_add_token(plan, done ? 0 : literals, part, 1);
         done += part;
     }
     return done;
@@ -92,15 +310,15 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
     memset(&plan->counts, 0, sizeof plan->counts);
     plan->tokens = 0;
     while ((i = simd->find_run(src, i, n)) < n) {
-        const size_t end = i + same_bytes(src + i - 1, src + i, n - i);
+        const size_t end = i + deflate_same_bytes(src + i - 1, src + i, n - i);
         simd->count(src + done, i - done, &counts);
-        done = i + add_run(plan, i - done, end - i);
+        done = i + deflate_add_run(plan, i - done, end - i);
         i = end;
     }
     simd->count(src + done, n - done, &counts);
     gf_sum_byte_counts(&counts, plan->counts.literal);
-    add_last_literals(plan, n - done);
-    finish_plan(plan);
+    deflate_add_last_literals(plan, n - done);
+    deflate_finish_plan(plan);
 }
 
 /* ---- matches --------------------------------------------------------------------------------- */
@@ -110,17 +328,18 @@ enum {
     PATIENCE = 6      /* log2 of the misses after which a byte more is left out each time */
 };
 
-static inline uint32_t hash4(uint32_t v) {
+static inline uint32_t deflate_hash4(uint32_t v) {
     return v * 2654435761u >> (32 - GF_DEFLATE_HASH_BITS);
 }
 
 /* The length of the match that lies `distance` back, 0 if that is nowhere. */
-static inline size_t match_at(const unsigned char *src, size_t i, size_t n, size_t distance) {
+static inline size_t deflate_match_at(const unsigned char *src, size_t i, size_t n,
+                                      size_t distance) {
     if (distance - 1 >= GF_DEFLATE_WINDOW || distance > i ||
-        load32(src + i - distance) != load32(src + i))
+        deflate_load32(src + i - distance) != deflate_load32(src + i))
         return 0;
     const size_t most = n - i < GF_DEFLATE_MAX_MATCH ? n - i : GF_DEFLATE_MAX_MATCH;
-    return same_bytes(src + i - distance, src + i, most);
+    return deflate_same_bytes(src + i - distance, src + i, most);
 }
 
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
@@ -130,13 +349,13 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
     memset(seen, 0, sizeof *seen);
     plan->tokens = 0;
     while (i + 8 <= n) {
-        const uint32_t hash = hash4(load32(src + i));
+        const uint32_t hash = deflate_hash4(deflate_load32(src + i));
         size_t distance = i + 1 - seen->at[hash]; /* i + 1, which is too far, if it was not seen */
         seen->at[hash] = (uint32_t)(i + 1);
-        size_t length = match_at(src, i, n, distance);
+        size_t length = deflate_match_at(src, i, n, distance);
         const size_t others[] = {cut, pixel, row};
         for (int k = cut ? 0 : 1; k < 3 && length < (k ? LONG_ENOUGH : GF_DEFLATE_MAX_MATCH); k++) {
-            const size_t other = match_at(src, i, n, others[k]);
+            const size_t other = deflate_match_at(src, i, n, others[k]);
             if (other > length) {
                 length = other;
                 distance = others[k];
@@ -158,23 +377,23 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
         }
         for (size_t k = done; k < i; k++)
             plan->counts.literal[src[k]]++;
-        add_token(plan, i - done, length, distance);
+        deflate_add_token(plan, i - done, length, distance);
         for (size_t k = i + 1; k < i + length && k + 4 <= n; k += 1 + (length >> 4))
-            seen->at[hash4(load32(src + k))] = (uint32_t)(k + 1);
+            seen->at[deflate_hash4(deflate_load32(src + k))] = (uint32_t)(k + 1);
         i += length;
         done = i;
     }
     for (size_t k = done; k < n; k++)
         plan->counts.literal[src[k]]++;
-    add_last_literals(plan, n - done);
-    finish_plan(plan);
+    deflate_add_last_literals(plan, n - done);
+    deflate_finish_plan(plan);
 }
 
 /* ---- recurring ------------------------------------------------------------------------------- */
 
 /* Flat areas repeat anywhere: a word tells something if half of its bytes differ from those before.
  */
-static bool tells_something(const unsigned char *word) {
+static bool deflate_tells_something(const unsigned char *word) {
     unsigned changes = 0;
     for (unsigned k = 1; k < GF_DEFLATE_WORD; k++)
         changes += word[k] != word[k - 1];
@@ -189,7 +408,7 @@ bool gf_deflate_recurs(const gf_deflate_simd *simd, const unsigned char *src, si
         /* Behind the first quarter, and not in step with rows or tiles. */
         const size_t at = n / 4 + n / (2 * PLACES) * (5 * k % PLACES) + UNEVEN * k * k % (n / 8);
         const size_t before = at < GF_DEFLATE_WINDOW ? at : GF_DEFLATE_WINDOW;
-        if (!tells_something(src + at))
+        if (!deflate_tells_something(src + at))
             continue;
         if (simd->find_word(src + at, src + at - before, before))
             return true;
@@ -206,11 +425,11 @@ size_t gf_deflate_bound(size_t n) {
     return n + (n / STORED + 1) * 5 + 32;
 }
 
-static uint64_t stored_bits(size_t n) {
+static uint64_t deflate_stored_bits(size_t n) {
     return 8 * (uint64_t)(n + (n / STORED + 1) * 5);
 }
 
-static void write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
+void gf_deflate_write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
     do {
         const size_t part = n < STORED ? n : STORED;
         gf_put_bits(out, last && part == n, 3);
@@ -226,8 +445,8 @@ static void write_stored(const unsigned char *src, size_t n, int last, gf_bit_wr
 void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
                       const unsigned char *src, size_t n, int last, gf_bit_writer *out) {
     const gf_deflate_codes *codes = &plan->codes;
-    if (plan->bits >= stored_bits(n)) {
-        write_stored(src, n, last, out);
+    if (plan->bits >= deflate_stored_bits(n)) {
+        gf_deflate_write_stored(src, n, last, out);
         return;
     }
     gf_deflate_put_head(out, codes, last);

@@ -8,9 +8,125 @@
 #define GF_DEFLATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
-#include "io/deflate_code.h"
 #include "isa.h"
+
+/* ---- codes and bits -------------------------------------------------------------------------- */
+
+enum {
+    GF_DEFLATE_LITERALS = 286, /* literals, end of block, lengths */
+    GF_DEFLATE_DISTANCES = 30,
+    GF_DEFLATE_END = 256,
+    GF_DEFLATE_FIRST_LENGTH = 257,
+    GF_DEFLATE_MIN_MATCH = 3,
+    GF_DEFLATE_MAX_MATCH = 258,
+    GF_DEFLATE_WINDOW = 32768,
+    /* Deflate allows 15. With 14, four codes and what is left of a byte fit into 64 bits. */
+    GF_DEFLATE_MAX_BITS = 14
+};
+
+/* A code in its low 16 bits, the first bit sent lowest; its length above them. Length 0: unused. */
+typedef uint32_t gf_deflate_word;
+
+static inline unsigned gf_deflate_bits(gf_deflate_word word) {
+    return word >> 16;
+}
+
+/* Bits on their way into bytes, the first bit lowest. Up to 8 bytes behind `at` are overwritten. */
+typedef struct gf_bit_writer {
+    uint64_t bits;
+    unsigned used; /* below 8 between calls */
+    unsigned char *at;
+} gf_bit_writer;
+
+/* Appends count <= 56 bits; those above them are zero. */
+static inline void gf_put_bits(gf_bit_writer *out, uint64_t bits, unsigned count) {
+    out->bits |= bits << out->used;
+    out->used += count;
+    const uint64_t bytes =
+        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? out->bits : __builtin_bswap64(out->bits);
+    memcpy(out->at, &bytes, sizeof bytes);
+    out->at += out->used >> 3;
+    out->bits >>= out->used & ~7u;
+    out->used &= 7;
+}
+
+static inline void gf_put_word(gf_bit_writer *out, gf_deflate_word word) {
+    gf_put_bits(out, word & 0xffff, word >> 16);
+}
+
+/* Fills up the last byte with zeros. */
+static inline void gf_align_bits(gf_bit_writer *out) {
+    if (out->used)
+        gf_put_bits(out, 0, 8 - out->used);
+}
+
+/* A code for `count` <= GF_DEFLATE_LITERALS symbols of these frequencies, none longer than max_bits
+ * (<= 15): the shortest there is, but for what the limit costs. Symbols that do not occur get none;
+ * at least two get one, so that the code is complete. Frequencies add up to less than 2^32. */
+void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
+                          gf_deflate_word *words);
+
+/* A dynamic block's codes, and the description of them that goes in front of it. */
+typedef struct gf_deflate_codes {
+    gf_deflate_word literal[GF_DEFLATE_LITERALS];
+    gf_deflate_word distance[GF_DEFLATE_DISTANCES];
+    uint16_t byte_code[256], byte_bits[256]; /* of literal, apart */
+    /* The lengths of both, run-length coded: symbol, extra bits and how many. */
+    unsigned literals, distances; /* how many lengths are sent */
+    unsigned steps;
+    struct {
+        uint8_t symbol, extra;
+    } step[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
+    gf_deflate_word length_word[19];
+    unsigned lengths;   /* how many of length_word are sent */
+    uint64_t head_bits; /* of the description, with the block's 3 */
+} gf_deflate_codes;
+
+/* What occurs in a block. */
+typedef struct gf_deflate_counts {
+    uint32_t literal[GF_DEFLATE_LITERALS];
+    uint32_t distance[GF_DEFLATE_DISTANCES];
+} gf_deflate_counts;
+
+void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *codes);
+/* Bits of a whole block: description, symbols, extra bits. */
+uint64_t gf_deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes);
+/* Writes what stands in front of the symbols. */
+void gf_deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int last);
+
+/* ---- lengths and distances ------------------------------------------------------------------- */
+
+/* A length's or distance's symbol, and what is sent behind it. */
+typedef struct gf_deflate_split {
+    unsigned symbol, extra_bits, extra;
+} gf_deflate_split;
+
+/* length: 3 to 258. */
+static inline gf_deflate_split gf_split_length(unsigned length) {
+    const unsigned l = length - GF_DEFLATE_MIN_MATCH;
+    if (length == GF_DEFLATE_MAX_MATCH)
+        return (gf_deflate_split){GF_DEFLATE_LITERALS - 1, 0, 0};
+    if (l < 8)
+        return (gf_deflate_split){GF_DEFLATE_FIRST_LENGTH + l, 0, 0};
+    const unsigned bits = 29u - (unsigned)__builtin_clz(l);
+    return (gf_deflate_split){GF_DEFLATE_FIRST_LENGTH + 4 * bits + (l >> bits), bits,
+                              l & ((1u << bits) - 1)};
+}
+
+/* distance: 1 to GF_DEFLATE_WINDOW. */
+static inline gf_deflate_split gf_split_distance(unsigned distance) {
+    const unsigned d = distance - 1;
+    if (d < 4)
+        return (gf_deflate_split){d, 0, 0};
+    const unsigned bits = 30u - (unsigned)__builtin_clz(d);
+    return (gf_deflate_split){2 * bits + (d >> bits), bits, d & ((1u << bits) - 1)};
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* So many literals, and then a match (length 0: none). */
 typedef struct gf_token {
@@ -88,6 +204,8 @@ size_t gf_deflate_bound(size_t n);
 /* Writes the planned block: coded, or stored where that is shorter. */
 void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
                       const unsigned char *src, size_t n, int last, gf_bit_writer *out);
+/* Writes any number of bytes as stored blocks. */
+void gf_deflate_write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out);
 /* Ends on a whole byte, with an empty stored block: what follows can be joined to it. */
 void gf_deflate_sync(gf_bit_writer *out);
 

@@ -1,3 +1,4 @@
+#include "io/bytes.h"
 #include "io/deflate.h"
 #include "vec.h"
 
@@ -138,10 +139,7 @@ static void put_each(gf_bit_writer *out, const gf_deflate_codes *codes, const un
     gf_bit_writer to = *out;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint64_t v;
-        memcpy(&v, src + i, sizeof v);
-        if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-            v = __builtin_bswap64(v);
+        const uint64_t v = gf_little64(src + i);
         put_two(&to, join4(words, v), join4(words, v >> 32));
     }
     for (; i < n; i++)
@@ -207,21 +205,17 @@ static void put_many(gf_bit_writer *to, const gf_deflate_codes *codes, const uns
     *to = out;
 }
 
+#endif
+
 static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
                 size_t n) {
-    if (n >= VECTORS_PAY)
+#if VEC_FLOATS == 16
+    if (n >= VECTORS_PAY) {
         put_many(out, codes, src, n);
-    else
-        put_each(out, codes, src, n);
-}
-
-#else
-
-static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
-                size_t n) {
+        return;
+    }
+#endif
     put_each(out, codes, src, n);
 }
-
-#endif
 
 const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, find_word, put};

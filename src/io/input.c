@@ -1,5 +1,7 @@
 #define _GNU_SOURCE /* fopen's "e" and 64-bit pread */
 
+#include "io/input.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -9,35 +11,36 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "io/files.h"
 
 enum { BUFFER_BYTES = 1 << 15 };
 
-static gf_status fail_read(const gf_input *input, int cause, gf_error *error) {
+static gf_status input_fail_read(const gf_input *input, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(cause));
+}
+
+gf_status gf_fail_short(const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
 }
 
 /* Is the failure one that goes away by waiting: a signal came, or a pipe without blocking is empty?
  * Waits, if so. */
-static bool can_retry(FILE *file, int cause) {
+static bool input_can_retry(FILE *file, int cause) {
     struct pollfd wait = {.fd = fileno(file), .events = POLLIN};
-
     if (cause == EAGAIN && poll(&wait, 1, -1) < 0 && errno != EINTR)
         return false;
     return cause == EAGAIN || cause == EINTR;
 }
 
 /* fread that waits where it must. Fewer than size bytes: end of file, or *cause is set. */
-static size_t read_stream(FILE *file, unsigned char *data, size_t size, int *cause) {
+static size_t input_read_stream(FILE *file, unsigned char *data, size_t size, int *cause) {
     size_t got = 0;
-
     *cause = 0;
     while (got < size) {
         errno = 0;
         got += fread(data + got, 1, size - got, file);
         if (got == size || feof(file))
             break;
-        if (!can_retry(file, errno)) {
+        if (!input_can_retry(file, errno)) {
             *cause = errno != 0 ? errno : EIO;
             break;
         }
@@ -51,13 +54,12 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
     int cause;
     bool standard = strcmp(path, "-") == 0;
     const char *name = standard ? "standard input" : path;
-
     *input = (gf_input){0};
     input->name = strdup(name);
-    if (input->name == NULL)
+    if (!input->name)
         return gf_fail_memory(error, name, strlen(name) + 1, "its name");
     input->file = standard ? stdin : fopen(path, "rbe");
-    if (input->file == NULL) {
+    if (!input->file) {
         gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
         goto failed;
     }
@@ -73,7 +75,7 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
         /* Only a hint. Given no buffer, glibc ignores the size and reads 4 KiB at a time: 1 to 3 %
          * of a run. */
         input->buffer = malloc(BUFFER_BYTES);
-        if (input->buffer != NULL)
+        if (input->buffer)
             (void)setvbuf(input->file, input->buffer, _IOFBF, BUFFER_BYTES);
     }
     /* Offsets count from where reading starts, so a shared standard input that was read from before
@@ -82,9 +84,9 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
         input->regular = true;
         input->size = (uint64_t)info.st_size;
     }
-    input->head_size = read_stream(input->file, input->head, GF_PEEK, &cause);
+    input->head_size = input_read_stream(input->file, input->head, GF_PEEK, &cause);
     if (cause != 0) {
-        fail_read(input, cause, error);
+        input_fail_read(input, cause, error);
         goto failed;
     }
     return GF_OK;
@@ -98,30 +100,28 @@ gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, g
     unsigned char *bytes = data;
     size_t peeked = input->head_size - input->head_used;
     int cause;
-
     if (peeked > size)
         peeked = size;
     if (peeked != 0) {
         memcpy(bytes, input->head + input->head_used, peeked);
         input->head_used += peeked;
     }
-    *got = peeked + read_stream(input->file, bytes + peeked, size - peeked, &cause);
+    *got = peeked + input_read_stream(input->file, bytes + peeked, size - peeked, &cause);
     input->offset += *got;
-    return cause != 0 ? fail_read(input, cause, error) : GF_OK;
+    return cause != 0 ? input_fail_read(input, cause, error) : GF_OK;
 }
 
 int gf_input_byte(gf_input *input) {
     unsigned char byte;
     int cause;
     int c;
-
     if (input->head_used < input->head_size) {
         c = input->head[input->head_used++];
     } else {
         c = getc_unlocked(input->file);
         if (c == EOF && !feof(input->file)) {
             clearerr(input->file);
-            c = read_stream(input->file, &byte, 1, &cause) == 1 ? byte : EOF;
+            c = input_read_stream(input->file, &byte, 1, &cause) == 1 ? byte : EOF;
         }
     }
     input->offset += c != EOF;
@@ -132,18 +132,15 @@ int gf_input_byte(gf_input *input) {
 gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t offset,
                            gf_error *error) {
     unsigned char *bytes = data;
-
     while (size != 0) {
         ssize_t got = pread(fileno(input->file), bytes, size, (off_t)offset);
         if (got < 0) {
             if (errno == EINTR)
                 continue;
-            return fail_read(input, errno, error);
+            return input_fail_read(input, errno, error);
         }
-        if (got == 0) {
-            return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy",
-                           input->name);
-        }
+        if (got == 0)
+            return gf_fail_short(input->name, error);
         bytes += got;
         size -= (size_t)got;
         offset += (uint64_t)got;
@@ -159,7 +156,7 @@ void gf_input_skip_to(gf_input *input, uint64_t offset) {
 
 void gf_input_close(gf_input *input) {
     /* Nothing was written, so closing cannot lose anything. */
-    if (input->file != NULL && input->file != stdin)
+    if (input->file && input->file != stdin)
         (void)fclose(input->file);
     free(input->buffer);
     free(input->name);

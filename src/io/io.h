@@ -39,6 +39,26 @@ typedef struct gf_metadata {
 void gf_metadata_init(gf_metadata *metadata);
 void gf_metadata_clear(gf_metadata *metadata);
 
+/* Appends a copy of a chunk; name is 4 characters. GF_FAILED if out of memory, the metadata is then
+ * unchanged; file is the name for the message. */
+gf_status gf_metadata_append(gf_metadata *metadata, const char *name, gf_chunk_place place,
+                             const void *data, size_t size, const char *file, gf_error *error);
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* What the options say, NULL for nothing; so many threads may read a file. */
+gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads);
+/* The limits with every 0 replaced by its default. limits may be NULL. */
+gf_limits gf_limits_resolve(const gf_limits *limits);
+/* Checks sizes as a file gives them, before anything is computed from them: GF_FAILED if one is 0
+ * or their product is over limits->max_pixels. */
+gf_status gf_check_pixels(uint64_t width, uint64_t height, const gf_limits *limits,
+                          const char *name, gf_error *error);
+/* Checks bytes before they are allocated; what names them ("the image", "a row"). Its message and
+ * that of gf_check_pixels name the option that raises the limit. */
+gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
+                          gf_error *error);
+
 /* ---- sources --------------------------------------------------------------------------------- */
 
 typedef struct gf_source gf_source;
@@ -81,6 +101,10 @@ static inline gf_busy gf_source_busy(const gf_source *source, double called) {
     return source->threads ? (gf_busy){source->busy_seconds, source->threads}
                            : (gf_busy){called, 1};
 }
+
+/* A new source of a kind, all else 0; NULL if there is no memory for `size` bytes. The kind's
+ * struct begins with a gf_source. */
+void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_error *error);
 
 /* Opens a file, or standard input for "-". On success the format is known and checked against the
  * limits; close with source->ops->close. */
@@ -152,20 +176,30 @@ static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
     return sink->threads ? (gf_busy){sink->busy_seconds, sink->threads} : (gf_busy){called, 1};
 }
 
+/* As gf_source_new; output, which may be NULL, is owned from now on. */
+void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
+/* Puts the output in place: gf_sink_ops.place of all kinds. */
+gf_status gf_sink_place(gf_sink *sink, gf_error *error);
+
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
  * that cannot hold the image without loss, an existing file without force, a folder that cannot be
  * written. metadata (NULL for none) holds what the source knows before its pixels. threads: that
- * may write it; 0 counts as one. The bytes of the file do not depend on it.
- *
- * Of several ranks (options->ranks), which all make this call, each writes its gf_share of the
- * rows, and only rank 0 puts the file in place, after all have finished; for formats and names that
- * gf_sink_sharable accepts. */
+ * may write it; 0 counts as one. The bytes of the file do not depend on it. */
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error);
 
-/* Can ranks write it together? A file of rows that have their place. */
-bool gf_sink_sharable(const char *path, const gf_file_options *options);
+/* Can processes write parts of it? A file of rows that have their place. */
+bool gf_sink_has_parts(const char *path, const gf_file_options *options);
+/* Opens such a file, which gets its header here and its rows by gf_sink_open_part, from any
+ * processes. It has the temporary name gf_output_reach(sink->output). */
+gf_status gf_sink_open_named(const char *path, const gf_format *format,
+                             const gf_file_options *options, gf_sink **sink, gf_error *error);
+/* Opens it to write rows from `first` on; format is the whole image's. After finish the rows are in
+ * the file; the sink is not put in place. */
+gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_format *format,
+                            uint64_t first, const gf_file_options *options, uint32_t threads,
+                            gf_sink **sink, gf_error *error);
 
 /* A sink into rows in memory (borrowed until close). */
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
@@ -175,5 +209,23 @@ gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_
  * close. */
 gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
                         gf_sink **sink, gf_error *error);
+
+/* Reads the file of a sink that has finished, before it has its name, and compares the digest of
+ * its rows (digest.h) with that of the rows which the sink took. GF_FAILED where they differ. Sinks
+ * without a file that gives the rows back (pipes, memory, lossy formats) pass. */
+gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_limits *limits,
+                       uint64_t digest, gf_error *error);
+
+/* Estimates of what a format takes: nanoseconds of one core for a sample of a photograph, all
+ * threads together, and how many threads share them. */
+typedef struct gf_codec_costs {
+    double decode, encode;
+    uint32_t decode_threads, encode_threads;
+} gf_codec_costs;
+
+/* What a format of gf_output_formats() takes with this compression (of gf_file_options) where so
+ * many threads are; false for an unknown format. */
+bool gf_format_costs(const char *format, const char *compression, uint32_t threads,
+                     gf_codec_costs *costs);
 
 #endif

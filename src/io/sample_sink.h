@@ -21,22 +21,15 @@ typedef struct gf_sample_sink gf_sample_sink;
 
 /* Opens a file, or standard output for "-" (as CSV unless format says otherwise: "csv", "npy" or
  * "json"; NULL: by the name). The rules of gf_output hold: complete or not at all, nothing replaced
- * without force; but text may go to a terminal.
- *
- * Several ranks may write one file that gf_output_sharable has nothing against (ranks NULL: this
- * process alone). Each writes the samples of its own rows, which lie below those of the ranks
- * before; all bins go bin by bin. The file is the one that a single process writes. Opening and
- * finishing are then to be called by all, and fail for all where they fail for one. What fails in
- * between the ranks must agree on before any of them calls finish. */
+ * without force; but text may go to a terminal. */
 gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
-                              const gf_sample_layout *layout, const gf_ranks *ranks,
-                              gf_sample_sink **sink, gf_error *error);
-/* Must the number of samples be told before the first one? (An .npy file into a pipe, which
- * ranks do not share.) */
+                              const gf_sample_layout *layout, gf_sample_sink **sink,
+                              gf_error *error);
+/* Must the number of samples be told before the first one? (An .npy file into a pipe.) */
 bool gf_sample_sink_wants_count(const gf_sample_sink *sink);
 gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *error);
 /* The next count samples, all of one bin: positions, and values of layout->type, which need not be
- * aligned. Of ranks each gives its bins in ascending order. */
+ * aligned. */
 gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_t *positions,
                                const void *values, uint64_t count, gf_error *error);
 /* Completes the file. */

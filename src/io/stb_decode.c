@@ -1,13 +1,10 @@
-#include "io/stb_decode.h"
-
+/* Decoding the bytes of a file through stb_image, as it is done in the sandbox: with no memory but
+ * an arena, no system call, no message. stb_source.c believes nothing of what comes out. */
 #include <limits.h>
 #include <string.h>
 
-#include "io/gif_check.h"
-#include "io/jpeg_check.h"
-#include "io/limits.h"
+#include "io/bytes.h"
 #include "io/stb.h"
-#include "io/stb_sizes.h"
 
 /* A decoded image, rows without gaps. */
 typedef struct stb_image {
@@ -15,14 +12,9 @@ typedef struct stb_image {
     unsigned char *pixels;
 } stb_image;
 
-/* ---- PSD, of which stb says too little --------------------------------------------------------
- */
+/* ---- PSD, of which stb says too little ------------------------------------------------------- */
 
 enum { PSD_RGB = 3, PSD_HEADER_BYTES = 26 };
-
-static uint32_t big32(const unsigned char *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 static bool psd_is_deep(const gf_stb_bytes *bytes) {
     return bytes->size >= PSD_HEADER_BYTES && bytes->data[22] == 0 && bytes->data[23] == 16;
@@ -32,11 +24,10 @@ static bool psd_is_deep(const gf_stb_bytes *bytes) {
  * none. */
 static size_t psd_compression_at(const gf_stb_bytes *bytes) {
     uint64_t at = 26;
-
     for (int section = 0; section < 3; section++) {
         if (at + 4 > bytes->size)
             return 0;
-        at += 4 + (uint64_t)big32(bytes->data + at);
+        at += 4 + (uint64_t)gf_big32(bytes->data + at);
     }
     return at + 2 <= bytes->size ? (size_t)at : 0;
 }
@@ -44,9 +35,8 @@ static size_t psd_compression_at(const gf_stb_bytes *bytes) {
 /* stb makes RGBA of every PSD, the alpha being its own invention where the file has none, and where
  * it has one divides the colours by it. Its test for 16 bits looks at the wrong field, and it takes
  * packed 16-bit samples for 8-bit ones. Left is what it reads as stored: three planes. */
-static gf_stb_outcome check_psd(const gf_stb_bytes *bytes) {
+static gf_stb_outcome psd_check(const gf_stb_bytes *bytes) {
     const unsigned char *data = bytes->data;
-
     if (bytes->size < PSD_HEADER_BYTES)
         return GF_STB_DECODED; /* stb meets the end of the file */
     if ((data[12] << 8 | data[13]) != 3 || (data[24] << 8 | data[25]) != PSD_RGB)
@@ -59,8 +49,8 @@ static gf_stb_outcome check_psd(const gf_stb_bytes *bytes) {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static gf_stb_outcome failure(const gf_stb_bytes *bytes, const gf_arena *arena,
-                              gf_stb_result *result) {
+static gf_stb_outcome stb_failure(const gf_stb_bytes *bytes, const gf_arena *arena,
+                                  gf_stb_result *result) {
     if (bytes->past_end)
         return GF_STB_CUT_OFF;
     if (arena->exhausted)
@@ -72,12 +62,11 @@ static gf_stb_outcome failure(const gf_stb_bytes *bytes, const gf_arena *arena,
 }
 
 /* What can never be complete is said first: no higher limit helps there. */
-static gf_stb_outcome check_claim(const gf_stb_bytes *bytes, const gf_format *format,
-                                  const gf_stb_task *task) {
+static gf_stb_outcome stb_check_claim(const gf_stb_bytes *bytes, const gf_format *format,
+                                      const gf_stb_task *task) {
     const gf_limits *limits = task->limits;
-
-    if (gf_check_pixels(format->width, format->height, limits, "", NULL) != GF_OK ||
-        gf_format_check(format, "", NULL) != GF_OK)
+    if (gf_check_pixels(format->width, format->height, limits, "", NULL) ||
+        gf_format_check(format, "", NULL))
         return GF_STB_OVER_LIMIT;
     if (gf_stb_least_bytes(bytes, format) > task->file_bytes)
         return GF_STB_CUT_OFF;
@@ -87,20 +76,19 @@ static gf_stb_outcome check_claim(const gf_stb_bytes *bytes, const gf_format *fo
 }
 
 /* Checks what the header says against the limits, before stb allocates for it. DECODED: so far. */
-static gf_stb_outcome read_format(gf_stb_bytes *bytes, const gf_stb_task *task, gf_format *format,
-                                  int *channels) {
+static gf_stb_outcome stb_read_format(gf_stb_bytes *bytes, const gf_stb_task *task,
+                                      gf_format *format, int *channels) {
     bool hdr = gf_stb_is_hdr(bytes->data);
     bool psd = memcmp(bytes->data, "8BPS", 4) == 0;
     bool bmp = memcmp(bytes->data, "BM", 2) == 0;
     int width = 0, height = 0, found = 0;
     gf_stb_outcome outcome;
-
     if (gf_stb_is_jpeg(bytes->data) && !gf_jpeg_tables_fit(bytes->data, bytes->size))
         return GF_STB_BAD_TABLE;
-    if (psd && (outcome = check_psd(bytes)) != GF_STB_DECODED)
+    if (psd && (outcome = psd_check(bytes)) != GF_STB_DECODED)
         return outcome;
     if (!gf_stb_info(bytes, task->arena, &width, &height, &found))
-        return failure(bytes, task->arena, task->result);
+        return stb_failure(bytes, task->arena, task->result);
     /* A BMP with its top row first says so by a negative height, which stb passes on here only. */
     if (bmp && height < 0 && height != INT_MIN)
         height = -height;
@@ -113,15 +101,14 @@ static gf_stb_outcome read_format(gf_stb_bytes *bytes, const gf_stb_task *task, 
                                   : psd && psd_is_deep(bytes) ? GF_U16
                                                               : GF_U8};
     *channels = psd ? 3 : 0;
-    return check_claim(bytes, format, task);
+    return stb_check_claim(bytes, format, task);
 }
 
 /* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */
-static void drop_opaque_alpha(stb_image *image) {
+static void stb_drop_opaque_alpha(stb_image *image) {
     gf_format *format = &image->format;
     const size_t count = (size_t)(format->width * format->height);
     unsigned char *pixels = image->pixels;
-
     for (size_t i = 0; i < count; i++) {
         if (pixels[4 * i + 3] != 255)
             return;
@@ -131,46 +118,38 @@ static void drop_opaque_alpha(stb_image *image) {
     format->channels = 3;
 }
 
-static bool is_gif(const gf_stb_bytes *bytes) {
+static bool stb_is_gif(const gf_stb_bytes *bytes) {
     return memcmp(bytes->data, "GIF8", 4) == 0;
 }
 
-static gf_stb_outcome check_gif(const gf_stb_bytes *bytes) {
-    static const gf_stb_outcome outcomes[] = {[GF_GIF_FITS] = GF_STB_DECODED,
-                                              [GF_GIF_CUT_OFF] = GF_STB_CUT_OFF,
-                                              [GF_GIF_DAMAGED] = GF_STB_BAD_HEADER,
-                                              [GF_GIF_BAD_CODES] = GF_STB_BAD_CODES};
-
-    return is_gif(bytes) ? outcomes[gf_gif_check(bytes->data, bytes->size)] : GF_STB_DECODED;
-}
-
-static gf_stb_outcome load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_image *image) {
+static gf_stb_outcome stb_load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_image *image) {
     gf_format *format = &image->format;
     int width = 0, height = 0, found = 0, channels = 0;
-    gf_stb_outcome outcome = read_format(bytes, task, format, &channels);
-
-    if (outcome != GF_STB_DECODED || (outcome = check_gif(bytes)) != GF_STB_DECODED || task->look)
+    gf_stb_outcome outcome = stb_read_format(bytes, task, format, &channels);
+    if (outcome != GF_STB_DECODED ||
+        (stb_is_gif(bytes) &&
+         (outcome = gf_gif_check(bytes->data, bytes->size)) != GF_STB_DECODED) ||
+        task->look)
         return outcome;
     gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
                          : format->type == GF_U16 ? GF_STB_16
                                                   : GF_STB_8;
     image->pixels = gf_stb_load(bytes, task->arena, depth, channels, &width, &height, &found);
-    if (image->pixels == NULL || bytes->past_end)
-        return failure(bytes, task->arena, task->result);
+    if (!image->pixels || bytes->past_end)
+        return stb_failure(bytes, task->arena, task->result);
     if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
         found > 4)
         return GF_STB_BAD_HEADER;
     /* The decoded count is the true one: headers may promise an alpha that is not there. */
     format->channels = (uint32_t)(channels != 0 ? channels : found);
-    if (is_gif(bytes))
-        drop_opaque_alpha(image);
+    if (stb_is_gif(bytes))
+        stb_drop_opaque_alpha(image);
     return GF_STB_DECODED;
 }
 
-static void give_up(void *context, gf_stb_end why) {
+static void stb_give_up(void *context, gf_stb_end why) {
     const gf_stb_task *task = context;
-
-    if (task->leave == NULL)
+    if (!task->leave)
         return;
     task->result->outcome = why == GF_STB_PAST_END ? GF_STB_CUT_OFF : GF_STB_OVER_MEMORY;
     task->leave();
@@ -179,11 +158,10 @@ static void give_up(void *context, gf_stb_end why) {
 void gf_stb_decode(const gf_stb_task *task) {
     gf_stb_result *result = task->result;
     gf_stb_bytes bytes = {
-        .data = task->data, .size = task->size, .give_up = give_up, .context = (void *)task};
+        .data = task->data, .size = task->size, .give_up = stb_give_up, .context = (void *)task};
     stb_image image = {0};
     gf_stb_outcome outcome =
-        bytes.size < GF_STB_LEAST_BYTES ? GF_STB_CUT_OFF : load(&bytes, task, &image);
-
+        bytes.size < GF_STB_LEAST_BYTES ? GF_STB_CUT_OFF : stb_load(&bytes, task, &image);
     result->width = image.format.width;
     result->height = image.format.height;
     result->channels = image.format.channels;

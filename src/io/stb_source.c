@@ -1,21 +1,15 @@
 /* JPEG, BMP, TGA, PSD, GIF (the first frame) and HDR in, through stb_image: the file and the image
  * are held whole. stb is not made for hostile files, so it runs in a sandbox (sandbox.h), and what
  * comes out is checked here as if anybody had written it. */
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
-#include "io/bmp_palette.h"
-#include "io/costs.h"
-#include "io/jpeg_check.h"
-#include "io/kinds.h"
-#include "io/limits.h"
+#include "io/formats.h"
 #include "io/sandbox.h"
-#include "io/stb_decode.h"
-#include "io/stb_sizes.h"
+#include "io/stb.h"
 
 /* Files without a size (pipes) are read in pieces that double. */
 enum { FIRST_PIECE = 1 << 16 };
@@ -45,19 +39,18 @@ typedef struct opening {
 /* ---- the whole file -------------------------------------------------------------------------- */
 
 /* Reads to the end, or until `most` bytes are there. What was read before stays. */
-static gf_status read_file(opening *file, gf_input *input, size_t most, bool *ended,
-                           gf_error *error) {
+static gf_status stb_read_file(opening *file, gf_input *input, size_t most, bool *ended,
+                               gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     size_t capacity = FIRST_PIECE;
     gf_status status;
-
     *ended = false;
     /* No more than shows that it is too large. */
     if (limit < most)
         most = (size_t)limit + 1;
     if (input->regular) {
         status = gf_check_memory(input->size, limit, file->name, "the file", error);
-        if (status != GF_OK)
+        if (status)
             return status;
         /* One more byte, so that the end is seen without growing. */
         capacity = (size_t)input->size + 1;
@@ -69,14 +62,14 @@ static gf_status read_file(opening *file, gf_input *input, size_t most, bool *en
         if (capacity > most)
             capacity = most;
         status = gf_check_memory(file->size, limit, file->name, "the file", error);
-        if (status != GF_OK || file->size == most)
+        if (status || file->size == most)
             return status;
         unsigned char *grown = realloc(file->data, capacity);
-        if (grown == NULL)
+        if (!grown)
             return gf_fail_memory(error, file->name, capacity, "the file");
         file->data = grown;
         status = gf_input_read(input, file->data + file->size, capacity - file->size, &got, error);
-        if (status != GF_OK)
+        if (status)
             return status;
         file->size += got;
         if (file->size < capacity) {
@@ -89,41 +82,31 @@ static gf_status read_file(opening *file, gf_input *input, size_t most, bool *en
 
 /* ---- what came out --------------------------------------------------------------------------- */
 
-/* stb's reasons are words and spaces; whatever else is there has been put there. */
-static void clean_reason(char *reason, size_t size) {
-    reason[size - 1] = '\0';
-    for (char *c = reason; *c != '\0'; c++) {
-        if (*c < ' ' || *c > '~')
-            *c = '?';
-    }
-}
-
-static gf_status check_format(const gf_stb_result *result, const opening *file, gf_format *format,
-                              gf_error *error) {
+static gf_status stb_check_format(const gf_stb_result *result, const opening *file,
+                                  gf_format *format, gf_error *error) {
     const gf_limits *limits = file->limits;
     gf_status status;
-
     *format = (gf_format){.width = result->width,
                           .height = result->height,
                           .channels = result->channels,
                           .type = (gf_type)result->type};
     status = gf_check_pixels(format->width, format->height, limits, file->name, error);
-    if (status == GF_OK)
+    if (!status)
         status = gf_format_check(format, file->name, error);
-    if (status == GF_OK)
+    if (!status)
         status = gf_check_memory(file->file_bytes + gf_stb_peak_bytes(file->data, format),
                                  limits->max_memory, file->name, "the file and its image", error);
     return status;
 }
 
-static gf_status fail_stopped(const char *name, gf_error *error) {
+static gf_status stb_fail_stopped(const char *name, gf_error *error) {
     return gf_fail(error, GF_FAILED,
                    "%s: cannot decode (the decoder crashed and was stopped); get an intact copy or "
                    "convert it to PNG",
                    name);
 }
 
-static gf_status fail_memory(const opening *file, gf_error *error) {
+static gf_status stb_fail_memory(const opening *file, gf_error *error) {
     if (file->shared.bytes < file->wanted)
         return gf_fail_memory(error, file->name, file->wanted, "the decoder");
     return gf_fail(error, GF_FAILED,
@@ -133,24 +116,22 @@ static gf_status fail_memory(const opening *file, gf_error *error) {
 }
 
 /* Nothing in the result need be true. */
-static gf_status judge(gf_stb_result *result, const opening *file, gf_format *format,
-                       gf_error *error) {
+static gf_status stb_judge(gf_stb_result *result, const opening *file, gf_format *format,
+                           gf_error *error) {
     const char *name = file->name;
     gf_status status;
-
     switch ((gf_stb_outcome)result->outcome) {
     case GF_STB_DECODED:
-        return check_format(result, file, format, error);
+        return stb_check_format(result, file, format, error);
     case GF_STB_OVER_LIMIT:
-        status = check_format(result, file, format, error);
-        return status != GF_OK ? status : fail_stopped(name, error);
+        status = stb_check_format(result, file, format, error);
+        return status ? status : stb_fail_stopped(name, error);
     case GF_STB_CUT_OFF:
         return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
     case GF_STB_REFUSED:
-        clean_reason(result->reason, sizeof result->reason);
         return gf_fail(error, GF_FAILED,
-                       "%s: cannot decode (%s); get an intact copy or convert it to PNG", name,
-                       result->reason);
+                       "%s: cannot decode (%.*s); get an intact copy or convert it to PNG", name,
+                       (int)sizeof result->reason - 1, result->reason);
     case GF_STB_BAD_HEADER:
         return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
     case GF_STB_BAD_TABLE:
@@ -168,11 +149,11 @@ static gf_status judge(gf_stb_result *result, const opening *file, gf_format *fo
                        "%s: compressed 16-bit PSD is not read; save it uncompressed or as PNG",
                        name);
     case GF_STB_OVER_MEMORY:
-        return fail_memory(file, error);
+        return stb_fail_memory(file, error);
     case GF_STB_NOTHING:
         break;
     }
-    return fail_stopped(name, error);
+    return stb_fail_stopped(name, error);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -180,11 +161,10 @@ static gf_status judge(gf_stb_result *result, const opening *file, gf_format *fo
 /* Maps what the limits allow, or as much of it as there is: only what is touched will cost
  * anything.
  */
-static gf_status map_shared(opening *file, gf_error *error) {
+static gf_status stb_map_shared(opening *file, gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     const uint64_t left = limit > file->file_bytes ? limit - file->file_bytes : 0;
     const uint64_t most = SIZE_MAX / 4;
-
     file->wanted = RESULT_BYTES + LEAST_ARENA + (size_t)(left < most ? left : most);
     file->shared.bytes = file->wanted;
     while ((file->shared.base = gf_sandbox_map(file->shared.bytes)) == NULL) {
@@ -195,25 +175,25 @@ static gf_status map_shared(opening *file, gf_error *error) {
     return GF_OK;
 }
 
-static void unmap_shared(gf_sandbox_memory *shared) {
-    if (shared->base != NULL)
+static void stb_unmap_shared(gf_sandbox_memory *shared) {
+    if (shared->base)
         gf_sandbox_unmap(shared->base, shared->bytes);
     shared->base = NULL;
 }
 
 /* Of memory that a source owns. */
-static void release(void *memory) {
-    unmap_shared(memory);
+static void stb_release(void *memory) {
+    stb_unmap_shared(memory);
     free(memory);
 }
 
-static void decode(void *context) {
+static void stb_decode(void *context) {
     gf_stb_decode(context);
 }
 
 /* What the decoder says comes into *result, which need not be true. */
-static gf_status run_decoder(const opening *file, bool look, gf_stb_result *result,
-                             gf_error *error) {
+static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *result,
+                                 gf_error *error) {
     gf_sandbox_end end = GF_SANDBOX_DONE;
     gf_arena arena;
     gf_stb_task task = {.data = file->data,
@@ -224,83 +204,78 @@ static gf_status run_decoder(const opening *file, bool look, gf_stb_result *resu
                         .result = (gf_stb_result *)(void *)file->shared.base,
                         .look = look};
     gf_status status = GF_OK;
-
     gf_arena_init(&arena, file->shared.base + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
     if (file->limits->no_sandbox) {
-        decode(&task);
+        stb_decode(&task);
     } else {
         task.leave = gf_sandbox_leave;
         /* What this thread has of stb's variables: in a shared library that is made when it is
          * asked for, and behind the fork nobody could make it. */
         (void)gf_stb_reason();
-        status = gf_sandbox_run(decode, &task, &file->shared, file->limits->max_seconds, file->name,
-                                &end, error);
+        status = gf_sandbox_run(stb_decode, &task, &file->shared, file->limits->max_seconds,
+                                file->name, &end, error);
     }
     gf_arena_end(&arena);
-    if (status != GF_OK)
+    if (status)
         return status;
-    if (end == GF_SANDBOX_TIME) {
+    if (end == GF_SANDBOX_TIME)
         return gf_fail(error, GF_FAILED,
                        "%s: decoding takes more than the limit of %" PRIu32
                        " seconds; raise it with --max-seconds",
                        file->name, file->limits->max_seconds);
-    }
     if (end == GF_SANDBOX_STOPPED)
-        return fail_stopped(file->name, error);
+        return stb_fail_stopped(file->name, error);
     memcpy(result, task.result, sizeof *result);
     return GF_OK;
 }
 
 /* Does what was said of a file's beginning hold for all of it? Of a BMP the header may become one
  * that stb knows (bmp_palette.h). */
-static bool is_final(const gf_stb_result *look, const opening *file) {
+static bool stb_is_final(const gf_stb_result *look, const opening *file) {
     return look->outcome != GF_STB_DECODED && look->outcome != GF_STB_CUT_OFF &&
            (look->outcome != GF_STB_REFUSED || memcmp(file->data, "BM", 2) != 0);
 }
 
 /* Looks at the header of a large file: if that is refused, no more of it is read. */
-static gf_status look_at(opening *file, gf_error *error) {
+static gf_status stb_look_at(opening *file, gf_error *error) {
     gf_stb_result result;
     gf_format format;
-    gf_status status = map_shared(file, error);
-
-    if (status != GF_OK)
+    gf_status status = stb_map_shared(file, error);
+    if (status)
         return status;
-    status = run_decoder(file, true, &result, error);
-    if (status == GF_OK && is_final(&result, file))
-        status = judge(&result, file, &format, error);
-    unmap_shared(&file->shared);
+    status = stb_run_decoder(file, true, &result, error);
+    if (!status && stb_is_final(&result, file))
+        status = stb_judge(&result, file, &format, error);
+    stb_unmap_shared(&file->shared);
     return status;
 }
 
-static gf_status load_file(opening *file, gf_input *input, gf_error *error) {
+static gf_status stb_load_file(opening *file, gf_input *input, gf_error *error) {
     bool ended;
-    gf_status status = read_file(file, input, FIRST_LOOK, &ended, error);
-
-    if (status != GF_OK || ended) {
+    gf_status status = stb_read_file(file, input, FIRST_LOOK, &ended, error);
+    if (status || ended) {
         file->file_bytes = file->size;
         return status;
     }
     file->file_bytes = input->regular ? input->size : file->size;
-    if ((status = look_at(file, error)) != GF_OK ||
-        (status = read_file(file, input, SIZE_MAX, &ended, error)) != GF_OK)
+    if ((status = stb_look_at(file, error)) ||
+        (status = stb_read_file(file, input, SIZE_MAX, &ended, error)))
         return status;
     file->file_bytes = file->size;
     return GF_OK;
 }
 
 /* Of the shared memory only the pixels are of use afterwards. */
-static gf_status decode_file(opening *file, gf_format *format, unsigned char **pixels,
-                             gf_error *error) {
+static gf_status stb_decode_file(opening *file, gf_format *format, unsigned char **pixels,
+                                 gf_error *error) {
     const size_t room = file->shared.bytes - RESULT_BYTES;
     gf_stb_result result;
-    gf_status status = run_decoder(file, false, &result, error);
-
-    if (status != GF_OK || (status = judge(&result, file, format, error)) != GF_OK)
+    gf_status status = stb_run_decoder(file, false, &result, error);
+    if (status || (status = stb_judge(&result, file, format, error)))
         return status;
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
     if (bytes > room || result.offset > room - bytes || result.offset % sizeof(float) != 0)
-        return fail_stopped(file->name, error);
+        return stb_fail_stopped(file->name, error);
     *pixels = file->shared.base + RESULT_BYTES + result.offset;
     gf_sandbox_trim(file->shared.base, *pixels);
     gf_sandbox_trim(*pixels + bytes, file->shared.base + file->shared.bytes);
@@ -308,54 +283,50 @@ static gf_status decode_file(opening *file, gf_format *format, unsigned char **p
 }
 
 /* As far as a glance at the header tells; anything else is TGA. */
-static void describe(const opening *file, const gf_format *format, char *text, size_t size) {
+static void stb_describe(const opening *file, const gf_format *format, char *text, size_t size) {
     const unsigned char *data = file->data;
-
     if (gf_stb_is_jpeg(data)) {
-        (void)snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
+        snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
     } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
         /* The oldest of the second headers has 12 bytes and smaller fields. */
         const unsigned char *bits = data + (data[14] == 12 ? 24 : 28);
-        (void)snprintf(text, size, "%d bits a pixel", bits[0] | bits[1] << 8);
+        snprintf(text, size, "%d bits a pixel", bits[0] | bits[1] << 8);
     } else if (memcmp(data, "8BPS", 4) == 0) {
-        (void)snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
+        snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
     } else if (memcmp(data, "GIF8", 4) == 0) {
-        (void)snprintf(text, size, "palette, the first frame");
+        snprintf(text, size, "palette, the first frame");
     } else if (gf_stb_is_hdr(data)) {
-        (void)snprintf(text, size, "8-bit RGB with a common exponent");
+        snprintf(text, size, "8-bit RGB with a common exponent");
     } else {
-        (void)snprintf(text, size, "%d bits a pixel%s%s", data[16],
-                       (data[2] & 7) == 1 ? ", palette" : "",
-                       (data[2] & 8) != 0 ? ", run-length coded" : "");
+        snprintf(text, size, "%d bits a pixel%s%s", data[16], (data[2] & 7) == 1 ? ", palette" : "",
+                 (data[2] & 8) != 0 ? ", run-length coded" : "");
     }
 }
 
-static gf_status open_source(opening *file, gf_input *input, gf_source **opened, gf_error *error) {
+static gf_status stb_open_source(opening *file, gf_input *input, gf_source **opened,
+                                 gf_error *error) {
     gf_format format;
     unsigned char *pixels;
-    gf_status status = load_file(file, input, error);
-
-    if (status == GF_OK && file->size < GF_STB_LEAST_BYTES) {
+    gf_status status = stb_load_file(file, input, error);
+    if (!status && file->size < GF_STB_LEAST_BYTES)
         return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy",
                        file->name);
-    }
-    if (status != GF_OK ||
-        (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) != GF_OK ||
-        (status = map_shared(file, error)) != GF_OK ||
-        (status = decode_file(file, &format, &pixels, error)) != GF_OK)
+    if (status || (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) ||
+        (status = stb_map_shared(file, error)) ||
+        (status = stb_decode_file(file, &format, &pixels, error)))
         return status;
     gf_sandbox_memory *shared = malloc(sizeof *shared);
-    if (shared == NULL)
+    if (!shared)
         return gf_fail_memory(error, file->name, sizeof *shared, "a source");
     /* All that can fail is memory, and it is this file's. */
-    if (gf_memory_source(&format, pixels, gf_row_bytes(&format), opened, NULL) != GF_OK) {
+    if (gf_memory_source(&format, pixels, gf_row_bytes(&format), opened, NULL)) {
         free(shared);
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", file->name);
     }
     *shared = file->shared;
     file->shared.base = NULL;
-    gf_memory_source_own(*opened, shared, release);
-    describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
+    gf_memory_source_own(*opened, shared, stb_release);
+    stb_describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
     if (gf_stb_is_jpeg(file->data))
         (*opened)->dropped = gf_jpeg_metadata(file->data, file->size);
     return GF_OK;
@@ -365,11 +336,10 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
                              gf_error *error) {
     gf_input reader = *input;
     opening file = {.name = input->name, .limits = limits};
-    gf_status status = open_source(&file, &reader, opened, error);
-
-    unmap_shared(&file.shared);
+    gf_status status = stb_open_source(&file, &reader, opened, error);
+    stb_unmap_shared(&file.shared);
     free(file.data);
-    if (status != GF_OK)
+    if (status)
         return status;
     (*opened)->cost = GF_STB_DECODE_COST;
     /* Everything is read, so the input is not needed any longer. */

@@ -58,7 +58,7 @@ static batch_message *batch_new_message(int kind, gf_status status, const gf_err
                                         size_t size) {
     batch_message *message = batch_need(calloc(1, sizeof *message + size));
     message->kind = kind;
-    message->rank = gf_mpi_peers()->job.rank;
+    message->rank = gf_mpi_peers()->rank;
     message->status = status;
     message->size = size;
     if (status)
@@ -101,14 +101,13 @@ static gf_status batch_run_part(const gf_cli_shared_batch *batch,
                                 gf_take (*take)(void *context, uint64_t *item),
                                 bool (*done)(void *context, const gf_batch_done *done),
                                 void *context, gf_error *error) {
-    const uint32_t ranks = gf_mpi_peers()->job.count;
+    const uint32_t ranks = gf_mpi_peers()->count;
+    const gf_work_source source = {take, context, (batch->count + ranks - 1) / ranks};
     gf_batch_options options = *batch->options;
-    options.take = take;
     options.done = done;
     options.context = context;
-    options.expected = (batch->count + ranks - 1) / ranks;
-    return gf_run_batch(batch->filter, batch->settings, batch->items, batch->count, &options,
-                        error);
+    return gf_run_shared_batch(batch->filter, batch->settings, batch->items, batch->count, &options,
+                               &source, error);
 }
 
 /* ---- rank 0: giving out items ---------------------------------------------------------------- */
@@ -367,7 +366,7 @@ static void leader_serve(batch_leader *leader) {
 }
 
 static gf_status batch_lead(const gf_cli_shared_batch *batch, gf_error *error) {
-    batch_leader leader = {.batch = batch, .ranks = gf_mpi_peers()->job.count};
+    batch_leader leader = {.batch = batch, .ranks = gf_mpi_peers()->count};
     leader.members = batch_need(calloc(leader.ranks, sizeof *leader.members));
     leader.early = batch_need(calloc(batch->count, sizeof(batch_message *)));
     for (uint64_t i = 0; i < batch->count; i++)
@@ -543,7 +542,7 @@ static gf_batch_item *list_unpack(const char *names, uint64_t count) {
 
 /* Rank 0 alone has looked at files: other ranks may see them differently, or not yet. */
 gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, gf_error *error) {
-    const bool first = gf_mpi_peers()->job.rank == 0;
+    const bool first = gf_mpi_peers()->rank == 0;
     gf_cli_shared_batch all = *batch;
     gf_batch_item *items = NULL;
     char *names = NULL;

@@ -1,4 +1,4 @@
-/* Ranks by MPI: starting and ending, waiting, and the calls of gf_ranks. */
+/* Ranks by MPI: starting and ending, waiting, messages, and agreeing on failures. */
 #define _GNU_SOURCE /* sched_getaffinity */
 
 #include "mpi.h"
@@ -48,7 +48,7 @@ _Noreturn void gf_mpi_abort(const char *why) {
     char host[64] = "";
     gf_remove_temporaries();
     (void)gethostname(host, sizeof host - 1);
-    fprintf(stderr, "gpufilter: rank %u on %s: %s\n", mpi_peers.job.rank, host, why);
+    fprintf(stderr, "gpufilter: rank %u on %s: %s\n", mpi_peers.rank, host, why);
     MPI_Abort(gf_mpi_world, GF_FAILED);
     _exit(GF_FAILED);
 }
@@ -77,96 +77,51 @@ void gf_mpi_send(uint32_t to, int tag, const void *data, size_t size) {
     }
 }
 
-/* ---- gf_ranks: the main thread's calls for one image ------------------------------------------
- */
-
-static void mpi_broadcast(void *context, void *data, size_t size) {
-    (void)context;
-    gf_mpi_broadcast(data, size);
-}
-
-/* MPI passes nothing but the data to an operation: one reduction runs at a time. */
-static struct {
-    gf_merge *merge;
-    const void *context;
-    size_t size;
-} mpi_merging;
-
-static void mpi_merge(void *from, void *to, int *count, MPI_Datatype *type) {
-    (void)type;
-    for (int i = 0; i < *count; i++)
-        mpi_merging.merge(mpi_merging.context, (char *)to + (size_t)i * mpi_merging.size,
-                          (const char *)from + (size_t)i * mpi_merging.size);
-}
-
-/* One element of `size` bytes: MPI never cuts an element in two, and aligns its copies for the
- * numbers in it. */
-static MPI_Datatype mpi_make_type(size_t size) {
-    enum { BLOCK = 1 << 20, NUMBER = sizeof(uint64_t) };
-    MPI_Datatype block, type;
-    MPI_Type_contiguous(BLOCK / NUMBER, MPI_UINT64_T, &block);
-    const int lengths[3] = {(int)(size / BLOCK), (int)(size % BLOCK / NUMBER),
-                            (int)(size % NUMBER)};
-    const MPI_Aint places[3] = {0, (MPI_Aint)(size - size % BLOCK),
-                                (MPI_Aint)(size - size % NUMBER)};
-    const MPI_Datatype types[3] = {block, MPI_UINT64_T, MPI_BYTE};
-    MPI_Type_create_struct(3, lengths, places, types, &type);
-    MPI_Type_commit(&type);
-    MPI_Type_free(&block);
-    return type;
-}
-
-static void mpi_reduce(void *context, void *data, size_t size, gf_merge *how, const void *with) {
-    (void)context;
-    if (!size)
-        return;
-    const bool first = mpi_peers.job.rank == 0;
-    MPI_Datatype type = mpi_make_type(size);
-    MPI_Request request;
-    MPI_Op operation;
-    mpi_merging.merge = how;
-    mpi_merging.context = with;
-    mpi_merging.size = size;
-    MPI_Op_create(mpi_merge, 1, &operation);
-    MPI_Ireduce(first ? MPI_IN_PLACE : data, first ? data : NULL, 1, type, operation, 0,
-                gf_mpi_world, &request);
-    gf_mpi_finish(&request);
-    MPI_Op_free(&operation);
-    MPI_Type_free(&type);
-}
-
-static void mpi_scan(void *context, const uint64_t *values, uint64_t *before, uint64_t *all,
-                     size_t count) {
-    (void)context;
-    const size_t most = GF_MPI_MAX_PIECE / sizeof *values;
-    for (size_t at = 0, n; at < count; at += n) {
-        MPI_Request requests[2];
-        n = count - at < most ? count - at : most;
-        MPI_Iexscan(values + at, before + at, (int)n, MPI_UINT64_T, MPI_SUM, gf_mpi_world,
-                    &requests[0]);
-        MPI_Iallreduce(values + at, all + at, (int)n, MPI_UINT64_T, MPI_SUM, gf_mpi_world,
-                       &requests[1]);
-        gf_mpi_finish(&requests[0]);
-        gf_mpi_finish(&requests[1]);
-    }
-    if (mpi_peers.job.rank == 0) /* MPI leaves it undefined there */
-        memset(before, 0, count * sizeof *before);
-}
-
-static void mpi_send(void *context, const void *data, size_t size) {
-    (void)context;
-    gf_mpi_send(0, GF_MPI_TAG_STREAM, data, size);
-}
-
-static void mpi_receive(void *context, uint32_t from, void *data, size_t size) {
-    (void)context;
+void gf_mpi_receive(uint32_t from, int tag, void *data, size_t size) {
     char *at = data;
     for (size_t n; size; at += n, size -= n) {
         MPI_Request request;
         n = mpi_piece(size);
-        MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, GF_MPI_TAG_STREAM, gf_mpi_world, &request);
+        MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, tag, gf_mpi_world, &request);
         gf_mpi_finish(&request);
     }
+}
+
+/* ---- agreeing on failures -------------------------------------------------------------------- */
+
+typedef struct mpi_outcome {
+    gf_status status;
+    gf_error error;
+} mpi_outcome;
+
+gf_status gf_mpi_follow(gf_status status, gf_error *error) {
+    mpi_outcome outcome = {.status = status};
+    if (status)
+        outcome.error = *error;
+    gf_mpi_broadcast(&outcome, sizeof outcome);
+    if (outcome.status)
+        *error = outcome.error;
+    return outcome.status;
+}
+
+gf_status gf_mpi_agree(gf_status status, gf_error *error) {
+    mpi_outcome own = {.status = status};
+    mpi_outcome *all = calloc(mpi_peers.count, sizeof *all);
+    MPI_Request request;
+    if (!all)
+        gf_mpi_abort("out of memory");
+    if (status)
+        own.error = *error;
+    MPI_Igather(&own, (int)sizeof own, MPI_BYTE, all, (int)sizeof own, MPI_BYTE, 0, gf_mpi_world,
+                &request);
+    gf_mpi_finish(&request);
+    for (uint32_t r = mpi_peers.count; r-- > 0 && mpi_peers.rank == 0;)
+        if (all[r].status)
+            own = all[r];
+    free(all);
+    if (own.status)
+        *error = own.error;
+    return gf_mpi_follow(own.status, error);
 }
 
 /* ---- starting and ending --------------------------------------------------------------------- */
@@ -219,18 +174,14 @@ static void mpi_start(void) {
     MPI_Comm_split_type(gf_mpi_world, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
     MPI_Comm_rank(host, &local);
     MPI_Comm_size(host, &locals);
-    mpi_peers = (gf_cli_peers){.job = {.rank = (uint32_t)rank,
-                                       .count = (uint32_t)count,
-                                       .broadcast = mpi_broadcast,
-                                       .reduce = mpi_reduce,
-                                       .scan = mpi_scan,
-                                       .send = mpi_send,
-                                       .receive = mpi_receive},
-                               .local = (uint32_t)local,
-                               .locals = (uint32_t)locals,
+    mpi_peers = (gf_cli_peers){.rank = (uint32_t)rank,
+                               .count = (uint32_t)count,
                                .threads = mpi_share_cores(host, (uint32_t)locals),
+                               .agree = gf_mpi_agree,
+                               .run_image = gf_mpi_run_image,
                                .run_batch = gf_mpi_run_batch,
                                .end = mpi_end};
+    gf_set_turn((uint32_t)local, (uint32_t)locals);
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED)
         gf_mpi_abort(
@@ -243,5 +194,5 @@ const gf_cli_peers *gf_mpi_peers(void) {
     if (!looked && mpi_is_launched())
         mpi_start();
     looked = true;
-    return mpi_peers.job.count ? &mpi_peers : NULL;
+    return mpi_peers.count ? &mpi_peers : NULL;
 }

@@ -27,10 +27,19 @@ void gf_mpi_finish(MPI_Request *request);
 void gf_mpi_broadcast(void *data, size_t size);
 /* Send bytes and wait until they may be changed. */
 void gf_mpi_send(uint32_t to, int tag, const void *data, size_t size);
+/* Receive bytes in the sizes in which they were sent. Main thread only. */
+void gf_mpi_receive(uint32_t from, int tag, void *data, size_t size);
+/* Return rank 0's status and error. All ranks call it. */
+gf_status gf_mpi_follow(gf_status status, gf_error *error);
+/* gf_cli_peers.agree */
+gf_status gf_mpi_agree(gf_status status, gf_error *error);
 
 /* Print why, and end the job on all ranks. From any thread. */
 _Noreturn void gf_mpi_abort(const char *why);
 
+/* gf_cli_peers.run_image (image_mpi.c) */
+gf_status gf_mpi_run_image(const gf_cli_shared_image *image, gf_result **result, gf_report *report,
+                           gf_error *error);
 /* gf_cli_peers.run_batch (batch_mpi.c) */
 gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, gf_error *error);
 

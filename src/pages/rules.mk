@@ -5,7 +5,7 @@ PAGES := pages
 PAGES_C := $(sort $(wildcard src/pages/*.c))
 PAGES_O := $(PAGES_C:%.c=$(OBJ)/%.o)
 $(PAGES_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli
-$(PAGES_O): $(BUILD)/include/gpufilter.h
+$(PAGES_O): $(HEADERS)
 
 $(BUILD)/pages: $(PAGES_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)

@@ -65,9 +65,8 @@ $ gpufilter help smooth
 >                           says (png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, bmp,
 >                           tga, hdr, raw)
 >   -c, --compression EFFORT
->                           PNG: how much time to spend on a small file; numbers
->                           are zlib's levels (fast, balanced, small, 0, 1, 2, 3,
->                           4, 5, 6, 7, 8, 9; default fast)
+>                           PNG: how much time to spend on a small file (fast,
+>                           balanced, small, none; default fast)
 >       --strip             leave the input's metadata out of the output
 >   -f, --force             replace an existing output; allow an image to a
 >                           terminal

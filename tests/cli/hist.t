@@ -199,7 +199,7 @@ $ gpufilter hist --plot - --out - --extract 3 samples/scene.png
 [2]
 # Options are about something: where that was not asked for they are refused, and filters that never have it
 # do not have them.
-$ for option in --log "--plot-format svg" "--sample-format npy" "--format png" "--compression 9" --strip; do gpufilter hist $option samples/scene.png; done
+$ for option in --log "--plot-format svg" "--sample-format npy" "--format png" "--compression small" --strip; do gpufilter hist $option samples/scene.png; done
 ! gpufilter: --log: is for --plot
 ! gpufilter: --plot-format: is for --plot
 ! gpufilter: --sample-format: is for --out
@@ -207,7 +207,7 @@ $ for option in --log "--plot-format svg" "--sample-format npy" "--format png" "
 ! gpufilter: --compression: is for --mask
 ! gpufilter: --strip: is for --mask
 [2]
-$ for option in --plot=p.png --log --plot-format=svg --sample-format=npy --format=png --compression=9 --strip --force; do gpufilter dot $option samples/page.png samples/page.png; done
+$ for option in --plot=p.png --log --plot-format=svg --sample-format=npy --format=png --compression=small --strip --force; do gpufilter dot $option samples/page.png samples/page.png; done
 ! gpufilter: --plot: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
 ! gpufilter: --log: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
 ! gpufilter: --plot-format: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
@@ -217,7 +217,7 @@ $ for option in --plot=p.png --log --plot-format=svg --sample-format=npy --forma
 ! gpufilter: --strip: dot has no such option, but smooth has; see 'gpufilter dot --help'
 ! gpufilter: --force: dot has no such option, but smooth has; see 'gpufilter dot --help'
 [2]
-$ for option in --sample-format=npy --format=png --compression=9 --strip; do gpufilter axis-sum $option samples/page.png; done
+$ for option in --sample-format=npy --format=png --compression=small --strip; do gpufilter axis-sum $option samples/page.png; done
 ! gpufilter: --sample-format: axis-sum has no such option, but hist has; see 'gpufilter axis-sum --help'
 ! gpufilter: --format: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
 ! gpufilter: --compression: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'

@@ -2,7 +2,7 @@
  * the chunks are cut, the others are the stream. */
 #include "fuzz.h"
 
-#include "io/png_inflate.h"
+#include "io/inflate.h"
 
 enum { MOST_ROWS = 1 << 13 };
 

@@ -1,0 +1,361 @@
+/* A batch of files from its beginning to its end: whether it can be run, on which devices, or by
+ * the threads of the CPU. */
+#include "engine/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "error.h"
+#include "io/output.h"
+#include "plan.h"
+#include "thread.h"
+
+#define OTHER_FILES 32u /* that a process has open beside those of a batch */
+#define LEAST_AHEAD 64u /* items that may be begun while one before them is not reported */
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* Refuses settings that no image suits, with the first reason. */
+static gf_status files_check_settings(const gf_file_batch *batch, gf_error *error) {
+    gf_error first = {0};
+    gf_status status = GF_OK;
+    for (uint32_t channels = 1; channels <= 4; channels++)
+        for (gf_type type = GF_U8; type <= GF_F32; type++) {
+            const gf_format format = {64, 64, channels, type};
+            gf_format out;
+            const gf_status refused = gf_filter_output(batch->filter, batch->settings, &format,
+                                                       &out, status ? NULL : &first);
+            if (!refused)
+                return GF_OK;
+            status = status ? status : refused;
+        }
+    if (error)
+        *error = first;
+    return status;
+}
+
+static gf_status files_check_parameters(const gf_file_batch *batch, gf_error *error) {
+    const gf_filter_info *info = &batch->filter->info;
+    for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
+            gf_settings_text(batch->settings, param->name))
+            return gf_fail(error, GF_USAGE,
+                           "--%s: names one file, and there may be many images; run them one by "
+                           "one",
+                           param->name);
+    }
+    return GF_OK;
+}
+
+static gf_status files_check_items(const gf_file_batch *batch, gf_error *error) {
+    const gf_filter_info *info = &batch->filter->info;
+    if (!batch->items && batch->count)
+        return gf_fail(error, GF_USAGE, "%s: it reads files, and they are NULL", info->name);
+    for (uint64_t i = 0; i < batch->count; i++) {
+        const gf_batch_item *item = &batch->items[i];
+        if (!item->in || (info->makes_image && !item->out))
+            return gf_fail(error, GF_USAGE, "%s: the name of a file is NULL", info->name);
+        if (!info->makes_image && item->out)
+            return gf_fail(error, GF_USAGE, "%s: it makes no image, so nothing goes to %s",
+                           info->name, item->out);
+    }
+    return GF_OK;
+}
+
+/* Refuses what no item could make good: a filter of two images, settings that contradict each other
+ * whatever the image. */
+static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
+    const gf_filter_info *info = &batch->filter->info;
+    gf_status status = gf_check_use(batch->filter, batch->settings, error);
+    if (status)
+        return status;
+    if (info->inputs != 1)
+        return gf_fail(error, GF_USAGE, "%s: it reads %u images at a time; run them one by one",
+                       info->name, info->inputs);
+    status = files_check_parameters(batch, error);
+    if (!status && gf_batch_is_shared(batch) && batch->options.in_order)
+        status = gf_fail(error, GF_USAGE, "%s: items that are taken have no order to be told in",
+                         info->name);
+    if (!status && batch->options.files.dry_run)
+        status = gf_fail(error, GF_USAGE, "%s: a batch makes no dry run; open each file by itself",
+                         info->name);
+    if (!status)
+        status = files_check_items(batch, error);
+    return status ? status : files_check_settings(batch, error);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files) {
+    const uint64_t count = gf_batch_expected(batch);
+    const uint64_t most = open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : 1;
+    batch->threads = threads < GF_BATCH_MAX_THREADS ? threads : GF_BATCH_MAX_THREADS;
+    batch->at_once = count < batch->threads ? (uint32_t)count : batch->threads;
+    batch->at_once = batch->at_once < most ? batch->at_once : (uint32_t)most;
+    batch->each = batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
+}
+
+static void files_plan_threads(gf_file_batch *batch) {
+    const gf_engine_options *engine = &batch->options.engine;
+    const uint32_t threads = engine->threads ? engine->threads : gf_cpu_count();
+    struct rlimit limit;
+    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+    gf_batch_share_threads(batch, engine->unthreaded ? 1 : threads,
+                           known ? (uint64_t)limit.rlim_cur : UINT64_MAX);
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* Reads a list such as "0,2". */
+static gf_status files_parse_devices(const char *list, unsigned long *numbers, size_t *count,
+                                     gf_error *error) {
+    for (const char *p = list;; p++) {
+        char *end;
+        const unsigned long n = strtoul(p, &end, 10);
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || n > 99999 ||
+            *count == GF_BATCH_MAX_DEVICES)
+            return gf_fail(error, GF_USAGE,
+                           "--device '%s': must be device numbers such as 0 or 0,2, or all", list);
+        for (size_t i = 0; i < *count; i++)
+            if (numbers[i] == n)
+                return gf_fail(error, GF_USAGE, "--device '%s': names device %lu twice", list, n);
+        numbers[(*count)++] = n;
+        p = end;
+        if (!*p)
+            return GF_OK;
+    }
+}
+
+/* The devices of a list, "all" of them, or the backend's choice (NULL), as far as they are this
+ * process's own. */
+static gf_status files_list_devices(const gf_engine_options *engine, gf_batch_devices *devices,
+                                    gf_error *error) {
+    const char *list = engine->devices;
+    unsigned long numbers[GF_BATCH_MAX_DEVICES];
+    size_t count = 0;
+    gf_status status = GF_OK;
+    devices->count = list ? 0 : 1;
+    if (!list)
+        return GF_OK;
+    if (strcmp(list, "all") != 0) {
+        status = files_parse_devices(list, numbers, &count, error);
+    } else {
+        status = gf_devices(NULL, 0, &count, error);
+        count = count < GF_BATCH_MAX_DEVICES ? count : GF_BATCH_MAX_DEVICES;
+        for (size_t i = 0; i < count; i++)
+            numbers[i] = i;
+    }
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (gf_turn_has(i, (uint32_t)count))
+            snprintf(devices->names[devices->count++], sizeof devices->names[0], "%lu", numbers[i]);
+    return status;
+}
+
+/* ---- auto ------------------------------------------------------------------------------------ */
+
+#define TRIES 16u /* at finding an image to judge the batch by */
+
+/* What reading an item and writing its output take; an output of an unknown format: nothing. */
+static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_source *source,
+                                        const char *out) {
+    const gf_file_options *options = &batch->options.files;
+    gf_codec_costs codec = {0};
+    if (out) {
+        const char *format = options->format ? options->format : gf_path_ending(out);
+        (void)gf_format_costs(format, options->compression, batch->each, &codec);
+    }
+    codec.decode = source->cost;
+    codec.decode_threads = source->threads;
+    return codec;
+}
+
+gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
+                            const gf_codec_costs *codec) {
+    const bool held = gf_batch_image_bytes(&plan->in, &plan->out) <= GF_BATCH_SMALL;
+    const uint32_t engines = gf_batch_engines(batch, 1);
+    const gf_auto_machine machine = {
+        .threads = batch->threads,
+        .devices = 1,
+        .images = gf_batch_expected(batch),
+        .files = batch->at_once,
+        .device_files = held || batch->at_once < engines ? batch->at_once : engines,
+        .held = held};
+    gf_forecast forecast;
+    gf_auto_expect(plan, codec, &machine, &forecast);
+    gf_auto_times(&forecast, gf_batch_expected(batch));
+    return forecast;
+}
+
+/* Decides by the first image that can be opened, and opened again. */
+static bool files_wants_cuda(gf_file_batch *batch) {
+    for (uint64_t i = 0; i < batch->count && i < TRIES; i++) {
+        const gf_batch_item *item = &batch->items[i];
+        gf_task task;
+        if (!gf_see(item->in).regular)
+            continue;
+        gf_forecast forecast = {.cuda = false};
+        const gf_status status = gf_batch_open_image(batch, i, &task, NULL);
+        if (!status) {
+            const gf_codec_costs codec = files_codec_costs(batch, task.inputs.source, item->out);
+            forecast = gf_batch_expect(batch, task.plan, &codec);
+            snprintf(batch->reason, sizeof batch->reason, "%s", forecast.reason);
+        }
+        gf_batch_close_image(&task);
+        if (!status)
+            return forecast.cuda;
+    }
+    return false;
+}
+
+/* Decides which devices run the batch; none: the threads of the CPU do. Settles the backend of
+ * batch->options.engine, and the reason of auto. */
+static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, gf_error *error) {
+    gf_engine_options *engine = &batch->options.engine;
+    if (gf_batch_is_auto(batch)) {
+        if (engine->devices)
+            engine->backend = "cuda";
+        else if (!gf_has_cuda() || !files_wants_cuda(batch))
+            engine->backend = "cpu";
+    }
+    /* Where auto expects CUDA to be faster it stays auto, and so may fall back. */
+    if (!gf_batch_is_auto(batch) && strcmp(engine->backend, "cuda") != 0)
+        return GF_OK;
+    return files_list_devices(engine, devices, error);
+}
+
+/* ---- on the CPU ------------------------------------------------------------------------------ */
+
+typedef struct files_worker {
+    gf_file_batch *batch;
+    gf_engine *engine;
+    pthread_t thread;
+} files_worker;
+
+/* Runs one item after the other. Waits where an item keeps those behind it from being reported. */
+static void *files_work(void *argument) {
+    const files_worker *worker = argument;
+    gf_file_batch *batch = worker->batch;
+    uint64_t item;
+    pthread_mutex_lock(&batch->lock);
+    while (!gf_batch_over(batch)) {
+        if (!gf_batch_may_begin(batch)) {
+            pthread_cond_wait(&batch->moved, &batch->lock);
+        } else if (gf_batch_begin(batch, &item)) {
+            pthread_mutex_unlock(&batch->lock);
+            gf_batch_run_item(batch, worker->engine, item, false);
+            pthread_mutex_lock(&batch->lock);
+        }
+    }
+    pthread_mutex_unlock(&batch->lock);
+    return NULL;
+}
+
+/* Runs all items by threads with an engine each, which take one after the other. The calling thread
+ * is one of them; there are fewer if not all can be started. Fails if an engine cannot be opened:
+ * nothing was begun then. */
+static gf_status files_run_on_threads(gf_file_batch *batch, gf_error *error) {
+    const uint32_t count = batch->at_once;
+    gf_engine_options options = batch->options.engine;
+    options.threads = batch->each;
+    options.unthreaded = batch->each == 1;
+    files_worker *workers = calloc(count, sizeof *workers);
+    if (!workers)
+        return gf_fail_memory(error, batch->filter->info.name, count * sizeof *workers, "threads");
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        workers[i].batch = batch;
+        status = gf_engine_open(&options, &workers[i].engine, error);
+    }
+    if (!status) {
+        uint32_t started = 1;
+        while (started < count &&
+               gf_thread_start(&workers[started].thread, files_work, &workers[started]) == 0)
+            started++;
+        files_work(&workers[0]);
+        for (uint32_t i = 1; i < started; i++)
+            pthread_join(workers[i].thread, NULL);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        gf_engine_close(workers[i].engine);
+    free(workers);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Runs the items of a batch that has been checked; returns why not all could be. */
+static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices, gf_error *error) {
+    gf_status status = GF_OK;
+    if (batch->options.in_order) {
+        const uint64_t ahead = 4 * (uint64_t)batch->threads;
+        batch->ahead = ahead < LEAST_AHEAD ? LEAST_AHEAD : ahead;
+        batch->window = calloc((size_t)batch->ahead, sizeof *batch->window);
+        if (!batch->window)
+            return gf_fail_memory(error, batch->filter->info.name,
+                                  batch->ahead * sizeof *batch->window, "results in order");
+    }
+    pthread_mutex_init(&batch->lock, NULL);
+    pthread_mutex_init(&batch->reporting, NULL);
+    pthread_cond_init(&batch->moved, NULL);
+    if (devices->count)
+        gf_batch_run_on_devices(batch, devices);
+    else
+        status = files_run_on_threads(batch, error);
+    pthread_cond_destroy(&batch->moved);
+    pthread_mutex_destroy(&batch->reporting);
+    pthread_mutex_destroy(&batch->lock);
+    for (uint64_t i = 0; i < batch->ahead; i++)
+        if (batch->window[i].there) /* it was not reported */
+            gf_result_free(batch->window[i].result);
+    free(batch->window);
+    if (status || !batch->error.status)
+        return status;
+    /* Without a device some items are left: how many, only a batch that is not shared knows. */
+    if (batch->device_failed && !gf_batch_is_shared(batch))
+        return gf_fail(error, batch->error.status,
+                       "%.400s; %" PRIu64 " of %" PRIu64
+                       " files were not done, and no device is left",
+                       batch->error.message, batch->count - batch->reported, batch->count);
+    if (error)
+        *error = batch->error;
+    return batch->error.status;
+}
+
+gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_filter *filter,
+                          const gf_settings *settings, const gf_batch_item *items, uint64_t count,
+                          const gf_batch_options *options, const gf_work_source *source,
+                          gf_error *error) {
+    gf_file_batch batch = {.filter = filter, .settings = settings, .items = items, .count = count};
+    gf_batch_devices chosen = {0};
+    if (options)
+        batch.options = *options;
+    if (source)
+        batch.source = *source;
+    gf_status status = files_check(&batch, error);
+    if (status || count == 0)
+        return status;
+    files_plan_threads(&batch);
+    if (!devices) {
+        status = files_choose(&batch, &chosen, error);
+        devices = &chosen;
+    }
+    return status ? status : files_run(&batch, devices, error);
+}
+
+gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
+                       const gf_batch_item *items, uint64_t count, const gf_batch_options *options,
+                       gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    return gf_run_batch_on(NULL, filter, settings, items, count, options, NULL, error);
+}
+
+gf_status gf_run_shared_batch(const gf_filter *filter, const gf_settings *settings,
+                              const gf_batch_item *items, uint64_t count,
+                              const gf_batch_options *options, const gf_work_source *source,
+                              gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    return gf_run_batch_on(NULL, filter, settings, items, count, options, source, error);
+}

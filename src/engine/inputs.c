@@ -1,0 +1,166 @@
+#include "engine/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "io/io.h"
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+gf_seen gf_see(const char *path) {
+    gf_seen seen = {.regular = false};
+    seen.regular =
+        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
+    return seen;
+}
+
+/* Puts the second image beside the first. The names are for messages. */
+static gf_status inputs_add(gf_inputs *inputs, gf_source *second, const char *name,
+                            const char *second_name, gf_error *error) {
+    gf_source *pair;
+    const gf_status status =
+        gf_pair_source(inputs->source, second, name, second_name, &pair, error);
+    if (status)
+        second->ops->close(second);
+    else
+        inputs->source = pair;
+    return status;
+}
+
+/* Opens the files of inputs->paths. */
+static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
+    const char *const *paths = inputs->paths;
+    gf_source *second;
+    gf_status status = gf_source_open(paths[0], &inputs->limits, &inputs->source, error);
+    if (status || inputs->count == 1)
+        return status;
+    status = gf_source_open(paths[1], &inputs->limits, &second, error);
+    return status ? status : inputs_add(inputs, second, paths[0], paths[1], error);
+}
+
+gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
+                               const gf_limits *limits, gf_error *error) {
+    *inputs = (gf_inputs){.name = strcmp(paths[0], "-") == 0 ? "standard input" : paths[0],
+                          .count = count,
+                          .paths = paths,
+                          .limits = *limits};
+    for (uint32_t i = 0; i < count; i++)
+        inputs->seen[i] = gf_see(paths[i]);
+    return inputs_open_sources(inputs, error);
+}
+
+/* The first source is inputs->source's; the second is put beside it. */
+static gf_status inputs_join_memory(gf_inputs *inputs, gf_source *const sources[2],
+                                    gf_status status, gf_error *error) {
+    inputs->source = sources[0];
+    if (!status && sources[1])
+        status = inputs_add(inputs, sources[1], "memory", "memory", error);
+    return status;
+}
+
+gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
+                                const gf_pixels *in, const char *filter, gf_error *error) {
+    gf_source *sources[2] = {NULL, NULL};
+    gf_status status = GF_OK;
+    *inputs = (gf_inputs){.name = "memory", .count = count};
+    for (uint32_t i = 0; i < count && !status; i++)
+        status =
+            !in || !in[i].data
+                ? gf_fail(error, GF_USAGE, "%s: it reads %u images, and one is NULL", filter, count)
+                : gf_memory_source(format, in[i].data, in[i].stride, &sources[i], error);
+    return inputs_join_memory(inputs, sources, status, error);
+}
+
+gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format *format,
+                              uint64_t times, const gf_pixels *in, gf_error *error) {
+    gf_source *sources[2] = {NULL, NULL};
+    gf_status status = GF_OK;
+    *inputs = (gf_inputs){.name = "memory", .count = count};
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = gf_batch_source(format, times, in + i, count, &sources[i], error);
+    return inputs_join_memory(inputs, sources, status, error);
+}
+
+/* ---- reading again --------------------------------------------------------------------------- */
+
+static bool inputs_are_same(const gf_inputs *inputs, const gf_format *before) {
+    bool same = gf_format_equal(&inputs->source->format, before);
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const gf_seen now = gf_see(inputs->paths[i]);
+        const struct stat *a = &inputs->seen[i].info, *b = &now.info;
+        same = same && now.regular && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+               a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+               a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    }
+    return same;
+}
+
+void gf_inputs_seek(gf_inputs *inputs, uint64_t first) {
+    const gf_window window = {.y = first, .width = inputs->source->format.width};
+    inputs->first = first;
+    inputs->source->ops->seek(inputs->source, &window);
+}
+
+bool gf_inputs_can_restart(const gf_inputs *inputs) {
+    if (gf_memory_source_is(inputs->source))
+        return true;
+    for (uint32_t i = 0; i < inputs->count; i++)
+        if (!inputs->paths || !inputs->seen[i].regular)
+            return false;
+    return true;
+}
+
+gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
+    if (gf_memory_source_rewind(inputs->source))
+        return GF_OK;
+    if (!gf_inputs_can_restart(inputs))
+        return gf_fail(error, GF_FAILED, "%s: it cannot be read again", inputs->name);
+    gf_source *before = inputs->source;
+    inputs->source = NULL;
+    const gf_status status = inputs_open_sources(inputs, error);
+    if (!inputs->source) {
+        inputs->source = before;
+        return status;
+    }
+    const gf_format format = before->format;
+    before->ops->close(before);
+    if (status)
+        return status;
+    if (!inputs_are_same(inputs, &format))
+        return gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", inputs->name);
+    if (inputs->first)
+        gf_inputs_seek(inputs, inputs->first);
+    return GF_OK;
+}
+
+gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_error *error) {
+    gf_source *source = inputs->source, *held = NULL;
+    const gf_format *format = &source->format;
+    const size_t row = gf_row_bytes(format);
+    void *pixels;
+    const gf_status status = gf_source_read_all(source, inputs->name,
+                                                "an image that is read twice and comes from a pipe",
+                                                *memory, &pixels, error);
+    if (status)
+        return status;
+    if (gf_memory_source(format, pixels, row, &held, NULL)) {
+        free(pixels);
+        return gf_fail(error, GF_FAILED, "%s: out of memory for a source", inputs->name);
+    }
+    gf_memory_source_own(held, pixels, free);
+    held->metadata = source->metadata;
+    held->bytes = source->bytes;
+    held->dropped = source->dropped;
+    gf_metadata_init(&source->metadata);
+    *memory -= format->height * row;
+    source->ops->close(source);
+    inputs->source = held;
+    return GF_OK;
+}
+
+void gf_inputs_close(gf_inputs *inputs) {
+    if (inputs->source)
+        inputs->source->ops->close(inputs->source);
+    *inputs = (gf_inputs){.count = 0};
+}

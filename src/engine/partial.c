@@ -1,0 +1,524 @@
+/* A partial result holds what a stream gave its consumer for a range of rows: the merged state, and
+ * in image order the records and the payloads. Given to a filter's measure, the partial results of
+ * all rows make the result of the whole image. */
+#include "engine/task.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "digest.h"
+#include "error.h"
+#include "io/io.h"
+#include "io/output.h"
+#include "plan.h"
+#include "settings.h"
+#include "stage.h"
+#include "thread.h"
+
+enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* of records given to a measure at a time */
+
+/* What identifies the work that a partial result is of, and its sizes: its first bytes in a
+ * message. */
+typedef struct gf_partial_head {
+    char filter[16];
+    gf_format in;
+    uint64_t settings; /* digest of the values of all parameters */
+    uint64_t files;    /* digest of the sizes and times of the inputs */
+    uint64_t first, end;
+    uint64_t state_bytes, log_bytes;
+    uint64_t check; /* in a message: digest of what follows */
+} gf_partial_head;
+
+/* One entry of the log: a band's records, or one of its payloads; `bytes` of them follow. */
+typedef struct gf_partial_entry {
+    uint64_t rows; /* 0: a payload */
+    uint64_t bytes;
+} gf_partial_entry;
+
+struct gf_partial {
+    const gf_filter *filter;
+    gf_plan *plan;
+    gf_partial_head head;
+    unsigned char *state;
+    unsigned char *log;
+    uint64_t capacity; /* of the log */
+};
+
+const gf_format *gf_partial_format(const gf_partial *partial) {
+    return &partial->head.in;
+}
+
+/* ---- making one ------------------------------------------------------------------------------ */
+
+/* Continues a digest, at first 0, by FNV-1a. */
+static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) {
+    const unsigned char *p = data;
+    if (!digest)
+        digest = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++)
+        digest = (digest ^ p[i]) * UINT64_C(0x100000001b3);
+    return digest;
+}
+
+/* Digests the texts of all parameters, which decide what is computed. */
+static uint64_t partial_digest_settings(const gf_filter *filter, const gf_settings *settings) {
+    uint64_t digest = 0;
+    for (size_t i = 0; i < filter->info.param_count; i++) {
+        const char *text = gf_settings_text(settings, filter->info.params[i].name);
+        digest = partial_digest(digest, text ? text : "", text ? strlen(text) + 1 : 1);
+    }
+    return digest;
+}
+
+/* Digests what tells files apart on all machines: not devices and inodes. */
+static uint64_t partial_digest_files(const gf_inputs *inputs) {
+    uint64_t digest = 0;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const struct stat *info = &inputs->seen[i].info;
+        const int64_t what[] = {info->st_size, info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
+        digest = partial_digest(digest, what, sizeof what);
+    }
+    return digest;
+}
+
+static gf_status partial_fail_files(const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: changed while it was read, or the machines do not share its file system",
+                   name);
+}
+
+static gf_status partial_new(const gf_filter *filter, const gf_settings *settings,
+                             const gf_format *format, gf_partial **out, gf_error *error) {
+    gf_partial *partial = calloc(1, sizeof *partial);
+    *out = partial;
+    if (!partial)
+        return gf_fail_memory(error, filter->info.name, sizeof *partial, "a partial result");
+    partial->filter = filter;
+    gf_status status = gf_plan_new(filter, settings, format, &partial->plan, error);
+    if (!status) {
+        gf_partial_head *head = &partial->head;
+        strncpy(head->filter, filter->info.name, sizeof head->filter - 1);
+        head->in = *format;
+        head->settings = partial_digest_settings(filter, settings);
+        head->state_bytes = partial->plan->state_bytes;
+        partial->state = calloc(1, (size_t)head->state_bytes + 1);
+        if (!partial->state)
+            status =
+                gf_fail_memory(error, filter->info.name, head->state_bytes, "what is measured");
+    }
+    if (status) {
+        gf_partial_free(partial);
+        *out = NULL;
+    }
+    return status;
+}
+
+void gf_partial_free(gf_partial *partial) {
+    if (!partial)
+        return;
+    free(partial->plan);
+    free(partial->state);
+    free(partial->log);
+    free(partial);
+}
+
+/* Makes room in the log for so many bytes more. */
+static gf_status partial_reserve(gf_partial *partial, uint64_t bytes, gf_error *error) {
+    const uint64_t needed = partial->head.log_bytes + bytes;
+    if (needed <= partial->capacity)
+        return GF_OK;
+    const uint64_t capacity = needed + needed / 2;
+    unsigned char *log = realloc(partial->log, (size_t)capacity);
+    if (!log)
+        return gf_fail_memory(error, partial->filter->info.name, capacity, "what is measured");
+    partial->log = log;
+    partial->capacity = capacity;
+    return GF_OK;
+}
+
+static void partial_append(gf_partial *partial, const void *data, uint64_t bytes) {
+    memcpy(partial->log + partial->head.log_bytes, data, (size_t)bytes);
+    partial->head.log_bytes += bytes;
+}
+
+/* ---- the consumer ---------------------------------------------------------------------------- */
+
+/* Records what a stream yields; image rows go to their place in a file. */
+typedef struct gf_partial_consumer {
+    gf_consumer base;
+    gf_partial *partial;
+    gf_sink *sink; /* NULL: no image is made */
+    const gf_watch *watch;
+    gf_report *report;
+    uint64_t next;       /* row after the last one taken */
+    uint64_t max_memory; /* for the log */
+} gf_partial_consumer;
+
+static gf_status partial_take_records(gf_partial *partial, const gf_rows *rows, gf_error *error) {
+    const gf_plan *plan = partial->plan;
+    const gf_partial_entry entry = {rows->rows, rows->rows * plan->record};
+    const gf_status status = partial_reserve(partial, sizeof entry + entry.bytes, error);
+    if (status)
+        return status;
+    partial_append(partial, &entry, sizeof entry);
+    for (uint64_t y = rows->y0; y < rows->y0 + rows->rows; y++)
+        partial_append(partial, gf_record(plan, rows, y), plan->record);
+    return GF_OK;
+}
+
+/* Payloads are kept in multiples of 8 bytes, so that each is aligned in the log. */
+static gf_status partial_take_payload(gf_partial *partial, const void *payload, gf_error *error) {
+    static const unsigned char zeros[8];
+    const uint64_t used = partial->filter->payload->used(partial->plan, payload);
+    const gf_partial_entry entry = {0, (used + 7) & ~UINT64_C(7)};
+    const gf_status status = partial_reserve(partial, sizeof entry + entry.bytes, error);
+    if (status)
+        return status;
+    partial_append(partial, &entry, sizeof entry);
+    partial_append(partial, payload, used);
+    partial_append(partial, zeros, entry.bytes - used);
+    return GF_OK;
+}
+
+static gf_status partial_take(gf_partial_consumer *consumer, const gf_slot *slot, gf_error *error) {
+    gf_partial *partial = consumer->partial;
+    gf_sink *sink = consumer->sink;
+    const gf_rows rows = gf_slot_rows_from(slot, consumer->next);
+    gf_status status = GF_OK;
+    if (rows.rows == 0)
+        return GF_OK;
+    consumer->next = rows.y0 + rows.rows;
+    if (sink)
+        status = sink->ops->write(sink, rows.data, rows.stride, rows.rows, error);
+    if (!status && partial->plan->record)
+        status = partial_take_records(partial, &rows, error);
+    for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
+        status =
+            partial_take_payload(partial, slot->payload_buffer + i * slot->payload_stride, error);
+    return status
+               ? status
+               : gf_check_memory(partial->head.log_bytes, consumer->max_memory,
+                                 partial->filter->info.name, "what a range of rows yields", error);
+}
+
+static gf_status partial_band(gf_consumer *base, const gf_slot *slot, gf_error *error) {
+    gf_partial_consumer *consumer = (gf_partial_consumer *)base;
+    const gf_partial_head *head = &consumer->partial->head;
+    const gf_watch *watch = consumer->watch;
+    const double began = gf_now();
+    const gf_status status = partial_take(consumer, slot, error);
+    gf_busy_add(&consumer->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
+    if (!status && watch->tell)
+        watch->tell(watch->context,
+                    &(gf_progress){.in = head->in,
+                                   .done = slot->out.y0 + slot->out.rows - head->first,
+                                   .of = head->end - head->first});
+    return status;
+}
+
+static gf_status partial_state(gf_consumer *base, const void *state, gf_error *error) {
+    const gf_partial *partial = ((gf_partial_consumer *)base)->partial;
+    (void)error;
+    memcpy(partial->state, state, (size_t)partial->head.state_bytes);
+    return GF_OK;
+}
+
+/* ---- the file of the image --------------------------------------------------------------------
+ */
+
+struct gf_rows_file {
+    gf_sink *sink; /* has written the header; NULL: taken */
+};
+
+gf_status gf_rows_file_open(const char *path, const gf_format *format,
+                            const gf_file_options *options, gf_rows_file **out, gf_error *error) {
+    gf_rows_file *file = calloc(1, sizeof *file);
+    *out = NULL;
+    if (!file)
+        return gf_fail_memory(error, path, sizeof *file, "a file");
+    const gf_status status = gf_sink_open_named(path, format, options, &file->sink, error);
+    if (status)
+        free(file);
+    else
+        *out = file;
+    return status;
+}
+
+const char *gf_rows_file_name(const gf_rows_file *file) {
+    return gf_output_reach(file->sink->output);
+}
+
+gf_sink *gf_rows_file_take(gf_rows_file *file) {
+    gf_sink *sink = file->sink;
+    file->sink = NULL;
+    return sink;
+}
+
+void gf_rows_file_close(gf_rows_file *file) {
+    if (file && file->sink)
+        file->sink->ops->close(file->sink);
+    free(file);
+}
+
+/* ---- running a range ------------------------------------------------------------------------- */
+
+/* Lets the plan learn from what the filter before this one has measured of the whole image. */
+static gf_status partial_learn(gf_task *task, const gf_partial *before, gf_error *error) {
+    const gf_filter *filter = task->filter->before;
+    const gf_keep keep = {.name = task->inputs.name};
+    void *data = NULL;
+    if (!filter)
+        return GF_OK;
+    if (!before || before->filter != filter || !gf_format_equal(&before->head.in, &task->plan->in))
+        return gf_fail(error, GF_USAGE, "%s: it needs what %s measures of the whole image",
+                       task->filter->info.name, filter->info.name);
+    if (before->head.files != partial_digest_files(&task->inputs))
+        return partial_fail_files(task->inputs.name, error);
+    gf_status status = filter->measure->open(before->plan, &keep, &data, error);
+    if (!status)
+        status = gf_partial_deliver(before, before->plan, data, error);
+    if (!status)
+        task->filter->learn(task->plan, before->plan, data);
+    if (data)
+        filter->measure->close(data);
+    return status;
+}
+
+/* Can a range of rows be computed by itself? */
+static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_error *error) {
+    if (task->plan->ordered)
+        return gf_fail(error, GF_USAGE, "%s: its sums pass through all rows in order",
+                       task->inputs.name);
+    if (!task->inputs.source->ops->seek || !gf_inputs_can_restart(&task->inputs))
+        return gf_fail(error, GF_USAGE,
+                       "%s: its rows cannot be read in any order; use PGM, PPM, PAM or PFM",
+                       task->inputs.name);
+    if (job->first > job->end || job->end > task->plan->in.height)
+        return gf_fail(error, GF_USAGE, "%s: it has %" PRIu64 " rows", task->inputs.name,
+                       task->plan->in.height);
+    return GF_OK;
+}
+
+const gf_filter *gf_filter_before(const gf_filter *filter) {
+    return filter->before;
+}
+
+gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
+                           const gf_settings *settings, const char *const *in_paths,
+                           const char *out_path, const gf_file_options *options, gf_format *format,
+                           bool *possible, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_task task = {.filter = filter, .threads = 1};
+    gf_status status = gf_check_use(filter, settings, error);
+    if (status)
+        return status;
+    if (!filter->info.makes_image)
+        out_path = gf_filter_file(filter, settings, GF_PARAM_IMAGE);
+    status = gf_task_open_files(&task, settings, in_paths, options, error);
+    if (!status) {
+        const gf_rows_job none = {.in_paths = in_paths};
+        *format = task.plan->in;
+        *possible = engine->named != &gf_backend_golden && /* which takes images whole */
+                    (!task.plan->out.width || gf_sink_has_parts(out_path, options)) &&
+                    partial_check(&task, &none, NULL) == GF_OK;
+    }
+    gf_task_end(&task);
+    return status;
+}
+
+/* Streams the range into the partial result. */
+static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partial *partial,
+                                gf_error *error) {
+    uint64_t held;
+    gf_partial_consumer consumer = {.base = {.band = partial_band, .state = partial_state},
+                                    .partial = partial,
+                                    .sink = task->sink,
+                                    .watch = &task->watch,
+                                    .report = task->report,
+                                    .max_memory = task->memory / 2};
+    gf_pass pass = {.engine = task->engine,
+                    .inputs = &task->inputs,
+                    .filter = task->filter,
+                    .plan = task->plan,
+                    .consumer = &consumer.base,
+                    .first = job->first,
+                    .end = job->end,
+                    .memory = task->memory - task->memory / 2,
+                    .report = task->report};
+    gf_inputs_seek(&task->inputs, gf_held_rows(task->plan, job->first, job->end, &held));
+    gf_status status = gf_pass_run(&pass, error);
+    if (!status && task->sink)
+        status = task->sink->ops->finish(task->sink, NULL, error);
+    task->report->in_bytes = task->inputs.source->bytes;
+    task->report->total_seconds = gf_now() - task->began;
+    return status;
+}
+
+gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                      const gf_rows_job *job, const gf_file_options *options, gf_partial **partial,
+                      gf_report *report, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_report unread;
+    *partial = NULL;
+    if (!report)
+        report = &unread;
+    *report = (gf_report){0};
+    gf_status status = gf_check_use(filter, settings, error);
+    if (status)
+        return status;
+    gf_task task = gf_task_begin(engine, filter, report);
+    status = gf_task_open_files(&task, settings, job->in_paths, options, error);
+    if (!status)
+        status = partial_check(&task, job, error);
+    if (!status)
+        status = partial_learn(&task, job->before, error);
+    if (!status)
+        status = partial_new(filter, settings, &task.plan->in, partial, error);
+    if (!status) {
+        (*partial)->head.first = job->first;
+        (*partial)->head.end = job->end;
+        (*partial)->head.files = partial_digest_files(&task.inputs);
+    }
+    if (!status && job->end > job->first && job->out_file)
+        status = gf_sink_open_part(job->out_path, job->out_file, &task.plan->out, job->first,
+                                   options, task.threads, &task.sink, error);
+    if (!status && job->end > job->first)
+        status = partial_stream(&task, job, *partial, error);
+    gf_task_end(&task);
+    if (status) {
+        gf_partial_free(*partial);
+        *partial = NULL;
+    }
+    return status;
+}
+
+/* ---- merging and serialising ----------------------------------------------------------------- */
+
+gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error) {
+    const gf_partial_head *a = &partial->head, *b = &next->head;
+    if (partial->filter != next->filter || a->settings != b->settings ||
+        !gf_format_equal(&a->in, &b->in) || a->end != b->first)
+        return gf_fail(error, GF_USAGE,
+                       "%s: a partial result is of other work, or of rows that do not follow",
+                       partial->filter->info.name);
+    if (a->files != b->files)
+        return partial_fail_files(partial->filter->info.name, error);
+    const gf_status status = partial_reserve(partial, b->log_bytes, error);
+    if (status)
+        return status;
+    if (b->log_bytes)
+        partial_append(partial, next->log, b->log_bytes);
+    if (a->state_bytes)
+        partial->filter->measure->merge(partial->plan, partial->state, next->state);
+    partial->head.end = b->end;
+    return GF_OK;
+}
+
+size_t gf_partial_size(const gf_partial *partial) {
+    return sizeof partial->head + (size_t)(partial->head.state_bytes + partial->head.log_bytes);
+}
+
+static uint64_t partial_check_bytes(const unsigned char *bytes, size_t size) {
+    const gf_rows rows = {.data = (unsigned char *)bytes, .rows = 1};
+    return gf_digest_rows(0, &rows, size);
+}
+
+void gf_partial_write(const gf_partial *partial, void *bytes) {
+    gf_partial_head head = partial->head;
+    unsigned char *data = (unsigned char *)bytes + sizeof head;
+    memcpy(data, partial->state, (size_t)head.state_bytes);
+    if (head.log_bytes)
+        memcpy(data + head.state_bytes, partial->log, (size_t)head.log_bytes);
+    head.check = partial_check_bytes(data, (size_t)(head.state_bytes + head.log_bytes));
+    memcpy(bytes, &head, sizeof head);
+}
+
+gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, const void *bytes,
+                          size_t size, gf_partial **partial, gf_error *error) {
+    gf_partial_head head;
+    *partial = NULL;
+    gf_status status = gf_check_use(filter, settings, error);
+    if (status)
+        return status;
+    if (size < sizeof head)
+        return gf_fail(error, GF_FAILED, "%s: a partial result is cut off", filter->info.name);
+    memcpy(&head, bytes, sizeof head);
+    if (strncmp(head.filter, filter->info.name, sizeof head.filter) != 0 ||
+        head.settings != partial_digest_settings(filter, settings))
+        return gf_fail(error, GF_USAGE, "%s: a partial result is of other work", filter->info.name);
+    status = gf_format_check(&head.in, "a partial result", error);
+    if (!status)
+        status = partial_new(filter, settings, &head.in, partial, error);
+    if (status)
+        return status;
+    const unsigned char *data = (const unsigned char *)bytes + sizeof head;
+    if (head.state_bytes != (*partial)->head.state_bytes || head.log_bytes > size ||
+        size != sizeof head + head.state_bytes + head.log_bytes ||
+        head.check != partial_check_bytes(data, size - sizeof head))
+        status = gf_fail(error, GF_FAILED, "%s: a partial result is damaged", filter->info.name);
+    if (!status)
+        status = partial_reserve(*partial, head.log_bytes, error);
+    if (status) {
+        gf_partial_free(*partial);
+        *partial = NULL;
+        return status;
+    }
+    memcpy((*partial)->state, data, (size_t)head.state_bytes);
+    if (head.log_bytes)
+        partial_append(*partial, data + head.state_bytes, head.log_bytes);
+    (*partial)->head.first = head.first;
+    (*partial)->head.end = head.end;
+    (*partial)->head.files = head.files;
+    return GF_OK;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+/* Gives the measure the records of an entry, rows from *y on, with room before each piece for the
+ * image row that a record follows elsewhere. */
+static gf_status partial_deliver_records(const gf_partial *partial, const gf_partial_entry *entry,
+                                         const unsigned char *records, uint64_t *y, void *data,
+                                         gf_error *error) {
+    const gf_plan *plan = partial->plan;
+    const size_t before = gf_record_offset(plan);
+    const uint64_t most = PARTIAL_PIECE_BYTES / plan->record + 1;
+    const uint64_t piece = entry->rows < most ? entry->rows : most;
+    unsigned char *buffer = malloc(before + (size_t)piece * plan->record);
+    gf_status status = GF_OK;
+    if (!buffer)
+        return gf_fail_memory(error, partial->filter->info.name, before + piece * plan->record,
+                              "records");
+    for (uint64_t i = 0, n; i < entry->rows && !status; i += n, *y += n) {
+        n = entry->rows - i < piece ? entry->rows - i : piece;
+        memcpy(buffer + before, records + i * plan->record, (size_t)n * plan->record);
+        const gf_rows rows = {buffer, plan->record, *y, n};
+        status = partial->filter->measure->rows(plan, data, &rows, error);
+    }
+    free(buffer);
+    return status;
+}
+
+gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
+                             gf_error *error) {
+    const gf_partial_head *head = &partial->head;
+    const gf_measure *measure = partial->filter->measure;
+    uint64_t y = 0;
+    gf_status status = GF_OK;
+    if (head->first != 0 || head->end != head->in.height)
+        return gf_fail(error, GF_USAGE,
+                       "%s: rows %" PRIu64 " to %" PRIu64 " are not all of %" PRIu64,
+                       partial->filter->info.name, head->first, head->end, head->in.height);
+    for (uint64_t at = 0; at < head->log_bytes && !status;) {
+        gf_partial_entry entry;
+        memcpy(&entry, partial->log + at, sizeof entry);
+        const unsigned char *bytes = partial->log + at + sizeof entry;
+        if (entry.rows)
+            status = partial_deliver_records(partial, &entry, bytes, &y, data, error);
+        else
+            status = measure->payload(plan, data, bytes, error);
+        at += sizeof entry + entry.bytes;
+    }
+    return status ? status : measure->finish(plan, data, partial->state, error);
+}

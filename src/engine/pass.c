@@ -1,0 +1,214 @@
+/* One image through the backend that was chosen for it. Where that fails, "auto" lets another go
+ * on: with the same bits, so that rows which went on stay as they are, and the next one computes
+ * those that come after them. They are still in the ring, or have not been read yet.
+ *
+ * Only what accumulated over the image is lost with its device. Then, and where there is no memory
+ * to keep what was read, the image is read again from its beginning; what went on already is
+ * computed for the state's sake, if there is one, and dropped. */
+#include "engine/pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+
+/* A pass by the backend that computes it now. */
+typedef struct gf_way {
+    gf_pass *pass;
+    gf_verifier verifier; /* between the stream and the consumer, if the image is verified */
+    gf_stream_job job;
+} gf_way;
+
+/* Puts golden before the consumer, if the image is to be verified. */
+static gf_status aim(gf_way *way, gf_error *error) {
+    const gf_pass *pass = way->pass;
+    way->job.consumer = pass->consumer;
+    if (!pass->engine->options.verify)
+        return GF_OK;
+    way->verifier = (gf_verifier){.next = pass->consumer,
+                                  .backend = way->job.backend,
+                                  .state = way->job.state,
+                                  .threads = gf_engine_threads(pass->engine),
+                                  .name = pass->inputs->name};
+    way->job.consumer = gf_verifier_consumer(&way->verifier, pass->plan);
+    return gf_engine_checkers(pass->engine, &way->verifier.pool, error);
+}
+
+static gf_status run(gf_way *way, gf_source *source, gf_stream_rest *rest, gf_error *error) {
+    return gf_stream_run(&way->job, source, way->pass->report, rest, error);
+}
+
+/* ---- where the backend has failed ------------------------------------------------------------ */
+
+/* Payloads went on band by band: no new band may lie across the place up to which they did. */
+static void match_bands(gf_stream_job *job, uint64_t band_rows) {
+    gf_job unread;
+    for (uint64_t parts = 1; parts <= band_rows; parts++) {
+        if (band_rows % parts)
+            continue;
+        job->band_rows = band_rows / parts;
+        if (!gf_choose_geometry(job, &unread, NULL))
+            return;
+    }
+}
+
+static gf_status start_over(gf_way *way, gf_stream_rest *rest, const char *why,
+                            const gf_error *failure, gf_error *error) {
+    gf_pass *pass = way->pass;
+    if (rest->source)
+        rest->source->ops->close(rest->source);
+    rest->source = NULL;
+    if (!gf_inputs_can_restart(pass->inputs)) {
+        char cause[sizeof pass->report->reason];
+        gf_engine_give_reason(cause, sizeof cause, failure);
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s; %s, and the input cannot be read again: run again, or use "
+                       "--backend cpu",
+                       pass->inputs->name, cause, why);
+    }
+    const gf_status status = gf_inputs_restart(pass->inputs, error);
+    if (status)
+        return status;
+    if (pass->plan->has_payload)
+        match_bands(&way->job, rest->band_rows);
+    pass->report->bands = 0;
+    return run(way, pass->inputs->source, NULL, error);
+}
+
+/* What is left of the image as a job of its own; false if its bands find no memory beside what is
+ * held of it. */
+static bool cut_rest(gf_stream_job *job, const gf_stream_rest *rest) {
+    gf_job unread;
+    gf_stream_job left = *job;
+    if (!rest->source || rest->bytes > left.max_memory)
+        return false;
+    left.first = rest->done;
+    left.max_memory -= rest->bytes;
+    if (gf_choose_geometry(&left, &unread, NULL))
+        return false;
+    *job = left;
+    return true;
+}
+
+/* The rest of the image, by the backend that is left. */
+static gf_status go_on(gf_way *way, gf_stream_rest *rest, const gf_error *failure,
+                       gf_error *error) {
+    gf_stream_job *job = &way->job;
+    gf_status status = aim(way, error);
+    if (status)
+        return status;
+    if (!rest->begun)
+        return run(way, way->pass->inputs->source, rest, error);
+    if (job->plan->state_bytes && rest->done > job->first)
+        return start_over(way, rest, "what was measured is lost with it", failure, error);
+    if (!cut_rest(job, rest))
+        return start_over(way, rest, "there is no memory for what was read", failure, error);
+    return run(way, rest->source, NULL, error);
+}
+
+/* Says who did what: both, where the first one's rows are in the outputs. */
+static void tell_both(const gf_way *way, const gf_stream_rest *rest, const gf_report *before) {
+    gf_report *report = way->pass->report;
+    char text[sizeof report->reason];
+    const uint64_t done = rest->done - way->pass->first;
+    if (done)
+        snprintf(text, sizeof text, "%.130s; %s went on at row %" PRIu64, report->reason,
+                 way->job.backend->name, rest->done);
+    else
+        snprintf(text, sizeof text, "%.130s; %s did it instead", report->reason,
+                 way->job.backend->name);
+    memcpy(report->reason, text, sizeof text);
+    report->device_failed = report->device_failed || rest->by_backend;
+    if (!done)
+        return;
+    snprintf(report->backend, sizeof report->backend, "%.7s+%.7s", before->backend,
+             way->job.backend->name);
+    way->job.backend->describe(way->job.state, text, sizeof text);
+    snprintf(report->device, sizeof report->device, "%.90s; %.90s", before->device, text);
+}
+
+/* After a failure, of which *failure tells: may another backend do what is left? */
+static bool may_go_on(gf_way *way, const gf_stream_rest *rest, const gf_error *failure) {
+    gf_report *report = way->pass->report;
+    gf_engine *engine = way->pass->engine;
+    return (rest->by_backend || !rest->begun) &&
+           gf_engine_fall_back(engine, &way->job.backend, &way->job.state, report->reason,
+                               sizeof report->reason, failure) &&
+           (rest->begun || !engine->leaves);
+}
+
+/* ---- one image ------------------------------------------------------------------------------- */
+
+static void tell_who(const gf_way *way) {
+    gf_report *report = way->pass->report;
+    snprintf(report->backend, sizeof report->backend, "%s", way->job.backend->name);
+    way->job.backend->describe(way->job.state, report->device, sizeof report->device);
+}
+
+static gf_status stream(gf_way *way, gf_error *error) {
+    gf_pass *pass = way->pass;
+    gf_stream_rest rest = {.begun = false};
+    gf_error failure = {0};
+    gf_status status = aim(way, error);
+    if (status)
+        return status;
+    tell_who(way);
+    status = run(way, pass->inputs->source, &rest, &failure);
+    if (status && may_go_on(way, &rest, &failure)) {
+        const gf_report before = *pass->report;
+        const gf_error first = failure;
+        tell_who(way);
+        tell_both(way, &rest, &before);
+        status = go_on(way, &rest, &first, &failure);
+    }
+    if (rest.source)
+        rest.source->ops->close(rest.source);
+    pass->begun = !status || rest.begun || pass->report->bands > 0;
+    if (status && error) /* what another backend made good is none */
+        *error = failure;
+    return status;
+}
+
+gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
+    gf_engine *engine = pass->engine;
+    gf_report *report = pass->report;
+    const gf_plan *plan = pass->plan;
+    const gf_source *source = pass->inputs->source;
+    gf_way way = {.pass = pass,
+                  .job = {.name = pass->inputs->name,
+                          .filter = pass->filter,
+                          .plan = plan,
+                          .first = pass->first,
+                          .end = pass->end,
+                          .band_rows = engine->options.band_rows,
+                          .max_memory = pass->memory,
+                          .unthreaded = engine->options.unthreaded}};
+    const gf_workload work = {.plan = plan,
+                              .codec = {.decode = source->cost,
+                                        .decode_threads = source->threads,
+                                        .encode = pass->encode,
+                                        .encode_threads = pass->encode_threads},
+                              .rows = pass->end ? pass->end - pass->first : 0,
+                              .images = pass->images};
+    char reason[sizeof report->reason];
+    pass->begun = false;
+    gf_status status = gf_engine_choose(engine, &work, &way.job.backend, &way.job.state, reason,
+                                        sizeof reason, error);
+    if (status)
+        return status;
+    if (!report->device_failed) /* when the image was read before: that is what is to be told */
+        memcpy(report->reason, reason, sizeof reason);
+    report->in = plan->in;
+    report->out = plan->out;
+    report->brightness = plan->brightness;
+    if (plan->advice)
+        snprintf(report->advice, sizeof report->advice, "%s", plan->advice);
+    report->bands = 0;
+    report->device_failed = report->device_failed || engine->lost;
+    status = stream(&way, error);
+    report->verified = engine->options.verify && !status;
+    report->start_seconds += engine->start_seconds;
+    engine->start_seconds = 0;
+    return status;
+}

@@ -1,0 +1,466 @@
+/* Files of every format: which one it is, who reads or writes it, and what that costs. */
+#include "io/formats.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "digest.h"
+#include "error.h"
+#include "io/png.h"
+#include "thread.h"
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+/* P and a digit or f, and then something that ends the word. */
+static bool is_pnm(const gf_input *input) {
+    return input->head_size >= 3 && input->head[0] == 'P' && input->head[1] != '\0' &&
+           strchr("1234567fF", input->head[1]) && input->head[2] != '\0' &&
+           strchr(" \t\n\v\f\r#", input->head[2]);
+}
+
+/* Two letters are little: the size of the second header has few possible values, too. */
+static bool is_bmp(const gf_input *input) {
+    return input->head_size == GF_PEEK && memcmp(input->head, "BM", 2) == 0 &&
+           input->head[14] != 0 && strchr("\x0c\x28\x34\x38\x40\x6c\x7c", input->head[14]) &&
+           input->head[15] == 0;
+}
+
+/* TGA has no magic: only its name tells. */
+static bool is_tga(const gf_input *input) {
+    return strcasecmp(gf_path_ending(input->name), "tga") == 0;
+}
+
+static const struct source_kind {
+    const char *name;  /* NULL where the source knows better */
+    const char *magic; /* that the file begins with; NULL: match tells */
+    bool (*match)(const gf_input *input);
+    gf_open_source *open;
+} source_kinds[] = {
+    {"png", "\x89PNG\r\n\x1a\n", NULL, gf_png_source_open},
+    {NULL, NULL, is_pnm, gf_pnm_source_open},
+    {"jpg", "\xff\xd8\xff", NULL, gf_stb_source_open},
+    {"bmp", NULL, is_bmp, gf_stb_source_open},
+    {"psd", "8BPS", NULL, gf_stb_source_open},
+    {"gif", "GIF87a", NULL, gf_stb_source_open},
+    {"gif", "GIF89a", NULL, gf_stb_source_open},
+    {"hdr", "#?RADIANCE\n", NULL, gf_stb_source_open},
+    {"hdr", "#?RGBE\n", NULL, gf_stb_source_open},
+    {"tga", NULL, is_tga, gf_stb_source_open}, /* last: its match is weakest */
+};
+
+static bool source_matches(const struct source_kind *kind, const gf_input *input) {
+    if (!kind->magic)
+        return kind->match(input);
+    const size_t size = strlen(kind->magic);
+    return input->head_size >= size && memcmp(input->head, kind->magic, size) == 0;
+}
+
+static gf_status source_open_kind(const gf_input *input, const gf_limits *limits,
+                                  gf_source **source, gf_error *error) {
+    if (input->head_size == 0)
+        return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
+    if (limits->raw)
+        return gf_raw_source_open(input, limits, source, error);
+    for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++) {
+        const struct source_kind *kind = &source_kinds[i];
+        if (!source_matches(kind, input))
+            continue;
+        gf_status status = kind->open(input, limits, source, error);
+        if (!status && kind->name)
+            snprintf((*source)->kind, sizeof(*source)->kind, "%s", kind->name);
+        return status;
+    }
+    return gf_fail(error, GF_FAILED,
+                   "%s: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "
+                   "TGA by its name, PSD, GIF, HDR; rows without a header with --raw)",
+                   input->name);
+}
+
+gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
+                         gf_error *error) {
+    const gf_limits resolved = gf_limits_resolve(limits);
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    gf_input input;
+    gf_status status = gf_input_open(&input, path, error);
+    *source = NULL;
+    if (status)
+        return status;
+    status = source_open_kind(&input, &resolved, source, error);
+    if (status) {
+        gf_input_close(&input);
+        return status;
+    }
+    /* Every kind also hands out rows, which the caller must hold. */
+    status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name, "a row",
+                             error);
+    if (status) {
+        (*source)->ops->close(*source);
+        *source = NULL;
+    }
+    return status;
+}
+
+/* ---- sinks ----------------------------------------------------------------------------------- */
+
+enum {
+    INTEGERS = 1 << GF_U8 | 1 << GF_U16,
+    GREY = 1 << 1,
+    RGB = 1 << 3,
+    RGBA = 1 << 4,
+    ANY_CHANNELS = GREY | 1 << 2 | RGB | RGBA
+};
+
+static const struct sink_kind {
+    const char *name;  /* also an ending */
+    const char *label; /* for messages */
+    gf_sink_kind kind;
+    gf_open_sink *open;
+    unsigned types, channels;  /* that it holds: bits of gf_type, and of their number */
+    const char *without_alpha; /* advice for an image with an alpha channel */
+    uint64_t max_columns;      /* and rows; 0: any number */
+} sink_kinds[] = {
+    {"png", "PNG", GF_SINK_PNG, gf_png_sink_open, INTEGERS, ANY_CHANNELS, NULL, INT32_MAX},
+    {"pgm", "PGM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY, "write .png or .pam", 0},
+    {"ppm", "PPM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, RGB, "write .png or .pam", 0},
+    {"pnm", "PNM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY | RGB, "write .png or .pam", 0},
+    {"pam", "PAM", GF_SINK_PAM, gf_plain_sink_open, INTEGERS, ANY_CHANNELS, NULL, 0},
+    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "drop it first", 0},
+    {"jpg", "JPEG", GF_SINK_JPG, gf_stb_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
+     65535},
+    {"jpeg", "JPEG", GF_SINK_JPG, gf_stb_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
+     65535},
+    {"bmp", "BMP", GF_SINK_BMP, gf_stb_sink_open, 1 << GF_U8, GREY | RGB | RGBA,
+     "write .png, .pam or .tga", INT32_MAX},
+    {"tga", "TGA", GF_SINK_TGA, gf_stb_sink_open, 1 << GF_U8, ANY_CHANNELS, NULL, 65535},
+    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "drop it first",
+     INT32_MAX / 16},
+    {"raw", "raw", GF_SINK_RAW, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
+};
+
+const char *const *gf_output_formats(void) {
+    static const char *const names[] = {"png",  "pgm", "ppm", "pnm", "pam", "pfm", "jpg",
+                                        "jpeg", "bmp", "tga", "hdr", "raw", NULL};
+    _Static_assert(sizeof names / sizeof *names == sizeof sink_kinds / sizeof *sink_kinds + 1,
+                   "one name a kind");
+    return names;
+}
+
+static const struct sink_kind *sink_find_kind(const char *text) {
+    for (size_t i = 0; i < sizeof sink_kinds / sizeof *sink_kinds; i++)
+        if (strcasecmp(text, sink_kinds[i].name) == 0)
+            return &sink_kinds[i];
+    return NULL;
+}
+
+/* The format that an ending stands for, where nothing writes it; NULL for none that is known. */
+static const char *sink_unwritten(const char *ending) {
+    static const char *const known[][2] = {
+        {"tif", "TIFF"},      {"tiff", "TIFF"},   {"gif", "GIF"},   {"psd", "PSD"},
+        {"webp", "WebP"},     {"avif", "AVIF"},   {"heic", "HEIC"}, {"jxl", "JPEG XL"},
+        {"jp2", "JPEG 2000"}, {"exr", "OpenEXR"}, {"pbm", "PBM"},   {"svg", "SVG"},
+        {"pdf", "PDF"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(ending, known[i][0]) == 0)
+            return known[i][1];
+    return NULL;
+}
+
+static gf_status sink_choose_kind(const char *path, const char *format,
+                                  const struct sink_kind **kind, gf_error *error) {
+    if (format) {
+        *kind = sink_find_kind(format);
+        if (!*kind)
+            return gf_fail(error, GF_USAGE,
+                           "--format: '%s' is not written; use png, pgm, ppm, pnm, pam, pfm, jpg, "
+                           "jpeg, bmp, tga, hdr or raw",
+                           format);
+        return GF_OK;
+    }
+    struct stat info;
+    *kind = sink_find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_ending(path));
+    if (!*kind && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
+    const char *known = sink_unwritten(gf_path_ending(path));
+    if (!*kind && known)
+        return gf_fail(error, GF_USAGE,
+                       "%s: cannot write %s; use an ending such as .png, .pam or .pfm, or --format",
+                       path, known);
+    if (!*kind)
+        return gf_fail(error, GF_USAGE,
+                       "%s: cannot tell the format from this name; use a known ending such as "
+                       ".png, or --format",
+                       path);
+    return GF_OK;
+}
+
+/* Do rows have their place in such a file? */
+static bool sink_is_plain(const struct sink_kind *kind) {
+    return kind->open == gf_plain_sink_open;
+}
+
+static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, gf_type type,
+                                gf_error *error) {
+    if (kind->types == INTEGERS)
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s holds no f32 samples and this image has them; write .pfm", name,
+                       kind->label);
+    return gf_fail(error, GF_FAILED, "%s: %s holds only %s samples and this image is %s; write %s",
+                   name, kind->label, kind->types == 1 << GF_F32 ? "f32" : "u8", gf_type_name(type),
+                   type == GF_F32 ? ".pfm" : ".png or .pam");
+}
+
+static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,
+                                    uint32_t channels, gf_error *error) {
+    if (gf_has_alpha(channels))
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s%s holds no alpha channel and the image to write has one; %s", name,
+                       kind->kind == GF_SINK_BMP ? "grey " : "", kind->label, kind->without_alpha);
+    if (channels == 1)
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s is for colour and this image is grey; write .pgm, .pnm or .png",
+                       name, kind->label);
+    return gf_fail(error, GF_FAILED,
+                   "%s: %s is for grey and this image is in colour; write .ppm, .pnm or .png", name,
+                   kind->label);
+}
+
+/* stb computes the bytes of a file in an int: 4096 leave room for headers, and row padding is at
+ * most 3 bytes. Grey is written as RGB; HDR has 4 bytes for each pixel. */
+static gf_status sink_check_size(const struct sink_kind *kind, const char *name,
+                                 const gf_format *format, gf_error *error) {
+    const uint64_t pixel = kind->kind == GF_SINK_HDR ? 4
+                           : format->channels == 1   ? 3
+                                                     : format->channels;
+    const bool fits = !kind->max_columns ||
+                      (format->width <= kind->max_columns && format->height <= kind->max_columns);
+    if (fits && (kind->open != gf_stb_sink_open ||
+                 format->width * pixel + 3 <= (INT32_MAX - 4096) / format->height))
+        return GF_OK;
+    if (kind->open == gf_stb_sink_open)
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s written here has at most %" PRIu64
+                       " columns and rows and 2 GiB, and this image is %" PRIu64 "x%" PRIu64
+                       "; write .png or .pam",
+                       name, kind->label, kind->max_columns, format->width, format->height);
+    return gf_fail(error, GF_FAILED,
+                   "%s: %s holds at most %" PRIu64 " columns and rows and this image is %" PRIu64
+                   "x%" PRIu64 "; write .pam",
+                   name, kind->label, kind->max_columns, format->width, format->height);
+}
+
+/* Can this kind of file hold the image as it is? The message says which kind can. */
+static gf_status sink_check(const struct sink_kind *kind, const char *name, const gf_format *format,
+                            gf_error *error) {
+    if (!(kind->types >> format->type & 1))
+        return sink_fail_type(kind, name, format->type, error);
+    if (!(kind->channels >> format->channels & 1))
+        return sink_fail_channels(kind, name, format->channels, error);
+    return sink_check_size(kind, name, format, error);
+}
+
+bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
+    const struct sink_kind *kind;
+    return gf_output_sharable(path) && !sink_choose_kind(path, options->format, &kind, NULL) &&
+           sink_is_plain(kind);
+}
+
+/* Which part of its output a sink writes. */
+typedef struct sink_part {
+    bool named;            /* the header, of a file that other processes write, too */
+    const char *temporary; /* rows of the file that a process has begun so; NULL: no others' file */
+    uint64_t first;        /* of these rows */
+} sink_part;
+
+static gf_status sink_open_output(const char *path, const gf_file_options *options,
+                                  const sink_part *part, gf_output **output, gf_error *error) {
+    if (part->temporary)
+        return gf_output_join(path, part->temporary, output, error);
+    gf_status status = gf_output_open_as(path, options->force, part->named, output, error);
+    if (!status && (status = gf_output_set_sync(*output, options->sync, error)))
+        gf_output_close(*output);
+    return status;
+}
+
+static gf_status sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
+                           const gf_file_options *options, uint32_t threads, const sink_part *part,
+                           gf_sink **sink, gf_error *error) {
+    static const gf_file_options no_options;
+    const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
+    const struct sink_kind *kind;
+    gf_metadata none;
+    gf_output *output;
+    gf_status status;
+    *sink = NULL;
+    if (!options)
+        options = &no_options;
+    gf_metadata_init(&none);
+    const gf_limits limits = gf_limits_of(options, threads), resolved = gf_limits_resolve(&limits);
+    if ((status = sink_choose_kind(path, options->format, &kind, error)) ||
+        (status = gf_format_check(format, name, error)) ||
+        (status = sink_check(kind, name, format, error)) ||
+        (status = sink_open_output(path, options, part, &output, error)))
+        return status;
+    const gf_sink_setup setup = {
+        .kind = kind->kind,
+        .output = output,
+        .format = format,
+        .metadata = metadata ? metadata : &none,
+        .compression = options->compression,
+        .max_memory = resolved.max_memory,
+        .threads = resolved.threads,
+        .first = part->first,
+        .header = !part->temporary,
+    };
+    status = kind->open(&setup, sink, error);
+    if (status)
+        gf_output_close(output);
+    return status;
+}
+
+gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
+                       const gf_file_options *options, uint32_t threads, gf_sink **sink,
+                       gf_error *error) {
+    return sink_open(path, format, metadata, options, threads, &(sink_part){0}, sink, error);
+}
+
+gf_status gf_sink_open_named(const char *path, const gf_format *format,
+                             const gf_file_options *options, gf_sink **sink, gf_error *error) {
+    return sink_open(path, format, NULL, options, 1, &(sink_part){.named = true}, sink, error);
+}
+
+gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_format *format,
+                            uint64_t first, const gf_file_options *options, uint32_t threads,
+                            gf_sink **sink, gf_error *error) {
+    const sink_part part = {.temporary = temporary, .first = first};
+    return sink_open(path, format, NULL, options, threads, &part, sink, error);
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+bool gf_format_costs(const char *format, const char *compression, uint32_t threads,
+                     gf_codec_costs *costs) {
+    const struct sink_kind *kind = sink_find_kind(format);
+    if (!kind)
+        return false;
+    if (sink_is_plain(kind)) {
+        /* 16 threads saturate a bus to a GPU; a plain file is written by one, but in memory. */
+        *costs = (gf_codec_costs){GF_PLAIN_COST, GF_PLAIN_COST, 1, 1};
+        costs->decode_threads =
+            threads < GF_PLAIN_DECODE_THREADS ? threads : GF_PLAIN_DECODE_THREADS;
+    } else if (kind->open == gf_png_sink_open) {
+        *costs = (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(compression), 1, threads};
+    } else {
+        *costs = (gf_codec_costs){GF_STB_DECODE_COST, GF_STB_ENCODE_COST, 1, 1};
+    }
+    return true;
+}
+
+/* ---- whole files ----------------------------------------------------------------------------- */
+
+/* Appends a name of 4 characters unless it is there already or there is no room. */
+static void inspect_add_name(char *names, size_t size, const char *name) {
+    const size_t used = strlen(names);
+    if (used + 6 > size)
+        return;
+    for (const char *at = names; (at = strstr(at, name)); at++)
+        if ((at == names || at[-1] == ' ') && (at[4] == ' ' || at[4] == 0))
+            return;
+    snprintf(names + used, size - used, "%s%s", used ? " " : "", name);
+}
+
+gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_file_info *info,
+                          gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_limits limits = gf_limits_of(options, 0);
+    gf_source *source;
+    gf_status status = gf_source_open(path, &limits, &source, error);
+    if (status)
+        return status;
+    const gf_metadata *metadata = &source->metadata;
+    *info = (gf_file_info){.format = source->format};
+    snprintf(info->kind, sizeof info->kind, "%s", source->kind);
+    if (metadata->damaged[0])
+        snprintf(info->stored, sizeof info->stored, "%.64s, damaged %s chunk", source->stored,
+                 metadata->damaged);
+    else
+        snprintf(info->stored, sizeof info->stored, "%s", source->stored);
+    for (size_t i = 0; i < metadata->count; i++)
+        inspect_add_name(info->metadata, sizeof info->metadata, metadata->chunks[i].name);
+    source->ops->close(source);
+    return GF_OK;
+}
+
+gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
+                       void **pixels, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_limits given = gf_limits_of(options, 0), limits = gf_limits_resolve(&given);
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    gf_source *source;
+    *pixels = NULL;
+    gf_status status = gf_source_open(path, &limits, &source, error);
+    if (status)
+        return status;
+    *format = source->format;
+    status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
+    source->ops->close(source);
+    return status;
+}
+
+/* ---- reading back ---------------------------------------------------------------------------- */
+
+#define PIECE_BYTES ((size_t)1 << 20)
+
+static gf_status read_back_digest(gf_source *source, const char *name, uint64_t *digest,
+                                  gf_error *error) {
+    const size_t row = gf_row_bytes(&source->format);
+    const uint64_t height = source->format.height, most = PIECE_BYTES / row + 1;
+    gf_rows rows = {.stride = row, .rows = most < height ? most : height};
+    rows.data = malloc((size_t)rows.rows * row); /* NOLINT: an image has at least one sample */
+    if (!rows.data)
+        return gf_fail_memory(error, name, rows.rows * row, "rows that are read back");
+    gf_status status = GF_OK;
+    *digest = 0;
+    for (uint64_t y = 0; y < height && !status; y += rows.rows) {
+        rows.rows = height - y < rows.rows ? height - y : rows.rows;
+        status = source->ops->read(source, rows.data, row, rows.rows, error);
+        if (!status)
+            *digest = gf_digest_rows(*digest, &rows, row);
+    }
+    if (!status)
+        status = source->ops->finish(source, error);
+    free(rows.data);
+    return status;
+}
+
+gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_limits *limits,
+                       uint64_t digest, gf_error *error) {
+    const char *path = gf_output_reach(sink->output);
+    if (!path || !sink->exact)
+        return GF_OK;
+    const char *name = gf_output_name(sink->output);
+    const gf_raw raw = {.format = *format};
+    gf_limits own = *limits;
+    own.raw = sink->headless ? &raw : NULL;
+    gf_source *source = NULL;
+    gf_error cause = {0};
+    uint64_t found = ~digest;
+    gf_status status = gf_source_open(path, &own, &source, &cause);
+    if (!status && gf_format_equal(&source->format, format))
+        status = read_back_digest(source, name, &found, &cause);
+    if (source)
+        source->ops->close(source);
+    if (status)
+        return gf_fail(error, GF_FAILED, "%s: what was written cannot be read back: %s", name,
+                       cause.message);
+    if (found != digest)
+        return gf_fail(error, GF_FAILED,
+                       "%s: what was written is not what was computed; do not trust this disk or "
+                       "this memory",
+                       name);
+    return GF_OK;
+}

@@ -1,0 +1,463 @@
+/* What sources and sinks have in common: limits and metadata. And those that have no file: over
+ * images in memory, over many of them, and two sources as one. */
+#include "io/io.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "error.h"
+#include "io/output.h"
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
+    if (!options)
+        return (gf_limits){.threads = threads};
+    return (gf_limits){.max_pixels = options->max_pixels,
+                       .max_memory = options->max_memory,
+                       .max_chunk = options->max_chunk,
+                       .max_seconds = options->max_seconds,
+                       .no_sandbox = options->no_sandbox,
+                       .threads = threads,
+                       .raw = options->raw};
+}
+
+gf_limits gf_limits_resolve(const gf_limits *limits) {
+    gf_limits resolved = limits ? *limits : (gf_limits){0};
+    if (!resolved.max_pixels)
+        resolved.max_pixels = GF_DEFAULT_MAX_PIXELS;
+    if (!resolved.max_memory)
+        resolved.max_memory = GF_DEFAULT_MAX_MEMORY;
+    if (!resolved.max_chunk)
+        resolved.max_chunk = GF_DEFAULT_MAX_CHUNK;
+    if (!resolved.max_seconds)
+        resolved.max_seconds = GF_DEFAULT_MAX_SECONDS;
+    if (!resolved.threads)
+        resolved.threads = 1;
+    return resolved;
+}
+
+gf_status gf_check_pixels(uint64_t width, uint64_t height, const gf_limits *limits,
+                          const char *name, gf_error *error) {
+    uint64_t pixels;
+    if (width == 0 || height == 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the image is empty (%" PRIu64 "x%" PRIu64
+                       " pixels); it needs at least one pixel",
+                       name, width, height);
+    if (__builtin_mul_overflow(width, height, &pixels) || pixels > limits->max_pixels)
+        return gf_fail(error, GF_FAILED,
+                       "%s: %" PRIu64 "x%" PRIu64 " pixels are over the limit of %" PRIu64
+                       "; raise it with --max-pixels",
+                       name, width, height, limits->max_pixels);
+    return GF_OK;
+}
+
+gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
+                          gf_error *error) {
+    if (bytes <= max_memory)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: %" PRIu64 " bytes for %s are over the limit of %" PRIu64
+                   "; raise it with --max-memory",
+                   name, bytes, what, max_memory);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+void gf_metadata_init(gf_metadata *metadata) {
+    *metadata = (gf_metadata){.pfm_scale = 1.0};
+}
+
+void gf_metadata_clear(gf_metadata *metadata) {
+    for (size_t i = 0; i < metadata->count; i++)
+        free(metadata->chunks[i].data);
+    free(metadata->chunks);
+    gf_metadata_init(metadata);
+}
+
+gf_status gf_metadata_append(gf_metadata *metadata, const char *name, gf_chunk_place place,
+                             const void *data, size_t size, const char *file, gf_error *error) {
+    /* Capacities are powers of two, so the count alone says when the array is full. */
+    if ((metadata->count & (metadata->count - 1)) == 0) {
+        size_t capacity = metadata->count ? 2 * metadata->count : 1;
+        gf_chunk *grown = realloc(metadata->chunks, capacity * sizeof *grown);
+        if (!grown)
+            return gf_fail_memory(error, file, capacity * sizeof *grown, "metadata");
+        metadata->chunks = grown;
+    }
+    gf_chunk chunk = {.place = place, .size = size};
+    memcpy(chunk.name, name, 4);
+    /* One byte for an empty chunk: malloc(0) may give NULL. */
+    chunk.data = malloc(size ? size : 1);
+    if (!chunk.data)
+        return gf_fail_memory(error, file, size, "metadata");
+    if (size)
+        memcpy(chunk.data, data, size);
+    metadata->chunks[metadata->count++] = chunk;
+    return GF_OK;
+}
+
+/* ---- all sources and sinks ------------------------------------------------------------------- */
+
+void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_error *error) {
+    gf_source *source = calloc(1, size);
+    if (!source) {
+        gf_fail_memory(error, name, size, "a source");
+        return NULL;
+    }
+    source->ops = ops;
+    gf_metadata_init(&source->metadata);
+    return source;
+}
+
+gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
+                             uint64_t max_memory, void **pixels, gf_error *error) {
+    const gf_format *format = &source->format;
+    const size_t row = gf_row_bytes(format);
+    const uint64_t bytes = format->height * row;
+    gf_status status = gf_check_memory(bytes, max_memory, name, what, error);
+    if (status)
+        return status;
+    void *rows = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
+    if (!rows)
+        return gf_fail_memory(error, name, bytes, "the image");
+    status = source->ops->read(source, rows, row, format->height, error);
+    if (!status)
+        status = source->ops->finish(source, error);
+    if (status)
+        free(rows);
+    else
+        *pixels = rows;
+    return status;
+}
+
+void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error) {
+    gf_sink *sink = calloc(1, size);
+    if (!sink) {
+        gf_fail_memory(error, output ? gf_output_name(output) : "memory", size, "a sink");
+        return NULL;
+    }
+    sink->ops = ops;
+    sink->output = output;
+    return sink;
+}
+
+gf_status gf_sink_place(gf_sink *sink, gf_error *error) {
+    return sink->output ? gf_output_place(sink->output, error) : GF_OK;
+}
+
+/* ---- an image in memory ---------------------------------------------------------------------- */
+
+typedef struct memory_source {
+    gf_source base;
+    const unsigned char *data;
+    size_t stride;
+    uint64_t y;                   /* of the next row */
+    void *owned;                  /* released in the end, if not borrowed */
+    void (*release)(void *owned); /* NULL: borrowed */
+} memory_source;
+
+typedef struct memory_sink {
+    gf_sink base;
+    unsigned char *data;
+    size_t stride, row_bytes;
+    uint64_t y; /* of the next row */
+} memory_sink;
+
+static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                             gf_error *error) {
+    (void)error;
+    memory_source *source = (memory_source *)base;
+    const size_t row_bytes = gf_row_bytes(&base->format);
+    for (uint64_t i = 0; i < rows; i++, source->y++)
+        memcpy((unsigned char *)dst + i * stride, source->data + source->y * source->stride,
+               row_bytes);
+    return GF_OK;
+}
+
+/* Nothing follows the rows in memory. */
+static gf_status memory_read_end(gf_source *base, gf_error *error) {
+    (void)base, (void)error;
+    return GF_OK;
+}
+
+static void memory_source_close(gf_source *base) {
+    memory_source *source = (memory_source *)base;
+    if (source->release)
+        source->release(source->owned);
+    gf_metadata_clear(&base->metadata);
+    free(source);
+}
+
+static const gf_source_ops memory_ops = {memory_read, memory_read_end, memory_source_close, NULL};
+
+static gf_status memory_check_stride(const gf_format *format, size_t stride, gf_error *error) {
+    const size_t row = gf_row_bytes(format);
+    if (stride >= row)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "memory: a stride of %zu bytes is shorter than a row of %zu bytes", stride, row);
+}
+
+static gf_status memory_check(const gf_format *format, size_t stride, gf_error *error) {
+    gf_status status = gf_format_check(format, "memory", error);
+    return status ? status : memory_check_stride(format, stride, error);
+}
+
+gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
+                           gf_source **source, gf_error *error) {
+    *source = NULL;
+    gf_status status = memory_check(format, stride, error);
+    if (status)
+        return status;
+    memory_source *new = gf_source_new(sizeof *new, &memory_ops, "memory", error);
+    if (!new)
+        return GF_FAILED;
+    new->base.format = *format;
+    new->data = data;
+    new->stride = stride;
+    *source = &new->base;
+    return GF_OK;
+}
+
+void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *data)) {
+    memory_source *source = (memory_source *)base;
+    source->owned = data;
+    source->release = release;
+}
+
+bool gf_memory_source_is(const gf_source *base) {
+    return base->ops == &memory_ops;
+}
+
+bool gf_memory_source_rewind(gf_source *base) {
+    if (!gf_memory_source_is(base))
+        return false;
+    ((memory_source *)base)->y = 0;
+    return true;
+}
+
+static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                              gf_error *error) {
+    (void)error;
+    memory_sink *sink = (memory_sink *)base;
+    for (uint64_t i = 0; i < rows; i++, sink->y++)
+        memcpy(sink->data + sink->y * sink->stride, (const unsigned char *)src + i * stride,
+               sink->row_bytes);
+    return GF_OK;
+}
+
+static gf_status memory_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    (void)base, (void)metadata, (void)error;
+    return GF_OK;
+}
+
+static void memory_sink_close(gf_sink *base) {
+    free(base);
+}
+
+gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
+                         gf_error *error) {
+    static const gf_sink_ops ops = {memory_write, memory_finish, gf_sink_place, memory_sink_close};
+    *sink = NULL;
+    gf_status status = memory_check(format, stride, error);
+    if (status)
+        return status;
+    memory_sink *new = gf_sink_new(sizeof *new, &ops, NULL, error);
+    if (!new)
+        return GF_FAILED;
+    new->data = data;
+    new->stride = stride;
+    new->row_bytes = gf_row_bytes(format);
+    *sink = &new->base;
+    return GF_OK;
+}
+
+/* ---- many images in memory ------------------------------------------------------------------- */
+
+/* The next row: of which image, and which one of it. */
+typedef struct batch_place {
+    uint64_t image, y, height;
+} batch_place;
+
+typedef struct batch_source {
+    gf_source base;
+    const gf_pixels *images;
+    size_t step;
+    batch_place next;
+} batch_source;
+
+typedef struct batch_sink {
+    gf_sink base;
+    const gf_out_pixels *images;
+    size_t row_bytes;
+    batch_place next;
+} batch_sink;
+
+static void batch_advance(batch_place *next) {
+    if (++next->y == next->height) {
+        next->y = 0;
+        next->image++;
+    }
+}
+
+static gf_status batch_check(const gf_format *format, const void *data, size_t stride,
+                             gf_error *error) {
+    if (!data)
+        return gf_fail(error, GF_USAGE, "memory: an image of the batch is NULL");
+    return memory_check_stride(format, stride, error);
+}
+
+static gf_status batch_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                            gf_error *error) {
+    (void)error;
+    batch_source *source = (batch_source *)base;
+    const size_t row_bytes = gf_row_bytes(&base->format);
+    for (uint64_t i = 0; i < rows; i++, batch_advance(&source->next)) {
+        const gf_pixels *image = &source->images[source->next.image * source->step];
+        memcpy((unsigned char *)dst + i * stride,
+               (const unsigned char *)image->data + source->next.y * image->stride, row_bytes);
+    }
+    return GF_OK;
+}
+
+static void batch_source_close(gf_source *base) {
+    gf_metadata_clear(&base->metadata);
+    free(base);
+}
+
+gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
+                          size_t step, gf_source **out, gf_error *error) {
+    static const gf_source_ops ops = {batch_read, memory_read_end, batch_source_close, NULL};
+    gf_status status = GF_OK;
+    *out = NULL;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = batch_check(format, images[i * step].data, images[i * step].stride, error);
+    if (status)
+        return status;
+    batch_source *source = gf_source_new(sizeof *source, &ops, "memory", error);
+    if (!source)
+        return GF_FAILED;
+    source->base.format = *format;
+    source->base.format.height *= count;
+    source->images = images;
+    source->step = step;
+    source->next.height = format->height;
+    *out = &source->base;
+    return GF_OK;
+}
+
+static gf_status batch_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                             gf_error *error) {
+    (void)error;
+    batch_sink *sink = (batch_sink *)base;
+    for (uint64_t i = 0; i < rows; i++, batch_advance(&sink->next)) {
+        const gf_out_pixels *image = &sink->images[sink->next.image];
+        memcpy((unsigned char *)image->data + sink->next.y * image->stride,
+               (const unsigned char *)src + i * stride, sink->row_bytes);
+    }
+    return GF_OK;
+}
+
+gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                        gf_sink **out, gf_error *error) {
+    static const gf_sink_ops ops = {batch_write, memory_finish, gf_sink_place, memory_sink_close};
+    gf_status status = GF_OK;
+    *out = NULL;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = batch_check(format, images[i].data, images[i].stride, error);
+    if (status)
+        return status;
+    batch_sink *sink = gf_sink_new(sizeof *sink, &ops, NULL, error);
+    if (!sink)
+        return GF_FAILED;
+    sink->images = images;
+    sink->row_bytes = gf_row_bytes(format);
+    sink->next.height = format->height;
+    *out = &sink->base;
+    return GF_OK;
+}
+
+/* ---- two sources as one ---------------------------------------------------------------------- */
+
+typedef struct pair_source {
+    gf_source base;
+    gf_source *halves[2];
+    double seconds[2]; /* in their reads */
+} pair_source;
+
+/* The first image's row begins a stride, the second's its middle. */
+static gf_status pair_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                           gf_error *error) {
+    pair_source *pair = (pair_source *)base;
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < 2 && !status; i++) {
+        const double began = gf_now();
+        status = pair->halves[i]->ops->read(
+            pair->halves[i], (unsigned char *)dst + i * (stride / 2), stride, rows, error);
+        pair->seconds[i] += gf_now() - began;
+    }
+    return status;
+}
+
+static gf_status pair_finish(gf_source *base, gf_error *error) {
+    pair_source *pair = (pair_source *)base;
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < 2 && !status; i++)
+        status = pair->halves[i]->ops->finish(pair->halves[i], error);
+    for (size_t i = 0; i < 2; i++) {
+        base->busy_seconds += gf_source_busy(pair->halves[i], pair->seconds[i]).seconds;
+        base->bytes += pair->halves[i]->bytes;
+    }
+    return status;
+}
+
+static void pair_close(gf_source *base) {
+    pair_source *pair = (pair_source *)base;
+    for (size_t i = 0; i < 2; i++)
+        pair->halves[i]->ops->close(pair->halves[i]);
+    gf_metadata_clear(&base->metadata);
+    free(pair);
+}
+
+static void pair_seek(gf_source *base, const gf_window *window) {
+    pair_source *pair = (pair_source *)base;
+    for (size_t i = 0; i < 2; i++)
+        pair->halves[i]->ops->seek(pair->halves[i], window);
+}
+
+static void pair_describe(const gf_format *format, char *text, size_t size) {
+    static const char *const names[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
+    snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
+             names[format->channels], gf_type_name(format->type));
+}
+
+gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
+                         gf_source **source, gf_error *error) {
+    static const gf_source_ops in_order = {pair_read, pair_finish, pair_close, NULL};
+    static const gf_source_ops in_any_order = {pair_read, pair_finish, pair_close, pair_seek};
+    *source = NULL;
+    if (!gf_format_equal(&a->format, &b->format)) {
+        char is[96], want[96];
+        pair_describe(&b->format, is, sizeof is);
+        pair_describe(&a->format, want, sizeof want);
+        return gf_fail(error, GF_FAILED, "%s: is %s, and %s is %s; give two images of one kind",
+                       b_name, is, a_name, want);
+    }
+    const bool seeks = a->ops->seek && b->ops->seek;
+    pair_source *pair =
+        gf_source_new(sizeof *pair, seeks ? &in_any_order : &in_order, a_name, error);
+    if (!pair)
+        return GF_FAILED;
+    pair->base.format = a->format;
+    pair->base.cost = a->cost + b->cost;
+    pair->base.threads = a->threads < b->threads ? a->threads : b->threads;
+    pair->halves[0] = a;
+    pair->halves[1] = b;
+    *source = &pair->base;
+    return GF_OK;
+}

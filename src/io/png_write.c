@@ -1,0 +1,542 @@
+/* PNG out. The encoder's caller fills bands in a ring and hands them to the threads; it also writes
+ * what they have coded, in order, when it comes by. */
+#include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "clock.h"
+#include "error.h"
+#include "io/bytes.h"
+#include "io/formats.h"
+#include "io/png.h"
+#include "thread.h"
+
+/* ---- efforts --------------------------------------------------------------------------------- */
+
+const char *const *gf_compressions(void) {
+    static const char *const names[] = {[GF_PNG_FAST] = "fast",
+                                        [GF_PNG_BALANCED] = "balanced",
+                                        [GF_PNG_SMALL] = "small",
+                                        [GF_PNG_STORED] = "none",
+                                        NULL};
+    return names;
+}
+
+bool gf_png_effort_of(const char *name, gf_png_effort *effort) {
+    const char *const *names = gf_compressions();
+    int i = 0; /* fast, also without a name */
+    while (name && names[i] && strcmp(name, names[i]) != 0)
+        i++;
+    *effort = names[i] ? (gf_png_effort)i : GF_PNG_FAST;
+    return names[i] != NULL;
+}
+
+double gf_png_encode_cost(const char *compression) {
+    gf_png_effort effort;
+    gf_png_effort_of(compression, &effort);
+    return effort == GF_PNG_STORED ? GF_PNG_ENCODE_COST_NONE
+           : effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST
+                                   : GF_PNG_ENCODE_COST_SLOW;
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+static const unsigned char idat_name[4] = {'I', 'D', 'A', 'T'};
+
+static gf_status chunk_write(gf_output *output, const char *name, const void *data, size_t size,
+                             gf_error *error) {
+    unsigned char head[8], tail[4];
+    gf_put_big32(head, (uint32_t)size);
+    memcpy(head + 4, name, 4);
+    uint32_t crc = crc32_gzip_refl(0, head + 4, 4);
+    if (size)
+        crc = crc32_gzip_refl(crc, data, size);
+    gf_put_big32(tail, crc);
+    gf_status status = gf_output_write(output, head, sizeof head, error);
+    if (!status)
+        status = gf_output_write(output, data, size, error);
+    return status ? status : gf_output_write(output, tail, sizeof tail, error);
+}
+
+/* Write metadata that belongs at a place. */
+static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata,
+                                      gf_chunk_place place, gf_error *error) {
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < metadata->count && !status; i++) {
+        const gf_chunk *chunk = &metadata->chunks[i];
+        if (chunk->place == place)
+            status = chunk_write(output, chunk->name, chunk->data, chunk->size, error);
+    }
+    return status;
+}
+
+static gf_status chunk_write_head(gf_output *output, const gf_format *format,
+                                  const gf_metadata *metadata, gf_error *error) {
+    static const unsigned char color_types[] = {[1] = 0, [2] = 4, [3] = 2, [4] = 6};
+    /* The last three: deflate, PNG's five filters, not interlaced. */
+    unsigned char header[13] = {0};
+    gf_put_big32(header, (uint32_t)format->width);
+    gf_put_big32(header + 4, (uint32_t)format->height);
+    header[8] = format->type == GF_U16 ? 16 : 8;
+    header[9] = color_types[format->channels];
+    gf_status status = gf_output_write(output, "\x89PNG\r\n\x1a\n", 8, error);
+    if (!status)
+        status = chunk_write(output, "IHDR", header, sizeof header, error);
+    /* The output has no PLTE: its two sides are one place. */
+    if (!status)
+        status = chunk_write_metadata(output, metadata, GF_BEFORE_PLTE, error);
+    return status ? status : chunk_write_metadata(output, metadata, GF_BEFORE_IDAT, error);
+}
+
+/* Write a chunk of bytes that lie in memory behind room for its head. crc: of its name and them. */
+static gf_status idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
+                            gf_error *error) {
+    gf_put_big32(data - 8, (uint32_t)size);
+    memcpy(data - 4, idat_name, 4);
+    gf_put_big32(data + size, crc);
+    return gf_output_write(output, data - 8, size + 12, error);
+}
+
+/* What a chunk's end overwrites is the next one's beginning: it is put back. */
+gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t size, size_t most,
+                                  gf_error *error) {
+    gf_status status = GF_OK;
+    while (size && !status) {
+        const size_t part = size < most ? size : most;
+        unsigned char behind[4];
+        memcpy(data - 4, idat_name, 4);
+        memcpy(behind, data + part, 4);
+        status = idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
+        memcpy(data + part, behind, 4);
+        data += part;
+        size -= part;
+    }
+    return status;
+}
+
+/* ---- the encoder ----------------------------------------------------------------------------- */
+
+enum {
+    FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first band zlib's header stands there */
+    BEHIND = 4 + GF_PNG_IDAT_BEHIND /* in the last Adler-32 */
+};
+
+/* What one thread needs is not counted as memory, up to here: only wide rows need more. */
+#define FREE_BYTES (UINT64_C(16) << 20)
+
+typedef struct encoder_slot {
+    unsigned char *memory; /* rows with their paddings */
+    unsigned char *out;
+    gf_png_band band;
+    uint32_t crc; /* of the chunk's name and the band's bytes */
+    bool coded;
+} encoder_slot;
+
+struct gf_png_encoder {
+    gf_png_bands bands;
+    gf_format format;
+    gf_output *output;
+    uint64_t memory;
+    double callers;   /* seconds that the caller was busy */
+    uint64_t y;       /* rows taken so far */
+    uint64_t written; /* bands */
+    uint32_t adler;   /* of what was written */
+    uint64_t clipped; /* samples at the largest value, of the rows taken so far */
+    gf_png_rule rule; /* of the last band handed over */
+    encoder_slot *slots;
+    uint32_t slot_count;
+    pthread_t *threads;
+    gf_png_scratch *scratch; /* the caller's, if it codes by itself or looks at bands beforehand */
+    uint32_t wanted, started;
+
+    pthread_mutex_t lock;
+    pthread_cond_t filled_more, coded_more;
+    uint64_t filled, taken; /* bands */
+    double busy;            /* of the threads */
+    bool stop, no_memory;
+};
+
+/* ---- coding ---------------------------------------------------------------------------------- */
+
+static encoder_slot *encoder_slot_at(const gf_png_encoder *encoder, uint64_t k) {
+    return &encoder->slots[k % encoder->slot_count];
+}
+
+static unsigned char *encoder_bytes_of(const encoder_slot *s) {
+    return s->out + FRONT;
+}
+
+/* A band's chunk begins at its own bytes, the first with zlib's header in front of them. */
+static size_t encoder_head_bytes(uint64_t k) {
+    return k == 0 ? 2 : 0;
+}
+
+static bool encoder_code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_t k) {
+    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* a window of 32 KiB; coded fast */
+    encoder_slot *s = encoder_slot_at(encoder, k);
+    s->band.out = encoder_bytes_of(s);
+    if (!gf_png_band_code(scratch, &s->band))
+        return false;
+    unsigned char *chunk = encoder_bytes_of(s) - encoder_head_bytes(k) - 4;
+    memcpy(chunk, idat_name, 4);
+    memcpy(chunk + 4, zlib_head, encoder_head_bytes(k));
+    if (s->band.size + encoder_head_bytes(k) <= GF_PNG_IDAT_MOST)
+        s->crc = crc32_gzip_refl(0, chunk, 4 + encoder_head_bytes(k) + s->band.size);
+    return true;
+}
+
+static void *encoder_work(void *argument) {
+    gf_png_encoder *encoder = argument;
+    gf_png_scratch *scratch = gf_png_scratch_new(&encoder->bands);
+    pthread_mutex_lock(&encoder->lock);
+    if (!scratch)
+        encoder->no_memory = true;
+    while (!encoder->no_memory) {
+        while (!encoder->stop && encoder->taken == encoder->filled)
+            pthread_cond_wait(&encoder->filled_more, &encoder->lock);
+        if (encoder->stop)
+            break;
+        const uint64_t k = encoder->taken++;
+        pthread_mutex_unlock(&encoder->lock);
+        const double start = gf_now();
+        const bool good = encoder_code(encoder, scratch, k);
+        const double seconds = gf_now() - start;
+        pthread_mutex_lock(&encoder->lock);
+        encoder->busy += seconds;
+        encoder->no_memory |= !good;
+        encoder_slot_at(encoder, k)->coded = true;
+        pthread_cond_signal(&encoder->coded_more);
+    }
+    pthread_cond_signal(&encoder->coded_more);
+    pthread_mutex_unlock(&encoder->lock);
+    gf_png_scratch_free(scratch);
+    return NULL;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static gf_status encoder_write_band(gf_png_encoder *encoder, gf_error *error) {
+    const uint64_t k = encoder->written++;
+    encoder_slot *s = encoder_slot_at(encoder, k);
+    unsigned char *data = encoder_bytes_of(s) - encoder_head_bytes(k);
+    size_t size = s->band.size + encoder_head_bytes(k);
+    encoder->adler =
+        (uint32_t)adler32_combine(encoder->adler, s->band.adler, (z_off_t)s->band.filtered);
+    const bool one = size <= GF_PNG_IDAT_MOST;
+    if (s->band.last) {
+        gf_put_big32(data + size, encoder->adler);
+        s->crc = one ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
+        size += 4;
+    }
+    return one ? idat_write(encoder->output, data, size, s->crc, error)
+               : gf_png_idat_write_parts(encoder->output, data, size, GF_PNG_IDAT_MOST, error);
+}
+
+static gf_status encoder_fail_memory(const gf_png_encoder *encoder, gf_error *error) {
+    return gf_fail_memory(error, gf_output_name(encoder->output),
+                          gf_png_scratch_bytes(&encoder->bands), "the encoder");
+}
+
+/* Writes what is coded, and waits until no more than `most` bands are left. */
+static gf_status encoder_write_coded(gf_png_encoder *encoder, uint64_t most, gf_error *error) {
+    gf_status status = GF_OK;
+    while (encoder->written < encoder->filled && !status) {
+        encoder_slot *s = encoder_slot_at(encoder, encoder->written);
+        pthread_mutex_lock(&encoder->lock);
+        const double start = gf_now();
+        while (!s->coded && !encoder->no_memory && encoder->filled - encoder->written > most)
+            pthread_cond_wait(&encoder->coded_more, &encoder->lock);
+        encoder->callers -= gf_now() - start;
+        const bool coded = s->coded, no_memory = encoder->no_memory;
+        pthread_mutex_unlock(&encoder->lock);
+        if (no_memory)
+            return encoder_fail_memory(encoder, error);
+        if (!coded)
+            break;
+        status = encoder_write_band(encoder, error);
+    }
+    return status;
+}
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+static size_t encoder_slot_rows(const gf_png_bands *bands) {
+    return (size_t)(bands->rows + bands->context + 1);
+}
+
+static unsigned char *encoder_row_in(const gf_png_encoder *encoder, const encoder_slot *s,
+                                     uint64_t r) {
+    return s->memory + GF_PNG_PAD + (size_t)r * encoder->bands.row_stride;
+}
+
+/* A new band begins with rows of the one before. */
+static void encoder_begin_band(gf_png_encoder *encoder) {
+    const gf_png_bands *bands = &encoder->bands;
+    encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
+    if (encoder->y == 0) {
+        s->band =
+            (gf_png_band){.rows = encoder_row_in(encoder, s, 0)}; /* new memory: zeros above */
+        return;
+    }
+    const encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
+    const uint64_t has = before->band.context + before->band.count;
+    const uint64_t context = encoder->y < bands->context ? encoder->y : bands->context;
+    for (uint64_t r = 0; r <= context; r++)
+        memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, has - context + r),
+                bands->row_bytes);
+    s->band = (gf_png_band){.rows = encoder_row_in(encoder, s, 0), .context = context};
+    s->coded = false;
+}
+
+static gf_status encoder_start_threads(gf_png_encoder *encoder, gf_error *error) {
+    while (encoder->started < encoder->wanted) {
+        const int failed =
+            gf_thread_start(&encoder->threads[encoder->started], encoder_work, encoder);
+        if (failed && encoder->started == 0)
+            return gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s; use --threads 1",
+                           gf_output_name(encoder->output), strerror(failed));
+        if (failed)
+            break;
+        encoder->started++;
+    }
+    return GF_OK;
+}
+
+/* Hands a full band to the threads, or codes it here. */
+static gf_status encoder_hand_over(gf_png_encoder *encoder, gf_error *error) {
+    const uint64_t k = encoder->filled;
+    gf_png_band *band = &encoder_slot_at(encoder, k)->band;
+    band->last = encoder->y == encoder->format.height;
+    if (gf_png_asks_zlib(encoder->bands.effort))
+        gf_png_band_choose(encoder->scratch, encoder->rule, band);
+    encoder->rule = band->rule;
+    if (encoder->wanted) {
+        gf_status status = encoder_start_threads(encoder, error);
+        if (status)
+            return status;
+        pthread_mutex_lock(&encoder->lock);
+        encoder->filled++;
+        pthread_cond_signal(&encoder->filled_more);
+        pthread_mutex_unlock(&encoder->lock);
+        return encoder_write_coded(encoder, encoder->slot_count - 1, error);
+    }
+    if (!encoder_code(encoder, encoder->scratch, k))
+        return encoder_fail_memory(encoder, error);
+    encoder->filled++;
+    return encoder_write_band(encoder, error);
+}
+
+gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
+                               uint64_t rows, gf_error *error) {
+    const gf_png_bands *bands = &encoder->bands;
+    const gf_png_simd *simd = gf_png_simd_of(bands->isa);
+    const double start = gf_now();
+    gf_status status = GF_OK;
+    for (uint64_t i = 0; i < rows && !status; i++) {
+        encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
+        if (encoder->y % bands->rows == 0)
+            encoder_begin_band(encoder);
+        unsigned char *to = encoder_row_in(encoder, s, s->band.context + 1 + s->band.count++);
+        if (encoder->format.type == GF_U16)
+            simd->swap16(to, src + i * stride, bands->row_bytes / 2);
+        else
+            memcpy(to, src + i * stride, bands->row_bytes);
+        encoder->clipped += simd->count_largest(&encoder->format, to);
+        encoder->y++;
+        if (encoder->y % bands->rows == 0 || encoder->y == encoder->format.height)
+            status = encoder_hand_over(encoder, error);
+    }
+    if (!status && encoder->y == encoder->format.height)
+        status = encoder_write_coded(encoder, 0, error);
+    encoder->callers += gf_now() - start;
+    return status;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static size_t encoder_memory_bytes(const gf_png_bands *bands) {
+    return GF_PNG_PAD + encoder_slot_rows(bands) * bands->row_stride;
+}
+
+static size_t encoder_out_bytes(const gf_png_bands *bands) {
+    return FRONT + gf_png_band_bound(bands) + BEHIND;
+}
+
+/* Two bands more than threads: one is being filled, one written. */
+static uint64_t encoder_bytes_for(const gf_png_bands *bands, uint32_t threads) {
+    const uint64_t slot_bytes = encoder_memory_bytes(bands) + encoder_out_bytes(bands);
+    return threads <= 1 ? slot_bytes + gf_png_scratch_bytes(bands)
+                        : (threads + 2) * slot_bytes + (threads + 1) * gf_png_scratch_bytes(bands);
+}
+
+static bool encoder_allocate(gf_png_encoder *encoder) {
+    const gf_png_bands *bands = &encoder->bands;
+    encoder->slots = calloc(encoder->slot_count, sizeof *encoder->slots);
+    if (!encoder->slots)
+        return false;
+    for (uint32_t i = 0; i < encoder->slot_count; i++) {
+        encoder_slot *s = &encoder->slots[i];
+        s->memory = calloc(1, encoder_memory_bytes(bands));
+        s->out = malloc(encoder_out_bytes(bands));
+        if (!s->memory || !s->out)
+            return false;
+    }
+    if (encoder->wanted && !(encoder->threads = calloc(encoder->wanted, sizeof(pthread_t))))
+        return false;
+    if (encoder->wanted && !gf_png_asks_zlib(bands->effort))
+        return true;
+    encoder->scratch = gf_png_scratch_new(bands);
+    return encoder->scratch;
+}
+
+gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_isa isa,
+                              uint32_t threads, uint64_t max_memory, gf_output *output,
+                              gf_png_encoder **opened, gf_error *error) {
+    gf_png_encoder *encoder = calloc(1, sizeof *encoder);
+    *opened = NULL;
+    if (!encoder)
+        return gf_fail_memory(error, gf_output_name(output), sizeof *encoder, "the encoder");
+    pthread_mutex_init(&encoder->lock, NULL);
+    pthread_cond_init(&encoder->filled_more, NULL);
+    pthread_cond_init(&encoder->coded_more, NULL);
+    encoder->format = *format;
+    encoder->output = output;
+    encoder->adler = 1;
+    gf_png_bands_init(format, effort, isa, &encoder->bands);
+    const gf_png_bands *bands = &encoder->bands;
+    const uint64_t count = (format->height - 1) / bands->rows + 1;
+    const uint64_t least = encoder_bytes_for(bands, 1);
+    const uint64_t counted = least > FREE_BYTES ? least - FREE_BYTES : 0;
+    uint32_t used = threads < count ? threads : (uint32_t)count;
+    while (used > 1 && encoder_bytes_for(bands, used) - least + counted > max_memory / 2)
+        used--;
+    encoder->wanted = used > 1 ? used : 0;
+    encoder->slot_count = used > 1 ? used + 2 : 1;
+    encoder->memory = encoder_bytes_for(bands, used) - least + counted;
+    const gf_status status =
+        gf_check_memory(counted, max_memory, gf_output_name(output), "the encoder", error);
+    if (status) {
+        gf_png_encoder_close(encoder);
+        return status;
+    }
+    if (!encoder_allocate(encoder)) {
+        const uint64_t bytes = encoder_bytes_for(bands, used);
+        gf_png_encoder_close(encoder);
+        return gf_fail_memory(error, gf_output_name(output), bytes, "the encoder");
+    }
+    *opened = encoder;
+    return GF_OK;
+}
+
+uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder) {
+    return encoder->memory;
+}
+
+uint32_t gf_png_encoder_threads(const gf_png_encoder *encoder) {
+    return encoder->wanted;
+}
+
+void gf_png_encoder_close(gf_png_encoder *encoder) {
+    if (!encoder)
+        return;
+    pthread_mutex_lock(&encoder->lock);
+    encoder->stop = true;
+    pthread_cond_broadcast(&encoder->filled_more);
+    pthread_mutex_unlock(&encoder->lock);
+    for (uint32_t i = 0; i < encoder->started; i++)
+        pthread_join(encoder->threads[i], NULL);
+    for (uint32_t i = 0; encoder->slots && i < encoder->slot_count; i++) {
+        free(encoder->slots[i].memory);
+        free(encoder->slots[i].out);
+    }
+    gf_png_scratch_free(encoder->scratch);
+    free(encoder->threads);
+    free(encoder->slots);
+    pthread_cond_destroy(&encoder->coded_more);
+    pthread_cond_destroy(&encoder->filled_more);
+    pthread_mutex_destroy(&encoder->lock);
+    free(encoder);
+}
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+typedef struct png_sink {
+    gf_sink base;
+    gf_png_encoder *encoder;
+    gf_format format;
+    gf_png_effort effort;
+    uint64_t max_memory;
+} png_sink;
+
+static gf_status png_sink_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                                gf_error *error) {
+    return gf_png_encoder_write(((png_sink *)base)->encoder, src, stride, rows, error);
+}
+
+static gf_status png_sink_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    const gf_png_encoder *encoder = ((png_sink *)base)->encoder;
+    gf_status status = GF_OK;
+    base->busy_seconds = encoder->busy + encoder->callers;
+    base->clipped = encoder->clipped;
+    if (metadata)
+        status = chunk_write_metadata(base->output, metadata, GF_AFTER_IDAT, error);
+    if (!status)
+        status = chunk_write(base->output, "IEND", "", 0, error);
+    return status ? status : gf_output_prepare(base->output, error);
+}
+
+static void png_sink_close(gf_sink *base) {
+    gf_png_encoder_close(((png_sink *)base)->encoder);
+    gf_output_close(base->output);
+    free(base);
+}
+
+static gf_status png_open_encoder(png_sink *sink, uint32_t threads, gf_error *error) {
+    const gf_status status =
+        gf_png_encoder_open(&sink->format, sink->effort, gf_isa_best(), threads, sink->max_memory,
+                            sink->base.output, &sink->encoder, error);
+    if (status)
+        return status;
+    sink->base.memory = sink->encoder->memory;
+    sink->base.threads = sink->encoder->wanted;
+    return GF_OK;
+}
+
+static gf_status png_spare(gf_sink *base, gf_error *error) {
+    png_sink *sink = (png_sink *)base;
+    gf_png_encoder_close(sink->encoder);
+    sink->encoder = NULL;
+    base->spare = NULL;
+    return png_open_encoder(sink, 1, error);
+}
+
+gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    static const gf_sink_ops ops = {png_sink_write, png_sink_finish, gf_sink_place, png_sink_close};
+    gf_png_effort effort;
+    if (!gf_png_effort_of(setup->compression, &effort))
+        return gf_fail(error, GF_USAGE,
+                       "%s: there is no compression '%s'; take none, fast, balanced or small",
+                       gf_output_name(setup->output), setup->compression);
+    png_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    if (!sink)
+        return GF_FAILED;
+    sink->format = *setup->format;
+    sink->effort = effort;
+    sink->max_memory = setup->max_memory;
+    sink->base.cost = gf_png_encode_cost(setup->compression);
+    sink->base.exact = true;
+    sink->base.counts_clipped = true;
+    sink->base.spare = png_spare;
+    gf_status status = png_open_encoder(sink, setup->threads, error);
+    if (!status)
+        status = chunk_write_head(setup->output, setup->format, setup->metadata, error);
+    if (status) {
+        gf_png_encoder_close(sink->encoder);
+        free(sink);
+        return status;
+    }
+    *opened = &sink->base;
+    return GF_OK;
+}

@@ -1,0 +1,409 @@
+/* What stb_image is not trusted with: memory, and files that it would not survive. */
+#include "io/stb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "io/bytes.h"
+
+/* ---- memory: blocks one behind the other ----------------------------------------------------- */
+
+/* Under AddressSanitizer what lies between the blocks is poisoned, so that who writes past one is
+ * caught as with malloc. */
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+#ifdef WATCHED
+#include <sanitizer/asan_interface.h>
+#define forbid(address, size) __asan_poison_memory_region(address, size)
+#define allow(address, size) __asan_unpoison_memory_region(address, size)
+#else
+#define forbid(address, size) ((void)(address), (void)(size))
+#define allow(address, size) ((void)(address), (void)(size))
+#endif
+
+/* The gap is before each block, and behind the last. */
+enum { ALIGN = 16, GAP = 32, NONE = 1 };
+
+void gf_arena_init(gf_arena *arena, void *base, size_t size) {
+    *arena = (gf_arena){.base = base, .size = size, .last = NONE};
+}
+
+void *gf_arena_alloc(gf_arena *arena, size_t size) {
+    const size_t left = arena->size - arena->used;
+    if (left < 2 * GAP + ALIGN || size > left - 2 * GAP - ALIGN) {
+        arena->exhausted = true;
+        return NULL;
+    }
+    const size_t start = arena->used + GAP;
+    const size_t end = start + (size + ALIGN - 1) / ALIGN * ALIGN;
+    unsigned char *block = arena->base + start;
+    forbid(block - GAP, end + GAP - arena->used);
+    allow(block, size);
+    if (start < arena->touched)
+        memset(block, 0, size < arena->touched - start ? size : arena->touched - start);
+    arena->last = arena->used;
+    arena->used = end;
+    if (end > arena->touched)
+        arena->touched = end;
+    return block;
+}
+
+void gf_arena_free(gf_arena *arena, void *block) {
+    if (!block || arena->last == NONE || block != arena->base + arena->last + GAP)
+        return;
+    forbid(block, arena->used - arena->last - GAP);
+    arena->used = arena->last;
+    arena->last = NONE;
+}
+
+void gf_arena_end(gf_arena *arena) {
+    allow(arena->base, arena->touched != 0 ? arena->touched + GAP : 0);
+}
+
+/* ---- sizes of files and memory --------------------------------------------------------------- */
+
+enum { MAGIC_BYTES = 30, SMALL_CANVAS = 1 << 22 };
+
+static bool stb_has_magic(const unsigned char *data, const char *magic) {
+    return memcmp(data, magic, strlen(magic)) == 0;
+}
+
+/* stb passes over bytes of 0xff before a marker. */
+bool gf_stb_is_jpeg(const unsigned char *data) {
+    return data[0] == 0xff && (data[1] == 0xff || data[1] == 0xd8);
+}
+
+bool gf_stb_is_hdr(const unsigned char *data) {
+    return stb_has_magic(data, "#?");
+}
+
+/* The oldest of the second headers has 12 bytes and smaller fields. */
+uint32_t gf_bmp_bits(const unsigned char *data) {
+    return gf_little16(data + (data[14] == 12 ? 24 : 28));
+}
+
+/* A run of 128 pixels is a byte and one pixel. */
+static uint64_t tga_bytes(const unsigned char *data, uint64_t pixels) {
+    const uint64_t bits = data[16];
+    return (data[2] & 8) != 0 ? pixels / 128 * (1 + bits / 8) : pixels * bits / 8;
+}
+
+uint64_t gf_stb_least_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
+    const uint64_t pixels = format->width * format->height;
+    if (bytes->size < MAGIC_BYTES)
+        return 0;
+    /* A frame may be smaller than its canvas, but not by any measure. A code of 12 bits stands for
+     * fewer than 4096 pixels. */
+    if (stb_has_magic(bytes->data, "GIF8"))
+        return pixels <= SMALL_CANVAS ? 0 : (pixels - SMALL_CANVAS) / 2730;
+    if (gf_stb_is_jpeg(bytes->data))
+        return pixels / 2048; /* a bit for each 8x8 samples, in few components that are scaled up */
+    if (stb_has_magic(bytes->data, "BM"))
+        return pixels / 8 * gf_bmp_bits(bytes->data);
+    if (stb_has_magic(bytes->data, "8BPS"))
+        return pixels / 64 * 3; /* runs of 128 samples in two bytes */
+    if (gf_stb_is_hdr(bytes->data))
+        return pixels / 127 * 8; /* runs of 127 of each of four, likewise */
+    return tga_bytes(bytes->data, pixels);
+}
+
+uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format) {
+    const uint64_t pixels = format->width * format->height;
+    const uint64_t image = format->height * (uint64_t)gf_row_bytes(format);
+    if (gf_stb_is_jpeg(data))
+        return 2 * image; /* the components apart, too */
+    if (stb_has_magic(data, "GIF8"))
+        return pixels * 9; /* RGBA, the background, and which pixels were drawn */
+    if (stb_has_magic(data, "8BPS"))
+        return image + pixels * 4 * gf_type_bytes(format->type); /* RGBA before RGB */
+    return image;
+}
+
+/* ---- BMP ------------------------------------------------------------------------------------- */
+
+/* stb_image before 2.28 does not clear its palette: an index past the colours of the file gives
+ * whatever was on the stack. Of the palette behind the oldest header it never reads the last four
+ * colours. So it is given the newer header, and a palette without an end. */
+
+enum {
+    FILE_HEADER = 14,
+    OLD_HEADER = 12,
+    HEADER = 40,
+    COLORS = 256,
+    PIXELS = FILE_HEADER + HEADER + 4 * COLORS /* offset in what is made */
+};
+
+static void bmp_put_little32(unsigned char *p, uint32_t v) {
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> 8 * i);
+}
+
+static void bmp_put_header(unsigned char *made, const unsigned char *old, uint32_t header) {
+    memcpy(made, old, FILE_HEADER);
+    bmp_put_little32(made + 10, PIXELS);
+    bmp_put_little32(made + 14, HEADER);
+    if (header == OLD_HEADER) {
+        bmp_put_little32(made + 18, gf_little16(old + 18));
+        bmp_put_little32(made + 22, gf_little16(old + 20));
+        memcpy(made + 26, old + 22, 4); /* planes and bits */
+    } else {
+        memcpy(made + 18, old + 18, HEADER - 4);
+    }
+}
+
+gf_status gf_bmp_fill_palette(unsigned char **file, size_t *size, const char *name,
+                              gf_error *error) {
+    const unsigned char *old = *file;
+    if (*size < FILE_HEADER + OLD_HEADER || memcmp(old, "BM", 2) != 0)
+        return GF_OK;
+    const uint32_t pixels = gf_little32(old + 10), header = gf_little32(old + 14);
+    if (header != OLD_HEADER && *size < FILE_HEADER + HEADER)
+        return gf_fail_short(name, error);
+    const uint32_t bits = gf_little16(old + (header == OLD_HEADER ? 24 : 28));
+    if ((header != OLD_HEADER && header < HEADER) || bits > 8)
+        return GF_OK;
+    if (pixels > *size)
+        return gf_fail_short(name, error);
+    const size_t entry = header == OLD_HEADER ? 3 : 4, palette = FILE_HEADER + (size_t)header;
+    if (pixels < palette + entry)
+        return gf_fail(error, GF_FAILED, "%s: the BMP is damaged (no palette); get an intact copy",
+                       name);
+    unsigned char made[PIXELS] = {0};
+    bmp_put_header(made, old, header);
+    for (size_t i = 0; i < COLORS && palette + (i + 1) * entry <= pixels; i++)
+        memcpy(made + FILE_HEADER + HEADER + 4 * i, old + palette + i * entry, 3);
+    /* The pixels move: a copy of a large file is more than the limits may allow. */
+    const size_t rest = *size - pixels;
+    unsigned char *moved = pixels < PIXELS ? realloc(*file, PIXELS + rest) : *file;
+    if (!moved)
+        return gf_fail_memory(error, name, PIXELS + rest, "the file");
+    memmove(moved + PIXELS, moved + pixels, rest);
+    memcpy(moved, made, PIXELS);
+    *file = moved;
+    *size = PIXELS + rest;
+    return GF_OK;
+}
+
+/* ---- GIF ------------------------------------------------------------------------------------- */
+
+enum { EXTENSION = 0x21, FRAME = 0x2c };
+enum { SCREEN_BYTES = 13, FRAME_BYTES = 10 };
+enum { HAS_TABLE = 0x80 };
+
+/* A code has 12 bits at most, and stands for no more pixels than there are codes. After a literal
+ * of 12 bits stb_image has room for as many again. */
+enum { MOST_BITS = 12, WIDENED_UP_TO = 1 << MOST_BITS, MOST_CODES = 1 << 13 };
+enum { MOST_PIXELS_A_BYTE = 4096 };
+
+/* Bytes of the colour table that such flags announce. */
+static size_t gif_table_bytes(unsigned flags) {
+    return (flags & HAS_TABLE) != 0 ? (size_t)3 << ((flags & 7) + 1) : 0;
+}
+
+/* Offset behind blocks that each begin with their size, and end with one of none; 0 if the file
+ * ends before. */
+static size_t gif_skip_blocks(const unsigned char *data, size_t size, size_t at) {
+    while (at < size && data[at] != 0)
+        at += 1 + (size_t)data[at];
+    return at < size ? at + 1 : 0;
+}
+
+/* Does each of a frame's codes stand for something by then? The blocks, which begin behind the size
+ * of literals at `at`, end in the file. */
+static bool gif_codes_have_meanings(const unsigned char *data, size_t at) {
+    const unsigned literal = data[at++];
+    if (literal > MOST_BITS)
+        return false;
+    const unsigned clear = 1U << literal, end = clear + 1;
+    unsigned width = literal + 1, next = end + 1, bits = 0, held = 0, left = 0;
+    bool cleared = false, follows = false; /* of what follows a code the next one is made */
+    for (;;) {
+        while (held < width) {
+            if (left == 0 && (left = data[at++]) == 0)
+                return true;
+            bits |= (unsigned)data[at++] << held;
+            held += 8;
+            left--;
+        }
+        const unsigned code = bits & ((1U << width) - 1);
+        bits >>= width;
+        held -= width;
+        if (code == end)
+            return true;
+        if (code == clear) {
+            width = literal + 1;
+            next = end + 1;
+            cleared = true;
+            follows = false;
+            continue;
+        }
+        if (!cleared || code > next || (code == next && !follows))
+            return false;
+        next += follows;
+        follows = true;
+        if (next > MOST_CODES)
+            return false;
+        if ((next & ((1U << width) - 1)) == 0 && next < WIDENED_UP_TO)
+            width++;
+    }
+}
+
+static gf_stb_outcome gif_check_frame(const unsigned char *data, size_t size, size_t at) {
+    if (size - at < FRAME_BYTES)
+        return GF_STB_CUT_OFF;
+    const unsigned char *frame = data + at;
+    const unsigned width = gf_little16(frame + 5), height = gf_little16(frame + 7);
+    if (gf_little16(frame + 1) + width > gf_little16(data + 6) ||
+        gf_little16(frame + 3) + height > gf_little16(data + 8))
+        return GF_STB_BAD_HEADER;
+    if ((uint64_t)width * height / MOST_PIXELS_A_BYTE > size)
+        return GF_STB_CUT_OFF;
+    if (((data[10] | frame[9]) & HAS_TABLE) == 0)
+        return GF_STB_BAD_HEADER;
+    at += FRAME_BYTES + gif_table_bytes(frame[9]);
+    if (gif_skip_blocks(data, size, at + 1) == 0)
+        return GF_STB_CUT_OFF;
+    return gif_codes_have_meanings(data, at) ? GF_STB_DECODED : GF_STB_BAD_CODES;
+}
+
+gf_stb_outcome gf_gif_check(const unsigned char *data, size_t size) {
+    size_t at = SCREEN_BYTES;
+    if (size < SCREEN_BYTES)
+        return GF_STB_CUT_OFF;
+    at += gif_table_bytes(data[10]);
+    while (at < size && data[at] == EXTENSION) {
+        at = gif_skip_blocks(data, size, at + 2);
+        if (at == 0)
+            return GF_STB_CUT_OFF;
+    }
+    if (at >= size)
+        return GF_STB_CUT_OFF;
+    return data[at] == FRAME ? gif_check_frame(data, size, at) : GF_STB_BAD_HEADER;
+}
+
+/* ---- JPEG ------------------------------------------------------------------------------------ */
+
+enum { DHT = 0xc4, SOI = 0xd8, EOI = 0xd9, SOS = 0xda, APP1 = 0xe1, APP2 = 0xe2 };
+enum { TABLE_BYTES = 17, MOST_TABLE_CODES = 256 };
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* stb_image before 2.28 writes past its tables for a Huffman table of more than 256 codes. This
+ * walk visits every table that stb does, and maybe more: it takes each marker that stb may take for
+ * one. */
+
+/* Past the end there are zeros, as stb has it. */
+static unsigned jpeg_byte_at(const unsigned char *data, size_t size, size_t at) {
+    return at < size ? data[at] : 0;
+}
+
+/* Offset behind the next marker, or size. Zero behind 0xff stands for a 0xff in the data, and
+ * restart markers belong to the data. */
+static size_t jpeg_next_marker(const unsigned char *data, size_t size, size_t at,
+                               unsigned *marker) {
+    while (at < size) {
+        if (data[at++] != 0xff)
+            continue;
+        while (at < size && data[at] == 0xff)
+            at++;
+        *marker = jpeg_byte_at(data, size, at++);
+        if (*marker != 0 && (*marker & 0xf8) != 0xd0)
+            return at;
+    }
+    return size;
+}
+
+/* The tables of a DHT segment: a class and a number, the count of codes of each length, the codes.
+ */
+static bool jpeg_segment_fits(const unsigned char *data, size_t size, size_t at, long left) {
+    while (left > 0) {
+        unsigned codes = 0;
+        for (size_t i = 1; i < TABLE_BYTES; i++)
+            codes += jpeg_byte_at(data, size, at + i);
+        if (codes > MOST_TABLE_CODES)
+            return false;
+        at += TABLE_BYTES + codes;
+        left -= (long)(TABLE_BYTES + codes);
+    }
+    return true;
+}
+
+bool gf_jpeg_tables_fit(const unsigned char *data, size_t size) {
+    unsigned marker = 0;
+    size_t at = jpeg_next_marker(data, size, 0, &marker);
+    while (at < size && marker != EOI) {
+        if (marker != SOI) {
+            size_t length = jpeg_byte_at(data, size, at) << 8 | jpeg_byte_at(data, size, at + 1);
+            if (length < 2)
+                return true; /* stb ends here, too */
+            if (marker == DHT && !jpeg_segment_fits(data, size, at + 2, (long)length - 2))
+                return false;
+            at += length;
+        }
+        at = jpeg_next_marker(data, size, at, &marker);
+    }
+    return true;
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+/* A number of 2 or 4 bytes in EXIF data, in its byte order; 0 past its end. */
+static uint32_t jpeg_exif_number(const unsigned char *exif, size_t size, size_t at, size_t bytes) {
+    uint32_t number = 0;
+    for (size_t i = 0; i < bytes; i++)
+        number =
+            number << 8 | jpeg_byte_at(exif, size, exif[0] == 'I' ? at + bytes - 1 - i : at + i);
+    return number;
+}
+
+/* Does EXIF data, a TIFF file without pixels, ask for the picture to be turned or mirrored? */
+static bool jpeg_is_turned(const unsigned char *exif, size_t size) {
+    enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1, MOST = 8 };
+    if (size < 8 || (memcmp(exif, "II*", 4) != 0 && memcmp(exif, "MM\0*", 4) != 0))
+        return false;
+    const size_t directory = jpeg_exif_number(exif, size, 4, 4);
+    const uint32_t count = jpeg_exif_number(exif, size, directory, 2);
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t entry = directory + 2 + (size_t)i * ENTRY_BYTES;
+        if (entry + ENTRY_BYTES > size)
+            return false;
+        if (jpeg_exif_number(exif, size, entry, 2) == ORIENTATION) {
+            const uint32_t way = jpeg_exif_number(exif, size, entry + 8, 2);
+            return way > UPRIGHT && way <= MOST;
+        }
+    }
+    return false;
+}
+
+uint32_t gf_jpeg_metadata(const unsigned char *data, size_t size) {
+    static const char exif[] = "Exif\0", icc[] = "ICC_PROFILE"; /* each with a NUL byte more */
+    uint32_t found = 0;
+    unsigned marker = 0;
+    size_t at = jpeg_next_marker(data, size, 0, &marker);
+    while (at < size && marker != EOI && marker != SOS) {
+        if (marker != SOI) {
+            const size_t length =
+                jpeg_byte_at(data, size, at) << 8 | jpeg_byte_at(data, size, at + 1);
+            if (length < 2 || length > size - at)
+                break;
+            const unsigned char *segment = data + at + 2;
+            const size_t bytes = length - 2;
+            if (marker == APP1 && bytes >= sizeof exif && memcmp(segment, exif, sizeof exif) == 0) {
+                found |= GF_DROPPED_EXIF;
+                if (jpeg_is_turned(segment + sizeof exif, bytes - sizeof exif))
+                    found |= GF_DROPPED_ORIENTATION;
+            }
+            if (marker == APP2 && bytes >= sizeof icc && memcmp(segment, icc, sizeof icc) == 0)
+                found |= GF_DROPPED_ICC;
+            at += length;
+        }
+        at = jpeg_next_marker(data, size, at, &marker);
+    }
+    return found;
+}

@@ -1,0 +1,452 @@
+/* One image in ranges of rows: the same bytes and numbers as in one run, for any cut; partial
+ * results that are damaged, of other work, or of files that changed are refused. */
+#include "gpufilter_tools.h"
+#include "io_util.h"
+#include "testing.h"
+
+#include "faulty_backend.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+enum { MOST_RANGES = 5 };
+
+/* An image in a file, a filter for it, and the files that one way of running it writes. */
+typedef struct work {
+    const gf_filter *filter;
+    gf_settings *settings;
+    char in[2][1200], image[1200], samples[1200];
+    const char *in_paths[2];
+} work;
+
+static void path_of(char path[1200], const char *way, const char *extension) {
+    snprintf(path, 1200, "%s/%s.%s", test_folder, way, extension);
+}
+
+/* The case's names of files are "-": they get real ones. */
+static void name_files(work *job, const char *way, const char *image, const char *samples) {
+    const gf_filter_info *info = gf_filter_describe(job->filter);
+    path_of(job->image, way, image);
+    path_of(job->samples, way, samples);
+    for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        const char *name = param->type == GF_PARAM_IMAGE     ? job->image
+                           : param->type == GF_PARAM_SAMPLES ? job->samples
+                                                             : NULL;
+        if (name && gf_settings_given(job->settings, param->name))
+            assert_int_equal(gf_settings_set(job->settings, param->name, name, NULL), GF_OK);
+    }
+}
+
+static const char *out_path(const work *job) {
+    return gf_filter_describe(job->filter)->makes_image ? job->image : NULL;
+}
+
+/* Serialises a partial result and reads it again, as a message to another process would. */
+static gf_partial *sent(const work *job, const gf_filter *filter, const gf_settings *settings,
+                        gf_partial *partial) {
+    const size_t size = gf_partial_size(partial);
+    unsigned char *bytes = malloc(size);
+    gf_partial *read;
+    gf_error error;
+    (void)job;
+    assert_non_null(bytes);
+    gf_partial_write(partial, bytes);
+    gf_partial_free(partial);
+    if (gf_partial_read(filter, settings, bytes, size, &read, &error))
+        fail_msg("%s", error.message);
+    free(bytes);
+    return read;
+}
+
+/* Runs a filter in so many ranges, each by an engine of its own, and merges. */
+static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_settings *settings,
+                            const gf_partial *before, const gf_rows_file *file, uint64_t height,
+                            uint32_t ranges, const gf_engine_options *engines, gf_partial **all,
+                            gf_report *report, gf_error *error) {
+    const gf_file_options options = {0};
+    gf_status status = GF_OK;
+    *all = NULL;
+    for (uint32_t r = 0; r < ranges && !status; r++) {
+        const gf_rows_job rows = {.in_paths = job->in_paths,
+                                  .out_path = job->image,
+                                  .out_file = file ? gf_rows_file_name(file) : NULL,
+                                  .first = gf_share(height, r, ranges),
+                                  .end = gf_share(height, r + 1, ranges),
+                                  .before = before};
+        gf_engine *engine;
+        gf_partial *part = NULL;
+        status = gf_engine_open(&engines[r], &engine, error);
+        if (!status)
+            status = gf_run_rows(engine, filter, settings, &rows, &options, &part, report, error);
+        gf_engine_close(engine);
+        if (status)
+            break;
+        part = sent(job, filter, settings, part);
+        if (*all) {
+            status = gf_partial_merge(*all, part, error);
+            gf_partial_free(part);
+        } else {
+            *all = part;
+        }
+    }
+    return status;
+}
+
+/* The whole job in ranges. */
+static gf_status run_cut(const work *job, uint32_t ranges, const gf_engine_options *engines,
+                         gf_result **result, gf_report *report, gf_error *error) {
+    const gf_file_options options = {.force = true};
+    const gf_filter *before = gf_filter_before(job->filter);
+    gf_engine *engine;
+    gf_format format, drawn;
+    gf_rows_file *file = NULL;
+    gf_partial *measured = NULL, *all = NULL;
+    bool possible;
+    *result = NULL;
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
+    assert_int_equal(gf_rows_possible(engine, job->filter, job->settings, job->in_paths,
+                                      out_path(job), &options, &format, &possible, error),
+                     GF_OK);
+    assert_true(possible);
+    assert_int_equal(gf_filter_output(job->filter, job->settings, &format, &drawn, NULL), GF_OK);
+    gf_status status =
+        drawn.width ? gf_rows_file_open(job->image, &drawn, &options, &file, error) : GF_OK;
+    if (!status && before) {
+        gf_settings *defaults = test_settings(before, "");
+        status = run_ranges(job, before, defaults, NULL, NULL, format.height, ranges, engines,
+                            &measured, report, error);
+        gf_settings_free(defaults);
+    }
+    if (!status)
+        status = run_ranges(job, job->filter, job->settings, measured, file, format.height, ranges,
+                            engines, &all, report, error);
+    if (!status)
+        status = gf_finish_rows(engine, job->filter, job->settings, all, file, &options, result,
+                                report, error);
+    gf_partial_free(measured);
+    gf_partial_free(all);
+    gf_rows_file_close(file);
+    gf_engine_close(engine);
+    return status;
+}
+
+static bool exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static void assert_same_file(const char *a, const char *b, const char *what) {
+    size_t size_a, size_b;
+    unsigned char *bytes_a = get_bytes(a, &size_a), *bytes_b = get_bytes(b, &size_b);
+    if (size_a != size_b || memcmp(bytes_a, bytes_b, size_a) != 0)
+        fail_msg("%s: %s differs", what, b);
+    free(bytes_a);
+    free(bytes_b);
+}
+
+/* ---- any image, any case, any cut -------------------------------------------------------------
+ */
+
+static void put_inputs(work *job, const gf_format *format, const char *extension,
+                       test_random *random) {
+    test_image image = test_image_new(*format, 0);
+    path_of(job->in[0], "a", extension);
+    path_of(job->in[1], "b", extension);
+    job->in_paths[0] = job->in[0];
+    job->in_paths[1] = job->in[1];
+    test_fill(&image, (test_content)test_below(random, TEST_CONTENT_COUNT), random);
+    test_put(job->in[0], &image);
+    test_disturb(&image, random);
+    test_put(job->in[1], &image);
+    test_image_free(&image);
+}
+
+/* False if the case does not suit the image, or its sums pass through the rows in order. */
+static bool compare_once(const gf_filter *filter, const char *text, uint64_t seed, bool devices) {
+    static const char *const extensions[] = {"csv", "npy", "json"};
+    static const uint64_t bands[] = {0, 0, 1, 2, 3, 17};
+    test_random random = {seed * 2 + 1};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    gf_format format = test_format(&random), drawn;
+    if (format.type == GF_F32) /* as PFM has it */
+        format.channels = format.channels < 3 ? 1 : 3;
+    const char *samples = extensions[test_below(&random, 3)];
+    work job = {.filter = filter, .settings = test_settings(filter, text)};
+    gf_engine_options engines[MOST_RANGES];
+    gf_result *one, *many;
+    gf_report report;
+    gf_error error;
+    char want_image[1200], want_samples[1200], what[512];
+    if (gf_filter_output(filter, job.settings, &format, &drawn, NULL)) {
+        gf_settings_free(job.settings);
+        return false;
+    }
+    put_inputs(&job, &format, format.type == GF_F32 ? "pfm" : "pam", &random);
+    for (int r = 0; r < MOST_RANGES; r++)
+        engines[r] =
+            (gf_engine_options){.backend = devices && test_below(&random, 3) ? "cuda" : "cpu",
+                                .threads = (uint32_t)(1 + test_below(&random, 3)),
+                                .verify = test_below(&random, 4) == 0,
+                                .band_rows = bands[test_below(&random, 6)]};
+    gf_engine *engine;
+    bool possible;
+    assert_int_equal(gf_engine_open(&engines[0], &engine, NULL), GF_OK);
+    name_files(&job, "one", drawn.type == GF_F32 ? "pfm" : "pam", samples);
+    assert_int_equal(gf_rows_possible(engine, filter, job.settings, job.in_paths, out_path(&job),
+                                      &(gf_file_options){0}, &format, &possible, NULL),
+                     GF_OK);
+    assert_true(possible || (strcmp(gf_filter_describe(filter)->name, "axis-sum") == 0 &&
+                             format.type == GF_F32));
+    if (possible && gf_run_file(engine, filter, job.settings, job.in_paths, out_path(&job), NULL,
+                                &one, &report, &error))
+        fail_msg("%s", error.message);
+    gf_engine_close(engine);
+    if (!possible) {
+        gf_settings_free(job.settings);
+        count_files(true);
+        return false;
+    }
+    memcpy(want_image, job.image, sizeof want_image);
+    memcpy(want_samples, job.samples, sizeof want_samples);
+    name_files(&job, "many", drawn.type == GF_F32 ? "pfm" : "pam", samples);
+    const uint32_t ranges = (uint32_t)(1 + test_below(&random, MOST_RANGES));
+    snprintf(what, sizeof what,
+             "%s '%s': seed %" PRIu64 ", %" PRIu64 "x%" PRIu64 "x%u %s, %u ranges",
+             gf_filter_describe(filter)->name, text, seed, format.width, format.height,
+             format.channels, gf_type_name(format.type), ranges);
+    if (run_cut(&job, ranges, engines, &many, &report, &error))
+        fail_msg("%s: %s", what, error.message);
+    assert_true(test_same_result(one, many, what));
+    if (drawn.width)
+        assert_same_file(want_image, job.image, what);
+    const bool extracted = exists(want_samples);
+    assert_int_equal(exists(job.samples), extracted);
+    if (extracted)
+        assert_same_file(want_samples, job.samples, what);
+    assert_int_equal(count_files(true), 2 + (drawn.width ? 2 : 0) + (extracted ? 2 : 0));
+    gf_result_free(one);
+    gf_result_free(many);
+    gf_settings_free(job.settings);
+    return true;
+}
+
+static void compare_all(bool devices) {
+    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
+    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
+    uint64_t runs = 0;
+    for (size_t f = 0; f < gf_filter_count(); f++) {
+        const gf_filter *filter = gf_filter_at(f);
+        const char *const *cases = gf_filter_describe(filter)->cases;
+        for (size_t c = 0; cases[c]; c++) {
+            uint64_t suited = 0;
+            for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
+                suited += compare_once(filter, cases[c], seed + round * 1000 + c, devices);
+            if (suited == 0)
+                fail_msg("%s '%s' suits no image", gf_filter_describe(filter)->name, cases[c]);
+            runs += suited;
+        }
+    }
+    print_message("%" PRIu64 " images in ranges, 0 differences\n", runs);
+}
+
+static void ranges_equal_one_run(void **state) {
+    (void)state;
+    compare_all(false);
+}
+
+static void ranges_on_devices_equal_one_run(void **state) {
+    (void)state;
+    test_needs_gpu();
+    compare_all(true);
+}
+
+/* ---- failures ---------------------------------------------------------------------------------
+ */
+
+/* Makes a job on a grey image of 50 x 40. */
+static void open_grey(work *job, const char *filter, const char *text) {
+    const gf_format format = {50, 40, 1, GF_U8};
+    test_random random = {3};
+    job->filter = gf_filter_find(filter);
+    job->settings = test_settings(job->filter, text);
+    put_inputs(job, &format, "pgm", &random);
+    name_files(job, "out", "pgm", "csv");
+}
+
+static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_error *error) {
+    const gf_rows_job rows = {.in_paths = job->in_paths, .first = first, .end = end};
+    const gf_file_options options = {0};
+    gf_engine *engine;
+    gf_partial *part;
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
+    (void)gf_run_rows(engine, job->filter, job->settings, &rows, &options, &part, NULL, error);
+    gf_engine_close(engine);
+    return part;
+}
+
+static void other_work_is_refused(void **state) {
+    gf_error error;
+    (void)state;
+    work job, other;
+    open_grey(&job, "hist", "per-row extract=3");
+    open_grey(&other, "hist", "bins=7");
+    gf_partial *a = rows_of(&job, 0, 10, &error), *gap = rows_of(&job, 11, 40, &error);
+    gf_partial *b = rows_of(&other, 10, 40, &error);
+    assert_int_equal(gf_partial_merge(a, gap, &error), GF_USAGE);
+    assert_int_equal(gf_partial_merge(a, b, &error), GF_USAGE);
+    assert_null(rows_of(&job, 11, 41, &error));
+    assert_int_equal(error.status, GF_USAGE);
+    assert_null(rows_of(&job, 2, 1, &error));
+    /* Not all rows are there. */
+    gf_engine *engine;
+    gf_result *result;
+    gf_report report = {0};
+    assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
+    assert_int_equal(gf_finish_rows(engine, job.filter, job.settings, a, NULL,
+                                    &(gf_file_options){0}, &result, &report, &error),
+                     GF_USAGE);
+    assert_null(result);
+    gf_engine_close(engine);
+    gf_partial_free(a);
+    gf_partial_free(b);
+    gf_partial_free(gap);
+    gf_settings_free(job.settings);
+    gf_settings_free(other.settings);
+    /* What the filter before has measured is missing. */
+    open_grey(&job, "normalize", "");
+    assert_null(rows_of(&job, 0, 10, &error));
+    assert_int_equal(error.status, GF_USAGE);
+    gf_settings_free(job.settings);
+}
+
+/* A file that another machine sees differently. */
+static void changed_files_are_refused(void **state) {
+    const struct timespec times[2] = {{1, 5}, {1, 5}};
+    gf_error error;
+    (void)state;
+    work job;
+    open_grey(&job, "hist", "");
+    gf_partial *a = rows_of(&job, 0, 10, &error);
+    assert_int_equal(utimensat(AT_FDCWD, job.in[0], times, 0), 0);
+    gf_partial *b = rows_of(&job, 10, 40, &error);
+    assert_int_equal(gf_partial_merge(a, b, &error), GF_FAILED);
+    assert_message(&error, "share its file system");
+    gf_partial_free(a);
+    gf_partial_free(b);
+    gf_settings_free(job.settings);
+}
+
+/* Bytes that are cut off, or of which one has changed. */
+static void damaged_bytes_are_refused(void **state) {
+    gf_error error;
+    (void)state;
+    work job;
+    open_grey(&job, "hist", "per-row extract=3 bins=4");
+    gf_partial *a = rows_of(&job, 0, 40, &error), *read;
+    const size_t size = gf_partial_size(a);
+    unsigned char *bytes = malloc(size), *copy = malloc(size);
+    assert_true(bytes && copy);
+    gf_partial_write(a, bytes);
+    for (size_t n = 0; n < size; n += 1 + n / 64)
+        assert_int_not_equal(gf_partial_read(job.filter, job.settings, bytes, n, &read, &error),
+                             GF_OK);
+    for (size_t i = size / 2; i < size; i += 1 + i / 999) {
+        memcpy(copy, bytes, size);
+        copy[i] ^= 0x81;
+        assert_int_equal(gf_partial_read(job.filter, job.settings, copy, size, &read, &error),
+                         GF_FAILED);
+    }
+    gf_partial_free(a);
+    free(bytes);
+    free(copy);
+    gf_settings_free(job.settings);
+}
+
+/* PNG has no rows at known places, golden takes images whole, a pipe is read once. */
+static void some_images_are_run_whole(void **state) {
+    static const char *const ways[][3] = {
+        {"in.png", "x.pgm", "cpu"},     {"in.pgm", "x.png", "cpu"}, {"in.pgm", "x.pgm", "golden"},
+        {"in.pgm", "/dev/null", "cpu"}, {"-", "x.pgm", "cpu"},      {"in.pgm", "x.pgm", "cpu"}};
+    const gf_format format = {50, 40, 1, GF_U8};
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    test_image image = test_image_new(format, 0);
+    const int before = dup(STDIN_FILENO);
+    (void)state;
+    test_put(in_folder("in.pgm"), &image);
+    test_put(in_folder("in.png"), &image);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const bool standard = strcmp(ways[i][0], "-") == 0;
+        const char *in[1] = {standard ? "-" : in_folder(ways[i][0])};
+        const gf_engine_options engine_options = {.backend = ways[i][2]};
+        gf_engine *engine;
+        gf_format found;
+        bool possible = false;
+        const int fd = open(in_folder("in.pgm"), O_RDONLY);
+        assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+        close(fd);
+        assert_int_equal(gf_engine_open(&engine_options, &engine, NULL), GF_OK);
+        assert_int_equal(gf_rows_possible(engine, gf_filter_find("smooth"), settings, in,
+                                          *ways[i][1] == '/' ? ways[i][1] : in_folder(ways[i][1]),
+                                          &(gf_file_options){0}, &found, &possible, NULL),
+                         GF_OK);
+        assert_true(possible == (i == 5));
+        assert_int_equal(found.height, 40);
+        gf_engine_close(engine);
+    }
+    assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+    close(before);
+    test_image_free(&image);
+    gf_settings_free(settings);
+}
+
+/* A device fails in the middle of a range: the cpu backend goes on, with the same bits. */
+static void devices_fail_in_a_range(void **state) {
+    static const char *const cases[][2] = {
+        {"smooth", "axis=y"}, {"hist", "extract=3 bins=5"}, {"hist", "per-row"}, {"dot", ""}};
+    (void)state;
+    gf_engine_stand_in(&faulty_backend);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        work job;
+        open_grey(&job, cases[c][0], cases[c][1]);
+        gf_engine_options engines[3] = {{.threads = 1}, {.threads = 2}, {.threads = 1}};
+        gf_result *want, *got;
+        gf_report report;
+        gf_error error;
+        faulty_expect(&(faulty_plan){.rows = 3});
+        assert_int_equal(run_cut(&job, 1, engines, &want, &report, &error), GF_OK);
+        if (exists(job.image))
+            assert_int_equal(rename(job.image, in_folder("want")), 0);
+        for (uint64_t n = 1;; n++) {
+            faulty_expect(&(faulty_plan){
+                .fail_at = n, .status = n % 2 ? GF_NO_BACKEND : GF_FAILED, .rows = 3});
+            if (run_cut(&job, 3, engines, &got, &report, &error))
+                fail_msg("%s '%s', call %" PRIu64 ": %s", cases[c][0], cases[c][1], n,
+                         error.message);
+            assert_true(test_same_result(want, got, cases[c][0]));
+            if (exists(job.image))
+                assert_same_file(in_folder("want"), job.image, cases[c][0]);
+            gf_result_free(got);
+            if (!faulty_failed())
+                break;
+        }
+        gf_result_free(want);
+        gf_settings_free(job.settings);
+        count_files(true);
+    }
+    gf_engine_stand_in(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(ranges_equal_one_run, empty_folder),
+        cmocka_unit_test_teardown(ranges_on_devices_equal_one_run, empty_folder),
+        cmocka_unit_test_teardown(other_work_is_refused, empty_folder),
+        cmocka_unit_test_teardown(changed_files_are_refused, empty_folder),
+        cmocka_unit_test_teardown(damaged_bytes_are_refused, empty_folder),
+        cmocka_unit_test_teardown(some_images_are_run_whole, empty_folder),
+        cmocka_unit_test_teardown(devices_fail_in_a_range, empty_folder),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
