@@ -19,7 +19,7 @@ MEASURED = {
     "in_bytes": 29.3e6,  # of one such file,
     "out_bytes": 12.9e6,  # and of what is written
     "ask_seconds": 30e-6,  # rank 0's time to hand out a share,
-    "tell_seconds": 30e-6,  # and for each file: the line in the record, and the report
+    "tell_seconds": 30e-6,  # and for each file: its report (measured with a line of a record beside it)
     "smooth_per_second": 27e9,  # bytes of a plain image read and filtered, xy,
     "hist_per_second": 39e9,  # and counted
     "start_seconds": 0.8,  # of a rank with a GPU

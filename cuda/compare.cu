@@ -1,95 +1,130 @@
-// compare on the GPU: records of rows; the drawing is a kernel of its own.
-#include "compare_draw.cuh"
-#include "reduce.cuh"
+// compare on the GPU: a record of each row's differences, and a picture of them.
+//
+//   kernel                 used for
+//   compare_rows           every image: a record a row
+//   compare_start_records, where rows are cut into pieces: before and after compare_rows, so that
+//   compare_end_records    the pieces can add to the records
+//   compare_draw_rows      where a picture is wanted; it reads the rows again from the cache
+#include "vectors.cuh"
 
-namespace {
+#include "compare/compare.h"
+#include "samples.h"
 
-struct Args {
+struct gf_compare_args {
     const unsigned char *a, *b;
     size_t in_stride;
-    unsigned char *records; // of the first row
+    unsigned char *out, *records; // of the first row: picture and record
     size_t out_stride;
-    uint64_t rows, row_bytes;
+    uint64_t width, rows, row_bytes;
     gf_shares shares;
 };
 
-__device__ __forceinline__ gf_compare_record *record_at(const Args &args, uint64_t y) {
+GF_DEVICE gf_compare_record *record_at(const gf_compare_args &args, uint64_t y) {
     return reinterpret_cast<gf_compare_record *>(args.records + y * args.out_stride);
 }
 
-__device__ __forceinline__ gf_compare_record nothing() {
+GF_DEVICE gf_compare_record no_difference() {
     return {0, UINT64_MAX, 0, 0, 0};
 }
 
-// ---- what differs -------------------------------------------------------------------------------
+// ---- samples ------------------------------------------------------------------------------------
 
-// What a thread counts. take: two words that differ.
-template <typename T> struct Counts;
+// The value, or of f32 its bits: samples are equal if these are.
+template <typename T> GF_DEVICE uint32_t sample_bits(T x) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return __float_as_uint(x);
+    else
+        return x;
+}
 
-template <> struct Counts<uint8_t> {
-    uint32_t differing = 0, largest = 0; // of each byte of the words
-
-    __device__ __forceinline__ void take(uint32_t x, uint32_t y) {
-        differing += __popc(__vcmpne4(x, y)) / 8;
-        largest = __vmaxu4(largest, __vabsdiffu4(x, y));
+// How far apart samples with different bits are, as a record holds it.
+template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
+    if constexpr (sizeof(T) < sizeof(float)) {
+        return x > y ? x - y : y - x;
+    } else {
+        if (x != x || y != y)
+            return x != x && y != y ? 0 : 0x7ff0000000000000ull;
+        return static_cast<unsigned long long>(
+            __double_as_longlong(fabs(__dsub_rn(static_cast<double>(x), static_cast<double>(y)))));
     }
+}
 
-    __device__ __forceinline__ unsigned long long most() const {
-        uint32_t most = 0;
-        for (int i = 0; i < 32; i += 8)
-            most = gf_largest()(most, largest >> i & 0xffu);
-        return most;
+// A distance on a scale of 255.
+template <typename T> GF_DEVICE uint32_t distance_green(unsigned long long distance) {
+    if constexpr (sizeof(T) < sizeof(float))
+        return static_cast<uint32_t>(distance) * 255 / (sizeof(T) == 1 ? 255 : 65535);
+    const double d = __longlong_as_double(static_cast<long long>(distance));
+    return static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 255.0));
+}
+
+// The grey of a pixel, its only one or its luma, a quarter as bright on a scale of 255.
+template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
+    if constexpr (sizeof(T) < sizeof(float)) {
+        const uint32_t grey =
+            CHANNELS < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[CHANNELS / 3 * 2]);
+        return grey >> (sizeof(T) == 1 ? 2 : 10);
+    } else {
+        float grey = CHANNELS < 3 ? p[0] : gf_luma_real(p[0], p[1], p[CHANNELS / 3 * 2]);
+        grey = grey > 0.0f ? grey : 0.0f; // NaN, too
+        grey = grey < 1.0f ? grey : 1.0f;
+        return static_cast<uint32_t>(__fmul_rn(grey, 255.0f)) >> 2;
     }
-};
+}
 
-template <> struct Counts<uint16_t> {
-    uint32_t differing = 0, largest = 0;
+// ---- records ------------------------------------------------------------------------------------
 
-    __device__ __forceinline__ void take(uint32_t x, uint32_t y) {
-        differing += __popc(__vcmpne2(x, y)) / 16;
-        largest = __vmaxu2(largest, __vabsdiffu2(x, y));
-    }
-
-    __device__ __forceinline__ unsigned long long most() const {
-        return gf_largest()(largest & 0xffffu, largest >> 16);
-    }
-};
-
-template <> struct Counts<float> {
+// What a thread counts.
+template <typename T> struct compare_counts {
     uint32_t differing = 0;
-    unsigned long long largest = 0;
+    // Of f32 the distance, of the others that of each sample of a word.
+    typename std::conditional<sizeof(T) == 4, unsigned long long, uint32_t>::type largest = 0;
 
+    // Take a word of each image.
     __device__ __forceinline__ void take(uint32_t x, uint32_t y) {
-        const unsigned long long distance =
-            gf_sample<float>::distance(__uint_as_float(x), __uint_as_float(y));
-        differing += x != y;
-        largest = x != y && distance > largest ? distance : largest;
+        if constexpr (sizeof(T) == 1) {
+            differing += __popc(__vcmpne4(x, y)) / 8;
+            largest = __vmaxu4(largest, __vabsdiffu4(x, y));
+        } else if constexpr (sizeof(T) == 2) {
+            differing += __popc(__vcmpne2(x, y)) / 16;
+            largest = __vmaxu2(largest, __vabsdiffu2(x, y));
+        } else {
+            const unsigned long long distance =
+                sample_distance(__uint_as_float(x), __uint_as_float(y));
+            differing += x != y;
+            largest = x != y && distance > largest ? distance : largest;
+        }
     }
 
     __device__ __forceinline__ unsigned long long most() const {
-        return largest;
+        if constexpr (sizeof(T) == 4) {
+            return largest;
+        } else {
+            const int bits = 8 * sizeof(T);
+            uint32_t most = 0;
+            for (int i = 0; i < 32; i += bits)
+                most = gf_largest()(most, largest >> i & ((1u << bits) - 1));
+            return most;
+        }
     }
 };
 
-template <typename T> __device__ __forceinline__ uint32_t bits_at(const unsigned char *p) {
-    return gf_sample<T>::bits(*reinterpret_cast<const T *>(p));
+template <typename T> GF_DEVICE uint32_t sample_bits_at(const unsigned char *p) {
+    return sample_bits(*reinterpret_cast<const T *>(p));
 }
 
 // The first sample of a vector that differs; the vectors do.
 template <typename T>
-__device__ __forceinline__ uint32_t first_in(const unsigned char *a, const unsigned char *b) {
+GF_DEVICE uint32_t compare_first(const unsigned char *a, const unsigned char *b) {
     uint32_t i = 0;
-    while (bits_at<T>(a + i * sizeof(T)) == bits_at<T>(b + i * sizeof(T)))
+    while (sample_bits_at<T>(a + i * sizeof(T)) == sample_bits_at<T>(b + i * sizeof(T)))
         i++;
     return i;
 }
 
-// ---- the kernels --------------------------------------------------------------------------------
-
-// The combined value of the threads of a group: in its first thread, or in all. All threads of a
-// block must come.
+// Combines the values of the threads of a group; at least the first gets the result. All threads of
+// a block must call it.
 template <int GROUP, typename Operation>
-__device__ __forceinline__ unsigned long long combine(unsigned long long x, Operation operation) {
+GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation operation) {
     if (GROUP < GF_BLOCK)
         return gf_reduce_group<GROUP>(x, operation);
     __shared__ unsigned long long warps[GF_BLOCK / 32];
@@ -107,9 +142,9 @@ __device__ __forceinline__ unsigned long long combine(unsigned long long x, Oper
 // GROUP threads walk along a row of both images, or a block along a piece of it. Reads each sample
 // once, 16 bytes a load, four of each image under way. Where vectors are the same that is all;
 // where none differs the record is written at once. Pieces add to a record of no differences, and a
-// kernel after this one looks up the values.
+// kernel after this one looks up the values. Registers: 61 to 69 (sm_90): 3 or 4 resident blocks.
 template <typename T, int GROUP>
-__global__ void __launch_bounds__(GF_BLOCK) compare_rows(Args args) {
+__global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
     for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.shares.units;
          at += static_cast<uint64_t>(gridDim.x) * groups) {
@@ -117,7 +152,7 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(Args args) {
             gf_unit_at<GROUP == GF_BLOCK>(args.shares, args.row_bytes, at + threadIdx.x / GROUP);
         const unsigned char *const row[2] = {args.a + unit.y * args.in_stride + unit.begin,
                                              args.b + unit.y * args.in_stride + unit.begin};
-        Counts<T> counts;
+        compare_counts<T> counts;
         unsigned long long first = UINT64_MAX; // vector of the unit
         gf_walk<2, GROUP, 4>(row, unit.bytes, lane,
                              [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
@@ -132,25 +167,25 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(Args args) {
                              });
         const bool writes = lane == 0 && unit.bytes;
         gf_compare_record *record = record_at(args, unit.y);
-        const bool any = GROUP < GF_BLOCK ? __any_sync(0xffffffffu, counts.differing != 0)
+        const bool any = GROUP < GF_BLOCK ? __any_sync(GF_WARP, counts.differing != 0)
                                           : __syncthreads_or(counts.differing != 0);
         if (!any) {
             if (writes && args.shares.pieces == 1)
-                *record = nothing();
+                *record = no_difference();
             continue;
         }
-        gf_compare_record found = nothing();
-        found.differing = combine<GROUP>(counts.differing, gf_plus());
-        found.largest = combine<GROUP>(counts.most(), gf_largest());
-        first = combine<GROUP>(first, gf_least());
+        gf_compare_record found = no_difference();
+        found.differing = compare_combine<GROUP>(counts.differing, gf_plus());
+        found.largest = compare_combine<GROUP>(counts.most(), gf_largest());
+        first = compare_combine<GROUP>(first, gf_least());
         if (!writes)
             continue;
         if (found.differing) {
             const unsigned char *a = row[0] + 16 * first, *b = row[1] + 16 * first;
-            const uint32_t i = first_in<T>(a, b);
+            const uint32_t i = compare_first<T>(a, b);
             found.first = (unit.begin + 16 * first) / sizeof(T) + i;
-            found.a = bits_at<T>(a + i * sizeof(T));
-            found.b = bits_at<T>(b + i * sizeof(T));
+            found.a = sample_bits_at<T>(a + i * sizeof(T));
+            found.b = sample_bits_at<T>(b + i * sizeof(T));
         }
         if (args.shares.pieces == 1) {
             *record = found;
@@ -164,65 +199,177 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(Args args) {
 }
 
 // Before and after pieces; a thread a row.
-__global__ void __launch_bounds__(GF_BLOCK) start_records(Args args) {
+__global__ void __launch_bounds__(GF_BLOCK) compare_start_records(gf_compare_args args) {
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y < args.rows)
-        *record_at(args, y) = nothing();
+        *record_at(args, y) = no_difference();
 }
 
-template <typename T> __global__ void __launch_bounds__(GF_BLOCK) end_records(Args args) {
+template <typename T>
+__global__ void __launch_bounds__(GF_BLOCK) compare_end_records(gf_compare_args args) {
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y >= args.rows || record_at(args, y)->differing == 0)
         return;
     gf_compare_record *record = record_at(args, y);
     const uint64_t at = y * args.in_stride + record->first * sizeof(T);
-    record->a = bits_at<T>(args.a + at);
-    record->b = bits_at<T>(args.b + at);
+    record->a = sample_bits_at<T>(args.a + at);
+    record->b = sample_bits_at<T>(args.b + at);
 }
 
-template <typename T> void run(const Args &args, cudaStream_t stream) {
-    // Rows are cut only where they are few, or each so wide that few fit.
-    const unsigned blocks = static_cast<unsigned>((args.rows + GF_BLOCK - 1) / GF_BLOCK);
-    if (args.shares.pieces > 1)
-        start_records<<<blocks, GF_BLOCK, 0, stream>>>(args);
+// ---- picture ------------------------------------------------------------------------------------
+
+// Four pixels of an image, of which n are there.
+template <typename T, int CHANNELS> struct four_pixels {
+    static const int samples = 4 * CHANNELS, words = CHANNELS * sizeof(T);
+    uint32_t w[words];
+
+    __device__ __forceinline__ void load(const unsigned char *p, int n) {
+        if (n < 4) {
+#pragma unroll
+            for (int i = 0; i < words; i++)
+                w[i] = 0;
+#pragma unroll
+            for (int i = 0; i < samples; i++)
+                if (i < n * CHANNELS)
+                    w[i * sizeof(T) / 4] |= sample_bits(reinterpret_cast<const T *>(p)[i])
+                                            << 8 * (i * sizeof(T) % 4);
+            return;
+        }
+        gf_load_words<4 * words>(w, p);
+    }
+
+    __device__ __forceinline__ T at(int i) const {
+        const uint32_t bits = w[i * sizeof(T) / 4] >> 8 * (i * sizeof(T) % 4);
+        if constexpr (sizeof(T) == sizeof(float))
+            return __uint_as_float(bits);
+        else
+            return static_cast<T>(bits);
+    }
+};
+
+// Red, green and blue, the first lowest.
+template <typename T, int CHANNELS>
+GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixels<T, CHANNELS> &b,
+                              int pixel) {
+    T p[CHANNELS];
+    bool differs = false;
+    unsigned long long most = 0;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        const T q = b.at(pixel * CHANNELS + c);
+        p[c] = a.at(pixel * CHANNELS + c);
+        if (sample_bits(p[c]) != sample_bits(q)) {
+            const unsigned long long distance = sample_distance(p[c], q);
+            most = distance > most ? distance : most;
+            differs = true;
+        }
+    }
+    if (differs)
+        return 255u | distance_green<T>(most) << 8;
+    return pixel_dark<CHANNELS>(p) * 0x010101u;
+}
+
+#define STRETCH 128 // pixels of a row that a warp draws
+
+// A warp draws stretches of 128 pixels of a row, a thread four of each, DEEP stretches at once so
+// that their loads are under way together. A whole stretch's 384 bytes go through shared memory, so
+// that they leave 16 at a time. Reads each sample once, and writes 3 bytes a pixel. The record's
+// kernel reads the same band, which the cache then holds. Registers: 32 to 62 (sm_90).
+template <typename T, int CHANNELS, int DEEP>
+__global__ void __launch_bounds__(GF_BLOCK) compare_draw_rows(gf_compare_args d) {
+    __shared__ uint4 staged[GF_BLOCK / 32][STRETCH * 3 / 16];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    uint32_t *stage = reinterpret_cast<uint32_t *>(staged[warp]);
+    const uint64_t across = (d.width + DEEP * STRETCH - 1) / (DEEP * STRETCH);
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + warp;
+         i < across * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
+        const uint64_t y = i / across, begin = i % across * (DEEP * STRETCH);
+        four_pixels<T, CHANNELS> a[DEEP], b[DEEP];
+        int n[DEEP];
+#pragma unroll
+        for (int k = 0; k < DEEP; k++) {
+            const uint64_t x = begin + k * STRETCH + 4 * lane;
+            const size_t at = y * d.in_stride + x * CHANNELS * sizeof(T);
+            n[k] = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
+            a[k].load(d.a + at, n[k]);
+            b[k].load(d.b + at, n[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < DEEP; k++) {
+            const uint64_t left = begin + k * STRETCH;
+            uint32_t rgb[4];
+#pragma unroll
+            for (int pixel = 0; pixel < 4; pixel++)
+                rgb[pixel] = draw_pixel(a[k], b[k], pixel);
+            unsigned char *out = d.out + y * d.out_stride + 3 * left;
+            if (left + STRETCH <= d.width) {
+                stage[3 * lane] = rgb[0] | rgb[1] << 24;
+                stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
+                stage[3 * lane + 2] = rgb[2] >> 16 | rgb[3] << 8;
+                __syncwarp();
+                if (lane < STRETCH * 3 / 16)
+                    __stcs(reinterpret_cast<uint4 *>(out) + lane, staged[warp][lane]);
+                __syncwarp();
+                continue;
+            }
+#pragma unroll
+            for (int byte = 0; byte < 12; byte++)
+                if (byte < 3 * n[k])
+                    out[12 * lane + byte] =
+                        static_cast<unsigned char>(rgb[byte / 3] >> 8 * (byte % 3));
+        }
+    }
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
+template <typename T>
+static void compare_records(const gf_compare_args &args, cudaStream_t stream) {
+    const bool cut = args.shares.pieces > 1; // rows that are few, or so wide that few fit
+    const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
+    if (cut)
+        compare_start_records<<<blocks, GF_BLOCK, 0, stream>>>(args);
     gf_for_group(args.shares.group, [&](auto group) {
         compare_rows<T, decltype(group)::value>
-            <<<gf_share_grid(&args.shares), GF_BLOCK, 0, stream>>>(args);
+            <<<gf_share_grid(args.shares), GF_BLOCK, 0, stream>>>(args);
     });
-    if (args.shares.pieces > 1)
-        end_records<T><<<blocks, GF_BLOCK, 0, stream>>>(args);
+    if (cut)
+        compare_end_records<T><<<blocks, GF_BLOCK, 0, stream>>>(args);
 }
 
-gf_status launch(const gf_plan *plan, const gf_band *band, void *scratch, void *stream_handle,
-                 gf_error *error) {
-    (void)scratch;
+template <typename T, int CHANNELS>
+static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
+    const int bytes = CHANNELS * sizeof(T), deep = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
+    const uint64_t across = gf_divide_up(args.width, deep * STRETCH);
+    compare_draw_rows<T, CHANNELS, deep>
+        <<<gf_blocks(across * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream>>>(args);
+}
+
+static gf_status compare_launch(const gf_plan *plan, const gf_band *band, void *,
+                                void *stream_handle, gf_error *error) {
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     const gf_rows a = gf_band_input(band, plan->inputs, 0),
                   b = gf_band_input(band, plan->inputs, 1);
-    Args args = {};
+    gf_compare_args args = {};
     args.a = gf_row(&a, band->out.y0);
     args.b = gf_row(&b, band->out.y0);
     args.in_stride = band->in.stride;
+    args.out = band->out.data;
     args.records = band->out.data + gf_record_offset(plan);
     args.out_stride = band->out.stride;
+    args.width = plan->in.width;
     args.rows = band->out.rows;
     args.row_bytes = gf_row_bytes(&plan->in);
     args.shares = gf_share_rows(args.rows, args.row_bytes, 2);
-    gf_for_type(plan->in.type, [&](auto sample) { run<decltype(sample)>(args, stream); });
-    if (plan->out.width != 0) {
-        gf_drawing drawing = {};
-        drawing.a = args.a;
-        drawing.b = args.b;
-        drawing.in_stride = args.in_stride;
-        drawing.out = band->out.data;
-        drawing.out_stride = args.out_stride;
-        drawing.width = plan->in.width;
-        drawing.rows = args.rows;
-        gf_draw(drawing, plan->in.type, plan->in.channels, stream);
-    }
+    gf_for_type(plan->in.type, [&](auto sample) {
+        typedef decltype(sample) Sample;
+        compare_records<Sample>(args, stream);
+        if (plan->out.width != 0)
+            gf_for_channels(plan->in.channels, [&](auto n) {
+                compare_draw<Sample, decltype(n)::value>(args, stream);
+            });
+    });
     return gf_cuda_check(cudaGetLastError(), "compare", error);
 }
 
-} // namespace
-
-extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, launch};
+extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch};

@@ -1,26 +1,21 @@
-// CUDA devices: which there are, which are asked for, starting them.
-#include "devices.cuh"
+// CUDA devices: listing them, choosing those that options name, starting them.
+#include "backend_cuda.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-extern "C" {
-#include "engine/backend.h"
-}
-
 #define MIN_COMPUTE_CAPABILITY 75
 
-namespace {
-
-gf_status no_device(gf_error *error, const char *what, cudaError_t result) {
+static gf_status devices_fail(gf_error *error, const char *what, cudaError_t result) {
     cudaGetLastError();
     return gf_fail(error, GF_NO_BACKEND, "cuda: %s: %s; use --backend auto or cpu", what,
                    cudaGetErrorString(result));
 }
 
 // "0", "0,2" or "all" into the list.
-gf_status parse(gf_cuda_devices *devices, const char *list, int present, gf_error *error) {
+static gf_status devices_parse(gf_cuda_devices *devices, const char *list, int present,
+                               gf_error *error) {
     if (strcmp(list, "all") == 0) {
         devices->count = present < GF_CUDA_MAX_DEVICES ? present : GF_CUDA_MAX_DEVICES;
         for (int i = 0; i < devices->count; i++)
@@ -48,7 +43,7 @@ gf_status parse(gf_cuda_devices *devices, const char *list, int present, gf_erro
     }
 }
 
-void keep_own(gf_cuda_devices *devices) {
+static void devices_keep_own(gf_cuda_devices *devices) {
     const uint32_t count = static_cast<uint32_t>(devices->count);
     devices->count = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -56,11 +51,11 @@ void keep_own(gf_cuda_devices *devices) {
             devices->list[devices->count++] = devices->list[i];
 }
 
-gf_status start_one(gf_cuda_devices *devices, int device, gf_error *error) {
+static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_error *error) {
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, device);
     if (result != cudaSuccess)
-        return no_device(error, "cannot ask the device", result);
+        return devices_fail(error, "cannot ask the device", result);
     const int capability = properties.major * 10 + properties.minor;
     if (capability < MIN_COMPUTE_CAPABILITY)
         return gf_fail(error, GF_NO_BACKEND,
@@ -74,47 +69,43 @@ gf_status start_one(gf_cuda_devices *devices, int device, gf_error *error) {
     if (result == cudaSuccess)
         result = cudaFree(nullptr); // makes the context
     if (result != cudaSuccess)
-        return no_device(error, "cannot start the device", result);
+        return devices_fail(error, "cannot start the device", result);
     const size_t used = strlen(devices->names);
     snprintf(devices->names + used, sizeof devices->names - used, "%sdevice %d: %s (sm_%d)",
              used ? ", " : "", device, properties.name, capability);
     return GF_OK;
 }
 
-gf_status count_devices(int *present, gf_error *error) {
+static gf_status devices_count(int *present, gf_error *error) {
     const cudaError_t result = cudaGetDeviceCount(present);
     if (result != cudaSuccess)
-        return no_device(error, "no usable NVIDIA driver or device", result);
-    return *present > 0 ? GF_OK : no_device(error, "no device", cudaErrorNoDevice);
+        return devices_fail(error, "no usable NVIDIA driver or device", result);
+    return *present > 0 ? GF_OK : devices_fail(error, "no device", cudaErrorNoDevice);
 }
-
-} // namespace
 
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error) {
     int present = 0;
-    gf_status status = count_devices(&present, error);
+    gf_status status = devices_count(&present, error);
     if (!status && options->devices)
-        status = parse(devices, options->devices, present, error);
+        status = devices_parse(devices, options->devices, present, error);
     else if (!status)
         devices->list[devices->count++] =
             static_cast<int>(gf_process_turn().turn % static_cast<unsigned>(present));
     if (!status && options->devices)
-        keep_own(devices);
+        devices_keep_own(devices);
     for (int i = 0; i < devices->count && !status; i++)
-        status = start_one(devices, devices->list[i], error);
+        status = devices_start_one(devices, devices->list[i], error);
     return status;
 }
 
-// ---- looking around -----------------------------------------------------------------------------
+// ---- listing ------------------------------------------------------------------------------------
 
-namespace {
-
-gf_status describe_device(int index, gf_device *device, gf_error *error) {
+static gf_status devices_describe(int index, gf_device *device, gf_error *error) {
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, index);
     if (result != cudaSuccess)
-        return no_device(error, "cannot ask the device", result);
+        return devices_fail(error, "cannot ask the device", result);
     *device = {};
     device->index = static_cast<uint32_t>(index);
     snprintf(device->name, sizeof device->name, "%.127s", properties.name);
@@ -136,15 +127,13 @@ gf_status describe_device(int index, gf_device *device, gf_error *error) {
     return GF_OK;
 }
 
-} // namespace
-
 extern "C" gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count,
                                 gf_error *error) {
     int present = 0;
     *count = 0;
-    gf_status status = count_devices(&present, error);
+    gf_status status = devices_count(&present, error);
     for (int i = 0; i < present && static_cast<size_t>(i) < capacity && !status; i++)
-        status = describe_device(i, &devices[i], error);
+        status = devices_describe(i, &devices[i], error);
     if (!status)
         *count = static_cast<size_t>(present);
     return status;

@@ -1,19 +1,14 @@
-// dot on the GPU: the sums of products along rows.
-#include "lane_sums.cuh"
+// dot on the GPU: sums of products along rows; row_sums.cuh has the kernels.
+#include "row_sums.cuh"
 
 #include "dot/dot.h"
 
-namespace {
-
-gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
-                 gf_error *error) {
-    (void)scratch;
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
+static gf_status dot_launch(const gf_plan *head, const gf_band *band, void *, void *stream_handle,
+                            gf_error *error) {
     const uint32_t measured = reinterpret_cast<const gf_dot_plan *>(head)->measured;
-    return gf_cuda_check(gf_launch_rows<gf_product_sums>(head, band, measured, stream), "dot",
-                         error);
+    return gf_cuda_check(
+        gf_launch_rows<2>(head, band, measured, static_cast<cudaStream_t>(stream_handle)), "dot",
+        error);
 }
 
-} // namespace
-
-extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, launch};
+extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch};

@@ -1,184 +1,214 @@
 // hist on the GPU: which kernels run, on what.
-#include "hist_mask.cuh"
-#include "hist_rows.cuh"
-#include "hist_sort.cuh"
-#include "hist_split.cuh"
-
+//
+//   header             kernels
+//   hist_count.cuh     counts of an image, or of each of its rows
+//   hist_extract.cuh   the samples of some bins
+//   (this file)        hist_draw_mask, a picture of the pixels in extracted bins
+//
+// A block has a chunk of the band. Kernels that count for the whole image also record how many
+// samples of the extracted bins each chunk has, so that extraction need not count them again.
 #include <math.h>
 
-namespace {
+#include "hist_count.cuh"
+#include "hist_extract.cuh"
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// Each is true if it has written how many samples of the extracted bins the chunks have.
-
-template <uint32_t Tables, bool Dense>
-bool count_values_of(HistArgs a, uint32_t channels, hist_u64 *state, uint32_t *counts,
-                     cudaStream_t stream) {
-    const auto kernel = hist_count_values<Tables, Dense>;
-    const size_t shared = HistTable<Tables>::all;
-    hist_join_rows(&a, 16);
-    const dim3 grid(hist_cut_common(&a), 1, channels);
-    hist_allow(kernel, shared);
-    kernel<<<grid, HIST_THREADS, shared, stream>>>(a, state, channels == 1 ? counts : nullptr);
-    return channels == 1;
+// Calls run with two flags as types: is the walk dense, and is more than one channel measured? Only
+// a dense walk has several channels.
+template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
+    if (!hist_dense(a))
+        run(std::false_type{}, std::false_type{});
+    else if (a.measured > 1)
+        run(std::true_type{}, std::true_type{});
+    else
+        run(std::true_type{}, std::false_type{});
 }
 
 // Whether a block has room for the tables of so many channels.
-bool tables_fit(uint32_t channels) {
+static bool hist_tables_fit(uint32_t channels) {
     const size_t tables = channels == 3 ? HistTable<3>::all : HistTable<4>::all;
-    return tables + 8 * 1024 <= hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    return tables + 8 * 1024 <= gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
 
-bool count_values(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+template <uint32_t TABLES, bool DENSE>
+static void hist_launch_values(HistArgs a, uint32_t channels, hist_u64 *state, uint32_t *counts,
+                               cudaStream_t stream) {
+    const auto kernel = hist_count_values<TABLES, DENSE>;
+    const size_t shared = HistTable<TABLES>::all;
+    hist_join_rows(&a, 16);
+    const dim3 grid(hist_cut_common(&a), 1, channels);
+    hist_allow(kernel, shared);
+    kernel<<<grid, HIST_THREADS, shared, stream>>>(a, state, counts);
+}
+
+// These two return whether counts were written: not by blocks that have a channel each.
+static bool hist_launch_count(HistArgs a, uint8_t, hist_u64 *state, uint32_t *counts,
+                              cudaStream_t stream) {
     const uint32_t measured = a.measured;
-    if (measured >= 3 && !tables_fit(measured)) {
-        a.measured = 1; // blocks for each channel
-        return count_values_of<1, false>(a, measured, state, counts, stream);
+    if (measured >= 3 && !hist_tables_fit(measured)) {
+        a.measured = 1;
+        hist_launch_values<1, false>(a, measured, state, nullptr, stream);
+        return false;
     }
     if (!hist_dense(a))
-        return count_values_of<1, false>(a, 1, state, counts, stream);
-    if (measured == 1)
-        return count_values_of<1, true>(a, 1, state, counts, stream);
-    if (measured == 2)
-        return count_values_of<2, true>(a, 1, state, counts, stream);
-    if (measured == 3)
-        return count_values_of<3, true>(a, 1, state, counts, stream);
-    return count_values_of<4, true>(a, 1, state, counts, stream);
-}
-
-template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
-bool count_bins_by(HistArgs a, uint32_t channels, const HistCounters &counters, hist_u64 *state,
-                   uint32_t *counts, cudaStream_t stream) {
-    const auto kernel = hist_count<T, Dense, Many, Large, Ranged>;
-    const uint32_t threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
-    hist_join_rows(&a, 16 / sizeof(T), threads);
-    hist_allow(kernel, counters.bytes);
-    dim3 grid(1, counters.parts, channels);
-    if (Large) // what a block does for its counters should not be more than for its samples
-        grid.x = hist_cut(
-            &a, hist_up(hist_device(cudaDevAttrMultiProcessorCount), counters.parts * channels),
-            counters.bytes / 64);
+        hist_launch_values<1, false>(a, 1, state, counts, stream);
     else
-        grid.x = hist_cut_common(&a);
-    const bool common = !Large && channels == 1;
-    kernel<<<grid, threads, counters.bytes, stream>>>(a, counters, state,
-                                                      common ? counts : nullptr);
-    return common;
-}
-
-template <typename T, bool Dense, bool Many>
-bool count_bins_of(const HistArgs &a, uint32_t channels, const HistCounters &counters,
-                   hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
-    const auto by = a.ranged ? (counters.large ? count_bins_by<T, Dense, Many, true, true>
-                                               : count_bins_by<T, Dense, Many, false, true>)
-                             : (counters.large ? count_bins_by<T, Dense, Many, true, false>
-                                               : count_bins_by<T, Dense, Many, false, false>);
-    return by(a, channels, counters, state, counts, stream);
+        gf_for_channels(measured, [&](auto n) {
+            hist_launch_values<decltype(n)::value, true>(a, 1, state, counts, stream);
+        });
+    return true;
 }
 
 template <typename T>
-bool count_bins(HistArgs a, hist_u64 *state, uint32_t *counts, cudaStream_t stream) {
+static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
+                              cudaStream_t stream) {
     uint32_t channels = 1;
     HistCounters counters = hist_counters(a.measured * a.counters);
     if (counters.large && a.measured > 1) {
-        channels = a.measured; // blocks for each channel
+        channels = a.measured;
         a.measured = 1;
         counters = hist_counters(a.counters);
     }
-    if (!hist_dense(a))
-        return count_bins_of<T, false, false>(a, channels, counters, state, counts, stream);
-    if (a.measured > 1)
-        return count_bins_of<T, true, true>(a, channels, counters, state, counts, stream);
-    return count_bins_of<T, true, false>(a, channels, counters, state, counts, stream);
+    const bool common = !counters.large && channels == 1;
+    const auto launch = [&](auto kernel, uint32_t threads) {
+        hist_join_rows(&a, 16 / sizeof(T), threads);
+        hist_allow(kernel, counters.bytes);
+        dim3 grid(1, counters.parts, channels);
+        if (counters.large) // a block must not do more for its counters than for its samples
+            grid.x = hist_cut(&a, gf_divide_up(gf_processors(), counters.parts * channels),
+                              counters.bytes / 64);
+        else
+            grid.x = hist_cut_common(&a);
+        kernel<<<grid, threads, counters.bytes, stream>>>(a, counters, state,
+                                                          common ? counts : nullptr);
+    };
+    hist_for_layout(a, [&](auto dense, auto many) {
+        gf_for_flag(counters.large, [&](auto large) {
+            gf_for_flag(a.ranged, [&](auto ranged) {
+                launch(hist_count<T, decltype(dense)::value, decltype(many)::value,
+                                  decltype(large)::value, decltype(ranged)::value>,
+                       decltype(large)::value ? HIST_LARGE_THREADS : HIST_THREADS);
+            });
+        });
+    });
+    return common;
+}
+
+// ---- mask ---------------------------------------------------------------------------------------
+
+struct HistMask {
+    unsigned char *out; // of the first row
+    size_t out_stride;
+    uint32_t out_channels;
+};
+
+// A thread a pixel. Reads and writes each pixel once.
+template <typename T>
+__global__ void __launch_bounds__(HIST_THREADS) hist_draw_mask(HistArgs a, HistMask mask) {
+    const uint64_t pixels = a.width * a.rows;
+    const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < pixels;
+         i += step) {
+        const uint64_t y = i / a.width, x = i % a.width;
+        const T *row = hist_row<T>(a, y);
+        bool selected = false;
+        for (uint32_t s = 0; s < a.measured && !selected; s++)
+            selected = hist_rank(a, hist_bin<T>(a, hist_sample<T>(a, row, x, s))) < a.extracts;
+        T *to = reinterpret_cast<T *>(mask.out + y * mask.out_stride) + x * mask.out_channels;
+        for (uint32_t c = 0; c < mask.out_channels; c++) {
+            T value = 0;
+            if (selected && c < a.channels)
+                value = row[x * a.channels + c];
+            else if (selected)
+                value = static_cast<T>(sizeof(T) == 1 ? 255 : 65535); // alpha that is new
+            to[c] = value;
+        }
+    }
 }
 
 // ---- extraction ---------------------------------------------------------------------------------
 
-template <typename T, bool Dense>
-void extract_few(HistArgs a, bool counted, uint32_t *counts, hist_u64 *payload,
-                 cudaStream_t stream) {
-    hist_join_rows(&a, 16 / sizeof(T));
-    const unsigned grid = hist_cut_common(&a);
+template <typename T, bool DENSE>
+static void hist_extract_few(const HistArgs &a, unsigned grid, bool counted, uint32_t *counts,
+                             hist_u64 *payload, cudaStream_t stream) {
     if (!counted)
-        hist_count_selected<T, Dense><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
+        hist_count_selected<T, DENSE><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
     if (a.extracts == 1) {
-        const auto kernel = hist_place<T, Dense>;
+        const auto kernel = hist_place<T, DENSE>;
         hist_allow(kernel, sizeof(HistTurn<T>));
         kernel<<<grid, HIST_THREADS, sizeof(HistTurn<T>), stream>>>(
             a, hist_window<T>(a, a.extract_all ? 0 : a.listed[0]), counts, payload);
     } else {
-        const auto kernel = hist_split<T, Dense>;
+        const auto kernel = hist_split<T, DENSE>;
         hist_allow(kernel, sizeof(HistSplitShared<T>));
         kernel<<<grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream>>>(a, counts, payload);
     }
 }
 
-template <typename T, bool Dense>
-gf_status extract_sorted(HistArgs a, void *memory, hist_u64 *payload, cudaStream_t stream,
-                         gf_error *error) {
-    hist_join_rows(&a, 16 / sizeof(T));
-    const unsigned grid = hist_cut_common(&a);
+template <typename T, bool DENSE>
+static gf_status hist_extract_sorted(const HistArgs &a, unsigned grid, void *memory,
+                                     hist_u64 *payload, cudaStream_t stream, gf_error *error) {
     const uint64_t n = a.rows * a.samples;
     const HistSortScratch scratch = hist_sort_scratch(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
-    hist_keys<T, Dense>
-        <<<grid, HIST_THREADS, 0, stream>>>(a, reinterpret_cast<uint32_t *>(base + scratch.keys),
-                                            reinterpret_cast<hist_u64 *>(base + scratch.places));
+    hist_keys<T, DENSE><<<grid, HIST_THREADS, 0, stream>>>(
+        a, reinterpret_cast<uint32_t *>(base), reinterpret_cast<hist_u64 *>(base + scratch.places));
     const gf_status status = hist_sort(memory, n, a.extracts, stream, error);
     if (status)
         return status;
-    hist_offsets<<<static_cast<unsigned>(hist_up(a.extracts + 1, HIST_THREADS)), HIST_THREADS, 0,
-                   stream>>>(reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n,
-                             a.extracts, payload);
+    const unsigned bins = static_cast<unsigned>(gf_divide_up(a.extracts + 1, HIST_THREADS));
+    hist_offsets<<<bins, HIST_THREADS, 0, stream>>>(
+        reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n, a.extracts, payload);
     hist_collect<T><<<gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream>>>(
         a, reinterpret_cast<const hist_u64 *>(base + scratch.sorted_places), payload);
     return GF_OK;
 }
 
 template <typename T>
-gf_status extract(const HistArgs &a, bool counted, void *scratch, hist_u64 *payload,
-                  cudaStream_t stream, gf_error *error) {
-    if (a.extracts > GF_HIST_MAX_LISTED)
-        return hist_dense(a) ? extract_sorted<T, true>(a, scratch, payload, stream, error)
-                             : extract_sorted<T, false>(a, scratch, payload, stream, error);
-    uint32_t *counts = static_cast<uint32_t *>(scratch);
-    if (hist_dense(a))
-        extract_few<T, true>(a, counted, counts, payload, stream);
-    else
-        extract_few<T, false>(a, counted, counts, payload, stream);
-    return GF_OK;
-}
-
-// ---- all of it ----------------------------------------------------------------------------------
-
-template <typename T>
-gf_status run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a, void *scratch,
-              cudaStream_t stream, gf_error *error) {
-    hist_u64 *state = static_cast<hist_u64 *>(band->state);
-    uint32_t *counts = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED
-                           ? static_cast<uint32_t *>(scratch)
-                           : nullptr;
-    bool counted = false;
+static gf_status hist_extract(HistArgs a, bool counted, void *scratch, hist_u64 *payload,
+                              cudaStream_t stream, gf_error *error) {
     gf_status status = GF_OK;
-    if (plan->per_row) {
-        status = hist_rows<T>(plan, band, a, stream, error);
-    } else if constexpr (sizeof(T) == 1) {
-        counted = count_values(a, state, counts, stream);
-    } else {
-        counted = count_bins<T>(a, state, counts, stream);
-    }
-    if (plan->mask) {
-        const HistMask mask = {band->out.data, band->out.stride, plan->head.out.channels};
-        draw_mask<T><<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
-    }
-    if (!status && a.extracts)
-        status =
-            extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload), stream, error);
+    const bool dense = hist_dense(a);
+    hist_join_rows(&a, 16 / sizeof(T));
+    const unsigned grid = hist_cut_common(&a);
+    gf_for_flag(dense, [&](auto flag) {
+        const bool DENSE = decltype(flag)::value;
+        if (a.extracts > GF_HIST_MAX_LISTED)
+            status = hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, stream, error);
+        else
+            hist_extract_few<T, DENSE>(a, grid, counted, static_cast<uint32_t *>(scratch), payload,
+                                       stream);
+    });
     return status;
 }
 
-size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
+// ---- launch -------------------------------------------------------------------------------------
+
+template <typename T>
+static gf_status hist_run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a,
+                          void *scratch, cudaStream_t stream, gf_error *error) {
+    hist_u64 *state = static_cast<hist_u64 *>(band->state);
+    const bool few = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED;
+    uint32_t *counts = few ? static_cast<uint32_t *>(scratch) : nullptr;
+    bool counted = false;
+    gf_status status = GF_OK;
+    if (plan->per_row)
+        status = hist_rows<T>(plan, band, a, stream, error);
+    else
+        counted = hist_launch_count(a, T{}, state, counts, stream);
+    if (plan->mask) {
+        const HistMask mask = {band->out.data, band->out.stride, plan->head.out.channels};
+        hist_draw_mask<T>
+            <<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
+    }
+    if (!status && a.extracts)
+        status = hist_extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload),
+                                 stream, error);
+    return status;
+}
+
+static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
     const uint64_t n = in_rows * head->in.width * plan->measured;
     if (plan->extracts == 0)
@@ -188,8 +218,8 @@ size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     return hist_most_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
-// What hist_bin_ranged needs.
-void set_scale(HistArgs *a) {
+// Sets what hist_bin_careful and hist_bins_ranged read.
+static void hist_set_scale(HistArgs *a) {
     const double scale = a->bins / a->span, blur = (a->bins + 2 + fabs(a->lo * scale)) * 0x1p-21;
     if (isfinite(a->span) && scale > 1e-290 && scale < 1e290)
         a->scale = scale;
@@ -198,8 +228,8 @@ void set_scale(HistArgs *a) {
     a->blur = scale > 1e-30 && scale < 1e30 && blur < 0.25 ? static_cast<float>(blur) : 1;
 }
 
-gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
-                 gf_error *error) {
+static gf_status hist_launch(const gf_plan *head, const gf_band *band, void *scratch,
+                             void *stream_handle, gf_error *error) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     HistArgs a = {};
@@ -219,20 +249,18 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     a.lo = plan->lo;
     a.hi = plan->hi;
     a.span = plan->hi - plan->lo;
-    set_scale(&a);
+    hist_set_scale(&a);
     // Three channels of u8 have tables that take the room of a block.
     const bool wide = head->in.type == GF_U8 && plan->measured == 3 && !plan->per_row;
-    a.blocks = wide && tables_fit(3) ? HistTable<3>::blocks : HIST_BLOCKS;
+    a.blocks = wide && hist_tables_fit(3) ? HistTable<3>::blocks : HIST_BLOCKS;
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];
     gf_status status = GF_OK;
     gf_for_type(head->in.type, [&](auto sample) {
-        status = run<decltype(sample)>(plan, band, a, scratch, stream, error);
+        status = hist_run<decltype(sample)>(plan, band, a, scratch, stream, error);
     });
     return status ? status : gf_cuda_check(cudaGetLastError(), "hist", error);
 }
 
-} // namespace
-
-extern "C" const gf_filter_cuda gf_hist_cuda = {scratch_bytes, launch};
+extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch};

@@ -1,21 +1,187 @@
-// Counting u16 and f32: a sample's bin is computed, and one added to its counter.
+// Counting of hist.
+//
+//   kernel              used for                     counters in shared memory
+//   hist_count          u16 and f32, whole images    a bin's, in up to 32 copies; too many bins are
+//                                                    shared out among blocks
+//   hist_count_values   u8, whole images             a value's, one for each lane: no two lanes
+//                                                    share a bank, whatever the picture
+//   hist_count_rows     a row's own counts           a team of 8 lanes, a warp or a block a row; by
+//                                                    value, by bin, or in the record itself
 #ifndef GF_HIST_COUNT_CUH
 #define GF_HIST_COUNT_CUH
 
-#include "hist_values.cuh"
+#include "hist_device.cuh"
 
-#define HIST_COMFORTABLE (66 * 1024) // with so much shared memory HIST_BLOCKS are at home
+// ---- values of u8 -------------------------------------------------------------------------------
+
+// The 256 values are counted, and only at the end mapped to their bins: so a sample costs a shift,
+// a mask and an addition in shared memory, whatever the bins.
+
+// Where counters are. Of one channel, and of three, each value has one for each lane, side by side:
+// no two lanes of a warp share a bank, whatever the picture. Two and four channels are taken in
+// pairs: a value has 16 counters for each channel of a pair, and while lanes 0 to 15 count one
+// channel lanes 16 to 31 count the other.
+template <uint32_t Tables> struct HistTable {
+    static constexpr bool pairs = Tables % 2 == 0;
+    static constexpr uint32_t bytes = 256 * 32 * 4; // of a channel or a pair
+    static constexpr uint32_t all = (pairs ? Tables / 2 : Tables) * bytes;
+    static constexpr int blocks = all > 66 * 1024 ? 2 : HIST_BLOCKS; // resident on an SM
+    static constexpr int batch = blocks == 2 ? 4 : 2; // vectors loaded before the first is used
+
+    // The word of a channel's first counter.
+    static __device__ __forceinline__ uint32_t first(uint32_t c) {
+        return pairs ? c / 2 * (bytes / 4) + c % 2 * 16 : c * (bytes / 4);
+    }
+};
+
+// Loads the next vectors of a thread. valid: samples of each; 0 behind the chunk. channel: that of
+// its first sample.
+template <typename T, bool Dense, int Threads, int Batch>
+GF_DEVICE void hist_load_batch(const HistArgs &a, HistWalk *walk, uint4 (&v)[Batch],
+                               uint32_t (&valid)[Batch], uint32_t (&channel)[Batch]) {
+#pragma unroll
+    for (int b = 0; b < Batch; b++) {
+        valid[b] = 0;
+        if (walk->left > 0) {
+            v[b] = hist_load<T, Dense>(a, *walk);
+            valid[b] = hist_valid<T>(a, *walk);
+        }
+        channel[b] = walk->channel;
+        hist_step<Threads>(a, walk);
+    }
+}
+
+// counts[rank * blocks + block]: the samples of an extracted bin in a block's chunk.
+GF_DEVICE void hist_add_selected(const HistArgs &a, uint32_t *selected, uint32_t bin,
+                                 uint32_t sum) {
+    const uint32_t rank = hist_rank(a, bin);
+    if (rank < a.extracts && rank < GF_HIST_MAX_LISTED)
+        atomicAdd(&selected[rank], sum);
+}
+
+GF_DEVICE void hist_store_selected(const HistArgs &a, const uint32_t *selected, uint32_t *counts) {
+    __syncthreads();
+    if (counts && threadIdx.x < a.extracts && threadIdx.x < GF_HIST_MAX_LISTED)
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = selected[threadIdx.x];
+}
+
+// Makes the samples behind the first `valid` ones 0.
+GF_DEVICE uint4 hist_cut_off(uint4 v, uint32_t valid) {
+    const auto keep = [&](uint32_t word, int before) {
+        const int left = static_cast<int>(valid) - before;
+        return left >= 4 ? word : left <= 0 ? 0 : word & ((1u << left * 8) - 1);
+    };
+    return make_uint4(keep(v.x, 0), keep(v.y, 4), keep(v.z, 8), keep(v.w, 12));
+}
+
+// A thread takes every HIST_THREADSth vector of its block's chunk; Tables is how many channels are
+// measured. What a vector lacks at the end of a row is counted as zeros and taken off in the end.
+// Reads each byte once, without Dense whole pixels; shared memory: a HistTable. Adds to the state,
+// and where counts is given writes how many samples of the extracted bins the chunk has. Registers:
+// 40 with 3 resident blocks, 64 with 2 (sm_90).
+template <uint32_t Tables, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::blocks))
+    hist_count_values(HistArgs a, hist_u64 *state, uint32_t *counts) {
+    typedef HistTable<Tables> Table;
+    constexpr int batch = Table::batch;
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    __shared__ uint32_t sums[Tables * 256], selected[GF_HIST_MAX_LISTED];
+    __shared__ uint32_t bin_of[256];
+    for (uint32_t i = threadIdx.x; i < Table::all / 16; i += HIST_THREADS)
+        reinterpret_cast<uint4 *>(hist_shared)[i] = make_uint4(0, 0, 0, 0);
+    if (threadIdx.x < GF_HIST_MAX_LISTED)
+        selected[threadIdx.x] = 0;
+    for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS)
+        sums[i] = 0;
+    if (threadIdx.x < 256)
+        bin_of[threadIdx.x] = hist_bin<uint8_t>(a, static_cast<uint8_t>(threadIdx.x));
+    __syncthreads();
+
+    uint32_t column; // the lane as a register of its own: else it is masked for every sample anew
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(column));
+    const uint32_t order = column < 16 ? 0x3210 : 0x2301; // of bytes: a pair's other one first
+    column *= 4;
+    uint32_t lacking[Tables] = {};
+    HistWalk walk = hist_walk<uint8_t, Dense>(a);
+    while (walk.left > 0) {
+        uint4 v[batch];
+        uint32_t valid[batch], channel[batch];
+        hist_load_batch<uint8_t, Dense, HIST_THREADS>(a, &walk, v, valid, channel);
+#pragma unroll
+        for (int b = 0; b < batch; b++) {
+            if (valid[b] == 0)
+                continue;
+            if (valid[b] < 16) {
+                v[b] = hist_cut_off(v[b], valid[b]);
+#pragma unroll
+                for (uint32_t c = 0; c < Tables; c++) // behind a row comes its first channel
+                    lacking[c] += (16 - valid[b] + Tables - 1 - c) / Tables;
+            }
+            const uint32_t c = Tables == 3 ? channel[b] : 0; // of others it is always the first
+            const uint32_t at[3] = {column + c * Table::bytes,
+                                    column + (c == 2 ? 0 : c + 1) * Table::bytes,
+                                    column + (c == 0 ? 2 : c - 1) * Table::bytes};
+#pragma unroll
+            for (int k = 0; k < 16; k++) {
+                uint32_t word = gf_word(v[b], k / 4);
+                if (Table::pairs)
+                    word = __byte_perm(word, 0, order);
+                const int by = 7 - k % 4 * 8;
+                const uint32_t row = (by < 0 ? word >> -by : word << by) & 255u << 7;
+                uint32_t to = row | column;
+                if (Tables == 3)
+                    to = row | at[k % 3];
+                else if (Table::pairs)
+                    to = (row | (k % 2 ? column ^ 64 : column)) + k % Tables / 2 * Table::bytes;
+                atomicAdd(reinterpret_cast<uint32_t *>(reinterpret_cast<char *>(hist_shared) + to),
+                          1u);
+            }
+        }
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < Tables; c++) // any counter of value 0 will do
+        if (lacking[c])
+            atomicSub(&hist_shared[Table::first(c)], lacking[c]);
+
+    __syncthreads();
+    const auto finish = [&](uint32_t c, uint32_t bin, uint32_t sum) {
+        atomicAdd(&state[(blockIdx.z + c) * a.counters + bin], static_cast<hist_u64>(sum));
+        if (counts)
+            hist_add_selected(a, selected, bin, sum);
+    };
+    // Up to 256 counters are added up before they go to the state.
+    const bool few = hist_used(a) <= 256;
+    for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS) {
+        constexpr uint32_t columns = Table::pairs ? 16 : 32;
+        const uint32_t c = i / 256, row = i % 256 * 32, bin = bin_of[i % 256];
+        const uint32_t *from = hist_shared + row + Table::first(c);
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < columns; k++) // each thread from another bank on
+            sum += from[(k + threadIdx.x) % columns];
+        if (sum > 0 && few)
+            atomicAdd(&sums[c * 256 + bin], sum);
+        else if (sum > 0)
+            finish(c, bin, sum);
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < Tables * 256 && few; i += HIST_THREADS)
+        if (sums[i] > 0)
+            finish(i / 256, i % 256, sums[i]);
+    hist_store_selected(a, selected, counts);
+}
+
+// ---- bins of u16 and f32 ------------------------------------------------------------------------
+
+#define HIST_COMFORTABLE (66 * 1024) // with so much shared memory HIST_BLOCKS are resident
 #define HIST_LARGE_THREADS 1024
 
 // Counters of a block, in shared memory, 32 bits each.
 struct HistCounters {
-    uint32_t count; // of all channels, one after the other: measured * a channel's counters, and
-                    // one more for what is none of these ..
-    uint32_t
-        copies;     // .. and how often; a power of two up to a warp. Lane l adds to copy l % copies
-    uint32_t parts; // blocks that share these out, where one has no room: count each
-    size_t bytes;   // of shared memory
-    bool large;     // more than is comfortable: one block, of more threads
+    uint32_t count;  // of all channels, one after the other, and one more for everything else
+    uint32_t copies; // a power of two up to a warp. Lane l adds to copy l % copies
+    uint32_t parts;  // blocks with `count` counters each, where one has no room for all
+    size_t bytes;    // of shared memory
+    bool large;      // more than is comfortable: one block, of more threads
 };
 
 static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
@@ -24,11 +190,11 @@ static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
 }
 
 static inline HistCounters hist_counters(uint32_t count) {
-    const size_t most = hist_device(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+    const size_t most = gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
     const size_t limit = HIST_COMFORTABLE < most ? HIST_COMFORTABLE : most;
     HistCounters counters = {count, 32, 1, 0, false};
-    counters.parts = static_cast<uint32_t>(hist_up(static_cast<size_t>(count) * 4 + 4, most));
-    counters.count = static_cast<uint32_t>(hist_up(count, counters.parts));
+    counters.parts = static_cast<uint32_t>(gf_divide_up(static_cast<size_t>(count) * 4 + 4, most));
+    counters.count = static_cast<uint32_t>(gf_divide_up(count, counters.parts));
     hist_set_copies(&counters, 32);
     while (counters.copies > 1 && counters.bytes > limit)
         hist_set_copies(&counters, counters.copies / 2);
@@ -36,11 +202,19 @@ static inline HistCounters hist_counters(uint32_t count) {
     return counters;
 }
 
+// Counter i, in all copies; each thread begins with another bank.
+GF_DEVICE uint32_t hist_sum_copies(const HistCounters &counters, const uint32_t *shared,
+                                   uint32_t i) {
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < counters.copies; k++)
+        sum += shared[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
+    return sum;
+}
+
 // The counters of a vector's samples.
 template <typename T, bool Many, bool Ranged>
-static __device__ __forceinline__ void hist_keys_of(const HistArgs &a, const uint4 &v,
-                                                    uint32_t channel,
-                                                    uint32_t (&keys)[hist_vector<T>::size]) {
+GF_DEVICE void hist_keys_of(const HistArgs &a, const uint4 &v, uint32_t channel,
+                            uint32_t (&keys)[hist_vector<T>::size]) {
     hist_bins<T, Ranged>(a, v, keys);
     if (!Many)
         return;
@@ -56,13 +230,11 @@ static __device__ __forceinline__ void hist_keys_of(const HistArgs &a, const uin
 
 // Adds the samples of a vector to counters from..from + count - 1; what is not to be counted goes
 // to the one after them, which takes less time than not to add. An addition of 1 to shared memory
-// is done at once for all lanes that ask for the same.
+// is done at once for all lanes with the same address.
 template <typename T, bool Many, bool Parts, bool Ranged>
-static __device__ __forceinline__ void hist_count_vector(const HistArgs &a,
-                                                         const HistCounters &counters,
-                                                         uint32_t from, uint32_t lane_copy,
-                                                         const uint4 &v, uint32_t valid,
-                                                         uint32_t channel, uint32_t *shared) {
+GF_DEVICE void hist_count_vector(const HistArgs &a, const HistCounters &counters, uint32_t from,
+                                 uint32_t lane_copy, const uint4 &v, uint32_t valid,
+                                 uint32_t channel, uint32_t *shared) {
     constexpr int size = hist_vector<T>::size;
     uint32_t keys[size];
     hist_keys_of<T, Many, Ranged>(a, v, channel, keys);
@@ -81,10 +253,11 @@ static __device__ __forceinline__ void hist_count_vector(const HistArgs &a,
         atomicAdd(&shared[keys[k] * counters.copies + lane_copy], 1u);
 }
 
-// A thread takes each so manieth vector of its block's chunk. Blocks y share out the bins, where
-// these are too many, and blocks z the channels. Reads each sample, and without Dense its whole
-// pixel, once in each y and z, which go through memory together; adds to the state, and where bins
-// are extracted and counts is given writes how many of their samples the chunk has.
+// A thread takes every HIST_THREADSth vector of its block's chunk. Blocks y share out the bins,
+// where these are too many, and blocks z the channels. Reads each sample, and without Dense its
+// whole pixel, once in each y and z, which go through memory together; adds to the state, and where
+// bins are extracted and counts is given writes how many of their samples the chunk has. Registers:
+// 32 to 64 (sm_90).
 template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
 __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
                                   Large ? 1 : HIST_FIT(HIST_BLOCKS))
@@ -105,16 +278,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     for (uint32_t turns = (hist_turns<threads>(walk) + batch - 1) / batch; turns > 0; turns--) {
         uint4 v[batch];
         uint32_t valid[batch], channel[batch];
-#pragma unroll
-        for (int b = 0; b < batch; b++) {
-            valid[b] = 0;
-            if (walk.left > 0) {
-                v[b] = hist_load<T, Dense>(a, walk);
-                valid[b] = hist_valid<T>(a, walk);
-            }
-            channel[b] = walk.channel;
-            hist_step<threads>(a, &walk);
-        }
+        hist_load_batch<T, Dense, threads>(a, &walk, v, valid, channel);
 #pragma unroll
         for (int b = 0; b < batch; b++)
             hist_count_vector<T, Many, Large, Ranged>(a, counters, from, lane_copy, v[b], valid[b],
@@ -125,9 +289,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     const uint32_t all = a.measured * a.counters;
     state += static_cast<uint64_t>(blockIdx.z) * a.counters;
     for (uint32_t i = threadIdx.x; i < counters.count && from + i < all; i += threads) {
-        uint32_t sum = 0;
-        for (uint32_t k = 0; k < counters.copies; k++) // each thread from another bank on
-            sum += hist_shared[i * counters.copies + ((k + threadIdx.x) & (counters.copies - 1))];
+        const uint32_t sum = hist_sum_copies(counters, hist_shared, i);
         if (sum == 0)
             continue;
         atomicAdd(&state[from + i], static_cast<hist_u64>(sum));
@@ -137,6 +299,234 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     }
     if (!Large)
         hist_store_selected(a, selected, counts);
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+struct HistRecords {
+    unsigned char *data; // of the first row
+    size_t stride;
+    uint32_t pieces; // of a row, a team each; with several, or without counters in shared memory,
+                     // the record was zero and is added to
+    uint64_t piece;  // vectors of a piece
+    uint32_t extra;  // words behind a team's counters, for the bins that its values are in
+};
+
+// What is counted, and where.
+enum HistRowsBy {
+    HIST_VALUES, // the values of u8, in shared memory; up to 256 counters, looked up at last
+    HIST_BINS,   // bins, in shared memory
+    HIST_GLOBAL  // bins, in the record itself
+};
+
+// Adds the samples of a vector to the record: equal neighbours at once.
+template <typename T, bool Many>
+GF_DEVICE void hist_count_global(const HistArgs &a, const uint4 &v, uint32_t valid,
+                                 uint32_t channel, hist_u64 *record) {
+    constexpr int size = hist_vector<T>::size;
+    uint32_t keys[size], run = 0;
+    hist_keys_of<T, Many, true>(a, v, channel, keys);
+#pragma unroll
+    for (int k = 0; k < size; k++) {
+        const uint32_t next = static_cast<uint32_t>(k) + 1;
+        if (next > valid)
+            continue;
+        run++;
+        if (next == size || next == valid || keys[k] != keys[next % size]) {
+            atomicAdd(&record[keys[k]], static_cast<hist_u64>(run));
+            run = 0;
+        }
+    }
+}
+
+// The vectors of a piece, a lane of the team each, in as many iterations as the longest piece
+// takes. With values, counter 256 * channel + value.
+template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
+GF_DEVICE void hist_count_piece(const HistArgs &a, const HistCounters &counters,
+                                const unsigned char *row, uint64_t begin, uint64_t end,
+                                uint64_t piece, uint32_t *mine, hist_u64 *record) {
+    const uint32_t lane = threadIdx.x % Team, lane_copy = threadIdx.x & (counters.copies - 1);
+    for (uint64_t turn = 0; turn < piece; turn += Team) {
+        const uint64_t at = begin + turn + lane;
+        HistWalk walk = {};
+        walk.at = row + at * 16 * (Dense ? 1 : a.channels);
+        walk.row = hist_near(a.vectors - at);
+        uint4 v = make_uint4(0, 0, 0, 0);
+        uint32_t valid = 0;
+        if (at < end) {
+            v = hist_load<T, Dense>(a, walk);
+            valid = hist_valid<T>(a, walk);
+        }
+        const uint32_t channel =
+            Many ? static_cast<uint32_t>(at % a.measured) * hist_vector<T>::size % a.measured : 0;
+        if constexpr (By == HIST_VALUES) {
+            uint32_t c = channel * 256;
+#pragma unroll
+            for (int k = 0; k < 16; k++) {
+                uint32_t key = c + (gf_word(v, k / 4) >> k % 4 * 8 & 255);
+                if (valid < 16)
+                    key = static_cast<uint32_t>(k) < valid ? key : counters.count;
+                atomicAdd(&mine[key * counters.copies + lane_copy], 1u);
+                if (Many)
+                    c = c + 256 == counters.count ? 0 : c + 256;
+            }
+        } else if constexpr (By == HIST_BINS) {
+            hist_count_vector<T, Many, false, true>(a, counters, 0, lane_copy, v, valid, channel,
+                                                    mine);
+        } else {
+            hist_count_global<T, Many>(a, v, valid, channel, record);
+        }
+    }
+}
+
+// A team of 8 lanes, a warp or a block counts a row or a piece of one; teams take these in turn.
+// Shared memory: a team's counters, which only a block has in copies. Reads each sample once,
+// writes each record once.
+template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
+__global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIST_BLOCKS) : 2)
+    hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    __shared__ uint8_t bin_of[256];
+    constexpr uint32_t teams = HIST_THREADS / Team;
+    const uint32_t lane = threadIdx.x % Team, team = threadIdx.x / Team;
+    const uint32_t words = static_cast<uint32_t>(counters.bytes / 4);
+    const uint32_t entries = a.measured * a.counters;
+    uint32_t *mine = hist_shared + (By == HIST_GLOBAL ? 0 : team * (words + records.extra));
+    const auto meet = [] {
+        if (Team <= 32)
+            __syncwarp();
+        else
+            __syncthreads();
+    };
+    if (By == HIST_VALUES) {
+        for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
+            bin_of[v] = static_cast<uint8_t>(hist_bin<uint8_t>(a, static_cast<uint8_t>(v)));
+        __syncthreads();
+    }
+    const uint64_t items = a.rows * records.pieces;
+    for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * teams; base < items;
+         base += static_cast<uint64_t>(gridDim.x) * teams) {
+        const bool real = base + team < items; // all lanes of a warp go along
+        const uint64_t item = real ? base + team : 0;
+        const uint64_t y = item / records.pieces, begin = item % records.pieces * records.piece;
+        uint64_t end = begin + records.piece < a.vectors ? begin + records.piece : a.vectors;
+        end = real ? end : begin;
+        hist_u64 *record = reinterpret_cast<hist_u64 *>(records.data + y * records.stride);
+        if constexpr (By != HIST_GLOBAL) {
+            for (uint32_t i = lane; i < words + records.extra; i += Team)
+                mine[i] = 0;
+            meet();
+        }
+        hist_count_piece<T, Dense, Many, Team, By>(a, counters, a.in + y * a.in_stride, begin, end,
+                                                   records.piece, mine, record);
+        if constexpr (By == HIST_GLOBAL)
+            continue;
+        meet();
+        const uint32_t *sums = mine + words;
+        if constexpr (By == HIST_VALUES) {
+            // Lanes take values that are far apart: these are in other bins, mostly.
+            const uint32_t apart = (counters.count + Team - 1) / Team;
+            for (uint32_t k = 0; k < apart; k++) {
+                const uint32_t i = lane * apart + (k + lane * apart / 32) % apart;
+                const uint32_t sum = i < counters.count ? hist_sum_copies(counters, mine, i) : 0;
+                if (sum)
+                    atomicAdd(&mine[words + i / 256 * a.counters + bin_of[i % 256]], sum);
+            }
+            meet();
+        }
+        for (uint32_t i = lane; i < entries && real; i += Team) {
+            const uint32_t sum = By == HIST_VALUES ? sums[i] : hist_sum_copies(counters, mine, i);
+            if (records.pieces == 1)
+                record[i] = sum;
+            else if (sum)
+                atomicAdd(&record[i], static_cast<hist_u64>(sum));
+        }
+        meet();
+    }
+}
+
+template <typename T, uint32_t Team, HistRowsBy By>
+static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
+                         const HistRecords &records, cudaStream_t stream) {
+    const uint64_t teams = HIST_THREADS / Team;
+    const auto launch = [&](auto kernel) {
+        const size_t shared =
+            By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
+        hist_allow(kernel, shared);
+        int home = 1;
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
+        const uint64_t most = static_cast<uint64_t>(home > 0 ? home : 1) * gf_processors();
+        const uint64_t blocks = gf_divide_up(a.rows * records.pieces, teams);
+        kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
+                 stream>>>(a, counters, records);
+    };
+    if (!hist_dense(a))
+        launch(hist_count_rows<T, false, false, Team, By>);
+    else if (a.measured > 1)
+        launch(hist_count_rows<T, true, true, Team, By>);
+    else
+        launch(hist_count_rows<T, true, false, Team, By>);
+}
+
+template <typename T, uint32_t Team>
+static void hist_rows_in(const HistArgs &a, bool values, const HistCounters &counters,
+                         const HistRecords &records, cudaStream_t stream) {
+    if constexpr (sizeof(T) == 1)
+        if (values) {
+            hist_rows_by<T, Team, HIST_VALUES>(a, counters, records, stream);
+            return;
+        }
+    hist_rows_by<T, Team, HIST_BINS>(a, counters, records, stream);
+}
+
+template <typename T>
+static gf_status hist_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a,
+                           cudaStream_t stream, gf_error *error) {
+    const uint64_t whole = 2048; // vectors that are worth a block
+    const uint64_t most = HIST_BLOCKS * gf_processors();
+    hist_set_walk(&a, 16 / sizeof(T));
+    const uint32_t entries = a.measured * a.counters;
+    // Rows that are long enough for a table of values.
+    const bool values = sizeof(T) == 1 && hist_used(a) <= 256 && a.vectors > 64;
+    HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
+    HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
+                           a.vectors, values ? entries : 0};
+    // A few lanes a short row; a warp a row, where there are warps enough for it.
+    const uint32_t words = counters.count + records.extra, room = 56 * 1024 / 4;
+    const bool few = a.vectors <= 24 && words < room / (HIST_THREADS / 8);
+    if (few || (words < room / HIST_WARPS && a.vectors <= HIST_CHUNK &&
+                (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2))) {
+        hist_set_copies(&counters, 1);
+        if (few)
+            hist_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
+        else
+            hist_rows_in<T, 32>(a, values, counters, records, stream);
+        return GF_OK;
+    }
+    if (a.rows < most && a.vectors > whole)
+        records.piece = gf_divide_up(a.vectors, gf_divide_up(most, a.rows));
+    if (records.piece < whole)
+        records.piece = a.vectors < whole ? a.vectors : whole;
+    if (records.piece > HIST_CHUNK)
+        records.piece = HIST_CHUNK;
+    records.pieces = static_cast<uint32_t>(gf_divide_up(a.vectors, records.piece));
+    // Fewer copies than there are samples to count, by far, and room for the rest.
+    while (counters.copies > 1 &&
+           (counters.bytes > records.piece * 16 || counters.bytes > HIST_COMFORTABLE / 2))
+        hist_set_copies(&counters, counters.copies / 2);
+    const bool global = counters.parts > 1;
+    if (records.pieces > 1 || global) {
+        const gf_status status = gf_cuda_check(
+            cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record, a.rows, stream),
+            "cudaMemset2DAsync", error);
+        if (status)
+            return status;
+    }
+    if (global)
+        hist_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, stream);
+    else
+        hist_rows_in<T, HIST_THREADS>(a, values, counters, records, stream);
+    return GF_OK;
 }
 
 #endif

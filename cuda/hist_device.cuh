@@ -1,15 +1,15 @@
-// What the kernels of hist share: the plan on the device, samples, vectors of them, and their bins.
+// What the kernels of hist share: the plan on the device, samples and their bins, and the walk over
+// a band.
 #ifndef GF_HIST_DEVICE_CUH
 #define GF_HIST_DEVICE_CUH
 
 #include "device.cuh"
 
 #include "hist/hist.h"
-#include "hist/hist_bin.h"
 
 #define HIST_THREADS 512
 #define HIST_WARPS (HIST_THREADS / 32)
-#define HIST_BLOCKS 3 // at home on a processor
+#define HIST_BLOCKS 3 // resident on an SM
 // Turing has no room for more than two.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define HIST_FIT(blocks) ((blocks) < 2 ? (blocks) : 2)
@@ -41,7 +41,7 @@ struct HistArgs {
     int32_t row_vectors; // the same, or HIST_FAR
     uint64_t end;        // of the band
     uint64_t chunk;      // of a block
-    uint64_t blocks;     // at home on a processor
+    uint64_t blocks;     // resident on an SM
     int32_t step;        // a vector a thread further: so many vectors, modulo a row ..
     int64_t step_at;     // .. bytes ..
     int64_t step_j;      // .. samples ..
@@ -57,8 +57,7 @@ struct HistArgs {
 
 // Measured sample s of pixel x.
 template <typename T>
-static __device__ __forceinline__ T hist_sample(const HistArgs &a, const T *row, uint64_t x,
-                                                uint32_t s) {
+GF_DEVICE T hist_sample(const HistArgs &a, const T *row, uint64_t x, uint32_t s) {
     const T *pixel = row + x * a.channels;
     if (!a.luma)
         return pixel[a.first + s];
@@ -68,51 +67,31 @@ static __device__ __forceinline__ T hist_sample(const HistArgs &a, const T *row,
         return static_cast<T>(gf_luma_integer(pixel[0], pixel[1], pixel[2]));
 }
 
-template <typename T>
-static __device__ __forceinline__ const T *hist_row(const HistArgs &a, uint64_t y) {
+template <typename T> GF_DEVICE const T *hist_row(const HistArgs &a, uint64_t y) {
     return reinterpret_cast<const T *>(a.in + y * a.in_stride);
 }
 
 template <typename T> struct hist_vector { static constexpr int size = 16 / sizeof(T); };
 
-static __device__ __forceinline__ uint32_t hist_word(const uint4 &v, int i) {
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
-// Sample k of a vector; k is a constant after unrolling.
-static __device__ __forceinline__ void hist_get(const uint4 &v, int k, uint8_t *x) {
-    *x = static_cast<uint8_t>(hist_word(v, k / 4) >> (k % 4 * 8));
-}
-
-static __device__ __forceinline__ void hist_get(const uint4 &v, int k, uint16_t *x) {
-    *x = static_cast<uint16_t>(hist_word(v, k / 2) >> (k % 2 * 16));
-}
-
-static __device__ __forceinline__ void hist_get(const uint4 &v, int k, float *x) {
-    *x = __uint_as_float(hist_word(v, k));
-}
-
 // Element i of the 16-byte words of some pixels.
-template <typename T> static __device__ __forceinline__ T hist_element(const uint4 *words, int i) {
-    T x;
-    hist_get(words[i / hist_vector<T>::size], i % hist_vector<T>::size, &x);
-    return x;
+template <typename T> GF_DEVICE T hist_element(const uint4 *words, int i) {
+    return gf_sample_at<T>(words[i / hist_vector<T>::size], i % hist_vector<T>::size);
 }
 
-// Keeps the compiler from making of a choice of two registers an indexed read of local memory.
-static __device__ __forceinline__ void hist_keep(float *x) {
-    asm("" : "+f"(*x));
-}
-
-template <typename T> static __device__ __forceinline__ void hist_keep(T *x) {
-    uint32_t bits = *x;
-    asm("" : "+r"(bits));
-    *x = static_cast<T>(bits);
+// Keeps the compiler from making an indexed read of local memory out of a choice of two registers.
+template <typename T> GF_DEVICE T hist_keep(T x) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        asm("" : "+f"(x));
+        return x;
+    } else {
+        uint32_t bits = x;
+        asm("" : "+r"(bits));
+        return static_cast<T>(bits);
+    }
 }
 
 // The luma of pixel p among C words of pixels.
-template <typename T, int C>
-static __device__ __forceinline__ T hist_luma(const uint4 *words, int p) {
+template <typename T, int C> GF_DEVICE T hist_luma(const uint4 *words, int p) {
     const T r = hist_element<T>(words, C * p), g = hist_element<T>(words, C * p + 1);
     const T b = hist_element<T>(words, C >= 3 ? C * p + 2 : 0); // never called for less
     if constexpr (sizeof(T) == sizeof(float))
@@ -122,36 +101,28 @@ static __device__ __forceinline__ T hist_luma(const uint4 *words, int p) {
 }
 
 // Its measured channel. Where hist_count gives each channel blocks of its own, z.
-template <typename T, int C>
-static __device__ __forceinline__ T hist_pick(const HistArgs &a, const uint4 *words, int p) {
+template <typename T, int C> GF_DEVICE T hist_pick(const HistArgs &a, const uint4 *words, int p) {
     const uint32_t first = a.first + blockIdx.z;
     T x = hist_element<T>(words, C * p);
 #pragma unroll
     for (int c = 1; c < C; c++) {
-        T other = hist_element<T>(words, C * p + c);
-        hist_keep(&other);
+        const T other = hist_keep(hist_element<T>(words, C * p + c));
         x = first == static_cast<uint32_t>(c) ? other : x;
     }
     return x;
 }
 
 // Puts sample k into a vector that was zero.
-static __device__ __forceinline__ void hist_put(uint32_t *words, int k, uint8_t x) {
-    words[k / 4] |= static_cast<uint32_t>(x) << (k % 4 * 8);
-}
-
-static __device__ __forceinline__ void hist_put(uint32_t *words, int k, uint16_t x) {
-    words[k / 2] |= static_cast<uint32_t>(x) << (k % 2 * 16);
-}
-
-static __device__ __forceinline__ void hist_put(uint32_t *words, int k, float x) {
-    words[k] = __float_as_uint(x);
+template <typename T> GF_DEVICE void hist_put(uint32_t *words, int k, T x) {
+    if constexpr (sizeof(T) == sizeof(float))
+        words[k] = __float_as_uint(x);
+    else
+        words[k * sizeof(T) / 4] |= static_cast<uint32_t>(x) << k * sizeof(T) % 4 * 8;
 }
 
 // The vector of n words of pixels.
 template <typename T, int C>
-static __device__ __forceinline__ uint4 hist_gather(const HistArgs &a, const uint4 *from,
-                                                    uint32_t n) {
+GF_DEVICE uint4 hist_gather(const HistArgs &a, const uint4 *from, uint32_t n) {
     uint4 words[C];
 #pragma unroll
     for (uint32_t i = 0; i < C; i++)
@@ -172,7 +143,7 @@ static __device__ __forceinline__ uint4 hist_gather(const HistArgs &a, const uin
 // ---- bins ---------------------------------------------------------------------------------------
 
 // As gf_hist_bin_ranged, whose division takes longer than all the rest. The product below and the
-// chain of the definition each round at most twice, so that they differ by less than 2^-50 of
+// operations of the definition each round at most twice, so that they differ by less than 2^-50 of
 // themselves; where the product is not that near to a whole number they have the same one below
 // them, and the sample is inside the range. Otherwise, and where scale is no help, the definition
 // decides.
@@ -189,8 +160,7 @@ static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, do
 }
 
 // Without --range.
-template <typename T>
-static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T value) {
+template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T value) {
     if constexpr (sizeof(T) == sizeof(float)) {
         // Rounded down, the product is between the whole number below the exact one and that, so
         // both have the same one below them. The conversion makes 0 of what is less.
@@ -202,8 +172,7 @@ static __device__ __forceinline__ uint32_t hist_bin_plain(const HistArgs &a, T v
 }
 
 // The bin of a sample, or the counter behind the bins that it belongs to.
-template <typename T>
-static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) {
+template <typename T> GF_DEVICE uint32_t hist_bin(const HistArgs &a, T value) {
     return a.ranged
                ? hist_bin_careful(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
                : hist_bin_plain<T>(a, value);
@@ -214,15 +183,14 @@ static __device__ __forceinline__ uint32_t hist_bin(const HistArgs &a, T value) 
 // blur, made by the host, is more than four times that for every difference up to two bins outside
 // of the range; what is further outside is never computed to be less than one outside.
 template <typename T>
-static __device__ __forceinline__ void hist_bins_ranged(const HistArgs &a, const uint4 &v,
-                                                        uint32_t (&bins)[hist_vector<T>::size]) {
+GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
+                                uint32_t (&bins)[hist_vector<T>::size]) {
     const float below = -1.5f, above = static_cast<float>(a.bins) + 1.5f, sure = 0.5f - a.blur;
     const float magic = 12582912.0f; // 1.5 * 2^23: its last bit counts ones
     uint32_t doubts = 0;
 #pragma unroll
     for (int k = 0; k < hist_vector<T>::size; k++) {
-        T x;
-        hist_get(v, k, &x);
+        const T x = gf_sample_at<T>(v, k);
         float scaled = __fmaf_rn(static_cast<float>(x), a.quick_scale, -a.quick_lo);
         scaled = scaled > below ? scaled : below;
         scaled = scaled < above ? scaled : above;
@@ -237,17 +205,16 @@ static __device__ __forceinline__ void hist_bins_ranged(const HistArgs &a, const
         return;
 #pragma unroll
     for (int k = 0; k < hist_vector<T>::size; k++) {
-        T x;
-        hist_get(v, k, &x);
+        const T x = gf_sample_at<T>(v, k);
         if (doubts >> k & 1)
             bins[k] = hist_bin<T>(a, x);
     }
 }
 
-// The bins of a vector's samples. Without Ranged, plans with --range are not asked for.
+// The bins of a vector's samples. Without Ranged, not for plans with --range.
 template <typename T, bool Ranged = true>
-static __device__ __forceinline__ void hist_bins(const HistArgs &a, const uint4 &v,
-                                                 uint32_t (&bins)[hist_vector<T>::size]) {
+GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
+                         uint32_t (&bins)[hist_vector<T>::size]) {
     constexpr int size = hist_vector<T>::size, bits = sizeof(T) == 1 ? 8 : 16;
     constexpr uint32_t max = sizeof(T) == 1 ? 255 : 65535;
     if (Ranged && a.ranged) {
@@ -258,23 +225,21 @@ static __device__ __forceinline__ void hist_bins(const HistArgs &a, const uint4 
         // is (max + 1) * q + (r + 1 - q), and p / (max + 1) is q, or q - 1 where r + 1 < q.
 #pragma unroll
         for (int k = 0; k < size; k++) {
-            T x;
-            hist_get(v, k, &x);
+            const T x = gf_sample_at<T>(v, k);
             const uint32_t p = static_cast<uint32_t>(x) * a.bins + 1;
             bins[k] = min((p + (p >> bits)) >> bits, a.bins - 1);
         }
     } else {
 #pragma unroll
         for (int k = 0; k < size; k++) {
-            T x;
-            hist_get(v, k, &x);
+            const T x = gf_sample_at<T>(v, k);
             bins[k] = hist_bin_plain<T>(a, x);
         }
     }
 }
 
 // Which extracted bin it is; a.extracts or more if none.
-static __device__ __forceinline__ uint32_t hist_rank(const HistArgs &a, uint32_t bin) {
+GF_DEVICE uint32_t hist_rank(const HistArgs &a, uint32_t bin) {
     if (a.extract_all)
         return bin; // the counters behind the bins begin at a.extracts
     uint32_t i = 0;
@@ -282,5 +247,166 @@ static __device__ __forceinline__ uint32_t hist_rank(const HistArgs &a, uint32_t
         i++;
     return i;
 }
+
+// ---- walk ---------------------------------------------------------------------------------------
+
+// A vector is 16 bytes of measured samples that lie side by side in a row (16, 8 or 4 of them); the
+// last one of a row may have fewer. Where every channel is measured ("dense") it is 16 bytes of the
+// image. Otherwise it is gathered from 16 bytes a channel. Vectors are numbered through the band;
+// block b has those from b * chunk on, so that blocks in order are the samples in image order.
+
+struct HistWalk {
+    const unsigned char *at;
+    int32_t left;     // vectors from this one to the end of the chunk; not above 0: there or behind
+    int32_t row;      // and to the end of its row, or HIST_FAR; 1: it is the last
+    uint64_t j;       // its first sample's number in the image
+    uint32_t channel; // and channel, where all are measured
+};
+
+GF_BOTH int32_t hist_near(uint64_t vectors) {
+    return static_cast<int32_t>(vectors < HIST_FAR ? vectors : HIST_FAR);
+}
+
+// Counters of a channel that samples of u8 may belong to: none is NaN.
+GF_BOTH uint32_t hist_used(const HistArgs &a) {
+    return a.ranged ? a.counters : a.bins;
+}
+
+// From the vector of this thread on in the chunk of this block.
+template <typename T, bool Dense> GF_DEVICE HistWalk hist_walk(const HistArgs &a) {
+    const uint64_t begin = blockIdx.x * a.chunk, i = begin + threadIdx.x;
+    const uint64_t n = begin + a.chunk < a.end ? a.chunk : a.end - begin;
+    const uint64_t y =
+        a.end >> 32 ? i / a.vectors : static_cast<uint32_t>(i) / static_cast<uint32_t>(a.vectors);
+    const uint64_t v = i - y * a.vectors;
+    HistWalk walk = {};
+    walk.at = a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels);
+    walk.left = static_cast<int32_t>(n) - static_cast<int32_t>(threadIdx.x);
+    walk.row = hist_near(a.vectors - v);
+    walk.j = a.before + y * a.samples + v * hist_vector<T>::size;
+    walk.channel = static_cast<uint32_t>(v * hist_vector<T>::size % a.measured);
+    return walk;
+}
+
+// A vector a thread further. What of a walk a kernel does not use costs nothing.
+template <int Threads = HIST_THREADS> GF_DEVICE void hist_step(const HistArgs &a, HistWalk *walk) {
+    walk->left -= Threads;
+    walk->row -= a.step;
+    walk->at += a.step_at;
+    walk->j += a.step_j;
+    walk->channel += a.step_c;
+    walk->channel -= walk->channel >= a.measured ? a.measured : 0;
+    if (walk->row <= 0) {
+        walk->row += a.row_vectors;
+        walk->at += a.wrap_at;
+        walk->j += a.wrap_j;
+        walk->channel += a.wrap_c;
+        walk->channel -= walk->channel >= a.measured ? a.measured : 0;
+    }
+}
+
+// The iterations of the block: the same for all its threads.
+template <int Threads = HIST_THREADS> GF_DEVICE uint32_t hist_turns(const HistWalk &walk) {
+    const int32_t n = walk.left + static_cast<int32_t>(threadIdx.x);
+    return static_cast<uint32_t>(n + Threads - 1) / Threads;
+}
+
+// How many samples a vector has.
+template <typename T> GF_DEVICE uint32_t hist_valid(const HistArgs &a, const HistWalk &walk) {
+    return walk.row == 1 ? a.last : hist_vector<T>::size;
+}
+
+template <typename T, bool Dense>
+GF_DEVICE uint4 hist_load(const HistArgs &a, const HistWalk &walk) {
+    const uint4 *from = reinterpret_cast<const uint4 *>(walk.at);
+    if constexpr (Dense)
+        return __ldg(from);
+    const uint32_t n = walk.row == 1 ? a.last_words : a.channels;
+    if (a.channels == 2)
+        return hist_gather<T, 2>(a, from, n);
+    if (a.channels == 3)
+        return hist_gather<T, 3>(a, from, n);
+    return hist_gather<T, 4>(a, from, n);
+}
+
+// ---- host ---------------------------------------------------------------------------------------
+
+// Allows a kernel more shared memory than it has by default.
+template <typename K> static inline void hist_allow(K kernel, size_t shared) {
+    if (shared > 32 * 1024) // it may have some of its own besides
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared));
+}
+
+static inline bool hist_dense(const HistArgs &a) {
+    return !a.luma && a.measured == a.channels;
+}
+
+// Sets how rows are cut into vectors of `size` samples of `bytes` each.
+static inline void hist_set_walk(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
+    const uint64_t row_bytes = a->width * a->channels * (16 / size);
+    const uint64_t words = hist_dense(*a) ? 1 : a->channels;
+    a->samples = a->width * a->measured;
+    a->vectors = gf_divide_up(a->samples, size);
+    a->end = a->vectors * a->rows;
+    a->row_vectors = hist_near(a->vectors);
+    const uint64_t step_rows = threads / a->vectors, step = threads % a->vectors;
+    a->step = static_cast<int32_t>(step);
+    a->step_at = static_cast<int64_t>(step_rows * a->in_stride + step * words * 16);
+    a->step_j = static_cast<int64_t>(step_rows * a->samples + step * size);
+    a->step_c = static_cast<uint32_t>(step * size % a->measured);
+    a->wrap_at = static_cast<int64_t>(a->in_stride - a->vectors * words * 16);
+    a->wrap_j = static_cast<int64_t>(a->samples - a->vectors * size);
+    a->wrap_c =
+        static_cast<uint32_t>((a->measured - a->vectors * size % a->measured) % a->measured);
+    a->last = static_cast<uint32_t>(a->samples - (a->vectors - 1) * size);
+    a->last_words =
+        static_cast<uint32_t>(gf_divide_up(row_bytes - (a->vectors - 1) * words * 16, 16));
+}
+
+// Rows without padding are one long row.
+static inline void hist_join_rows(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
+    const uint64_t row_bytes = a->width * a->channels * (16 / size);
+    if (row_bytes == a->in_stride) {
+        a->width *= a->rows;
+        a->in_stride *= a->rows;
+        a->rows = 1;
+    }
+    hist_set_walk(a, size, threads);
+}
+
+// Gives each of at most `most` blocks a chunk of whole iterations, at least `least` vectors; the
+// number of blocks.
+static inline unsigned hist_cut(HistArgs *a, uint64_t most, uint64_t least) {
+    const uint64_t turns = gf_divide_up(a->end, HIST_THREADS);
+    uint64_t chunk = gf_divide_up(turns, most) * HIST_THREADS;
+    chunk = chunk > least ? chunk : gf_divide_up(least, HIST_THREADS) * HIST_THREADS;
+    a->chunk = chunk < HIST_CHUNK ? chunk : HIST_CHUNK;
+    return static_cast<unsigned>(gf_divide_up(a->end, a->chunk));
+}
+
+// More blocks than a band of so many samples is ever cut into by hist_cut_common.
+static inline uint64_t hist_most_blocks(uint64_t samples) {
+    return HIST_BLOCKS * gf_processors() + samples / HIST_CHUNK + 1;
+}
+
+// The cut that counting and extracting have in common.
+static inline unsigned hist_cut_common(HistArgs *a) {
+    return hist_cut(a, a->blocks * gf_processors(), 1);
+}
+
+// ---- sort ---------------------------------------------------------------------------------------
+
+// Scratch to sort n samples, and the offsets in it. keys lie at 0.
+struct HistSortScratch {
+    size_t places, sorted_keys, sorted_places, sort, sort_bytes, bytes;
+};
+
+HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts);
+
+// Sorts places by key, stably. Keys are at most extracts. A file of its own (hist_sort.cu) compiles
+// CUB's templates.
+gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
+                    gf_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 // The radix sort that several bins are extracted with.
-#include "hist_sort.cuh"
+#include "hist_device.cuh"
 
 #include <limits.h>
 
@@ -8,8 +8,6 @@
 #define NVTX_DISABLE
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/version.cuh>
-
-namespace {
 
 // How CUB counts: before CUDA 12 in 32 bits.
 #if CUB_VERSION >= 200000
@@ -20,9 +18,10 @@ typedef int Count;
 #define MOST_SORTED INT_MAX
 #endif
 
-cudaError_t sort(void *scratch, size_t *bytes, const uint32_t *keys, uint32_t *sorted_keys,
-                 const hist_u64 *places, hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
-                 cudaStream_t stream) {
+static cudaError_t hist_sort_pairs(void *scratch, size_t *bytes, const uint32_t *keys,
+                                   uint32_t *sorted_keys, const hist_u64 *places,
+                                   hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
+                                   cudaStream_t stream) {
     int bits = 1;
     while (extracts >> bits)
         bits++;
@@ -30,20 +29,19 @@ cudaError_t sort(void *scratch, size_t *bytes, const uint32_t *keys, uint32_t *s
                                            sorted_places, static_cast<Count>(n), 0, bits, stream);
 }
 
-size_t aligned(size_t bytes) {
+static size_t hist_sort_aligned(size_t bytes) {
     return (bytes + 255) & ~static_cast<size_t>(255);
 }
 
-} // namespace
-
 HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
     HistSortScratch scratch = {};
-    scratch.places = aligned(n * sizeof(uint32_t));
-    scratch.sorted_keys = scratch.places + aligned(n * sizeof(hist_u64));
-    scratch.sorted_places = scratch.sorted_keys + aligned(n * sizeof(uint32_t));
-    scratch.sort = scratch.sorted_places + aligned(n * sizeof(hist_u64));
-    const cudaError_t result = sort(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr,
-                                    nullptr, n < MOST_SORTED ? n : MOST_SORTED, extracts, nullptr);
+    scratch.places = hist_sort_aligned(n * sizeof(uint32_t));
+    scratch.sorted_keys = scratch.places + hist_sort_aligned(n * sizeof(hist_u64));
+    scratch.sorted_places = scratch.sorted_keys + hist_sort_aligned(n * sizeof(uint32_t));
+    scratch.sort = scratch.sorted_places + hist_sort_aligned(n * sizeof(hist_u64));
+    const cudaError_t result =
+        hist_sort_pairs(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
+                        n < MOST_SORTED ? n : MOST_SORTED, extracts, nullptr);
     // More than there is: the allocation then fails and says so.
     scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
     return scratch;
@@ -58,10 +56,11 @@ gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t st
             "use --backend cpu");
     unsigned char *base = static_cast<unsigned char *>(memory);
     HistSortScratch scratch = hist_sort_scratch(n, extracts);
-    return gf_cuda_check(
-        sort(base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
-             reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
-             reinterpret_cast<hist_u64 *>(base + scratch.places),
-             reinterpret_cast<hist_u64 *>(base + scratch.sorted_places), n, extracts, stream),
-        "sorting", error);
+    return gf_cuda_check(hist_sort_pairs(base + scratch.sort, &scratch.sort_bytes,
+                                         reinterpret_cast<uint32_t *>(base),
+                                         reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
+                                         reinterpret_cast<hist_u64 *>(base + scratch.places),
+                                         reinterpret_cast<hist_u64 *>(base + scratch.sorted_places),
+                                         n, extracts, stream),
+                         "sorting", error);
 }

@@ -1,11 +1,14 @@
-// normalize on the GPU: vectors of samples, divided by their channels' means.
+// normalize on the GPU: samples divided by their channels' means, in one kernel.
+//
+//   path       used for                                    arithmetic of a sample
+//   exact      u16; u8 where the quick path is not exact   an inverse and two corrections
+//   quick      u8, after the block has tried all values    one fma
+//   division   f32                                         __fdiv_rn
 #include "vectors.cuh"
 
 #include "normalize/normalize.h"
 
-namespace {
-
-struct Args {
+struct gf_normalize_args {
     const unsigned char *in; // of the first row
     unsigned char *out;
     size_t in_stride, out_stride;
@@ -14,135 +17,97 @@ struct Args {
     gf_shares shares;
 };
 
-// What a channel's samples are divided by. inverse: 1 / mean, rounded; at_once: half / mean,
-// rounded.
-struct Divisor {
+// The divisor of a channel's samples. inverse: 1 / mean, rounded; at_once: half / mean, rounded.
+struct gf_divisor {
     float mean, inverse, half, at_once;
 };
 
 #define TWO_23 8388608.0f // a float of 2^23 + n ends in the bits of the integer n < 2^23
+#define TWO_23_BITS 0x4b000000u
 
-// The store of a value that is not negative, to which 2^23 was added: its integer in the low bits.
-template <typename T> __device__ __forceinline__ uint32_t clamped(float x) {
-    const uint32_t bits = __float_as_uint(x), max = sizeof(T) == 1 ? 255 : 65535;
-    const uint32_t most = 0x4b000000u + max;
+// The stored sample of a value that is not negative, to which 2^23 was added: in the low bits.
+template <typename T> GF_DEVICE uint32_t gf_normalize_clamped(float x) {
+    const uint32_t bits = __float_as_uint(x), most = TWO_23_BITS + (sizeof(T) == 1 ? 255 : 65535);
     return bits < most ? bits : most;
 }
 
 // One step from a quotient towards the nearest.
-__device__ __forceinline__ float nearer(float q, float x, const Divisor &by) {
+GF_DEVICE float gf_normalize_nearer(float q, float x, const gf_divisor &by) {
     return __fmaf_rn(__fmaf_rn(-by.mean, q, x), by.inverse, q);
 }
 
-// x * inverse is at most two units in the last place off; one step makes it one of the two
-// neighbours of the quotient, and from there the step leads to the nearest (Markstein's theorem:
-// the inverse is the nearest to 1 / mean, and nothing is too small: a mean of integers that is not
-// 0 is at least 2^-64). The rest is as docs/numerics.md says it.
-template <typename T>
-__device__ __forceinline__ uint32_t exactly(uint32_t bits, const Divisor &by) {
+// bits: those of 2^23 + the sample. x * inverse is at most two units in the last place off; one
+// step makes it one of the two neighbours of the quotient, and from there the step leads to the
+// nearest (Markstein's theorem: the inverse is the nearest to 1 / mean, and nothing is too small: a
+// mean of integers that is not 0 is at least 2^-64). The rest is as docs/numerics.md says it.
+template <typename T> GF_DEVICE uint32_t gf_normalize_exact(uint32_t bits, const gf_divisor &by) {
     const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
-    const float q = nearer(nearer(__fmul_rn(x, by.inverse), x, by), x, by);
-    return clamped<T>(__fadd_rn(__fmul_rn(q, by.half), TWO_23));
+    const float q = gf_normalize_nearer(__fmul_rn(x, by.inverse), x, by);
+    return gf_normalize_clamped<T>(
+        __fadd_rn(__fmul_rn(gf_normalize_nearer(q, x, by), by.half), TWO_23));
 }
 
-// Rounded in other places, which seldom makes a difference: a block tries all values of u8 first.
-__device__ __forceinline__ uint32_t quickly(uint32_t bits, const Divisor &by) {
+// Rounded in other places, which seldom makes a difference.
+GF_DEVICE uint32_t gf_normalize_quick(uint32_t bits, const gf_divisor &by) {
     const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
-    return clamped<uint8_t>(__fmaf_rn(x, by.at_once, TWO_23));
+    return gf_normalize_clamped<uint8_t>(__fmaf_rn(x, by.at_once, TWO_23));
 }
 
-// A vector of T. CHANNELS divisors, the first being that of the vector's first sample; of an even
-// number of channels the last is alpha and carried. quick: what try_out said.
-template <typename T, int CHANNELS> struct Vector;
-
-template <int CHANNELS> struct Vector<uint8_t, CHANNELS> {
-    static __device__ __forceinline__ bool try_out(const Divisor (&by)[CHANNELS]) {
-        const uint32_t bits = 0x4b000000u + threadIdx.x;
-        bool same = true;
+// Whether the quick path is exact for all values of u8, of which each thread of a block tries one.
+template <int CHANNELS> GF_DEVICE bool gf_normalize_try(const gf_divisor (&by)[CHANNELS]) {
+    const uint32_t bits = TWO_23_BITS + threadIdx.x;
+    bool same = true;
 #pragma unroll
-        for (int c = 0; c < CHANNELS - (CHANNELS % 2 == 0); c++)
-            same = same && quickly(bits, by[c]) == exactly<uint8_t>(bits, by[c]);
-        return __syncthreads_and(same);
-    }
+    for (int c = 0; c < GF_COLOURS(CHANNELS); c++)
+        same = same && gf_normalize_quick(bits, by[c]) == gf_normalize_exact<uint8_t>(bits, by[c]);
+    return __syncthreads_and(same);
+}
 
-    template <bool QUICK>
-    static __device__ __forceinline__ uint4 run(uint4 v, const Divisor (&by)[CHANNELS], int shift) {
-        uint32_t w[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            uint32_t b[4];
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int c = (4 * i + k + shift) % CHANNELS;
-                b[k] = __byte_perm(w[i], 0x4b000000u, 0x7540 | k);
-                if (CHANNELS % 2 != 0 || c != CHANNELS - 1)
-                    b[k] = QUICK ? quickly(b[k], by[c]) : exactly<uint8_t>(b[k], by[c]);
-            }
-            w[i] = __byte_perm(__byte_perm(b[0], b[1], 0x0040), __byte_perm(b[2], b[3], 0x0040),
-                               0x5410);
-        }
-        return make_uint4(w[0], w[1], w[2], w[3]);
-    }
-
-    static __device__ __forceinline__ uint8_t sample(uint8_t x, const Divisor &by) {
-        return static_cast<uint8_t>(exactly<uint8_t>(0x4b000000u + x, by));
-    }
-};
-
-template <int CHANNELS> struct Vector<uint16_t, CHANNELS> {
-    static __device__ __forceinline__ bool try_out(const Divisor (&)[CHANNELS]) {
-        return false;
-    }
-
-    template <bool>
-    static __device__ __forceinline__ uint4 run(uint4 v, const Divisor (&by)[CHANNELS], int shift) {
-        uint32_t w[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            uint32_t b[2];
-#pragma unroll
-            for (int k = 0; k < 2; k++) {
-                const int c = (2 * i + k + shift) % CHANNELS;
-                b[k] = __byte_perm(w[i], 0x4b000000u, k == 0 ? 0x7410 : 0x7432);
-                if (CHANNELS % 2 != 0 || c != CHANNELS - 1)
-                    b[k] = exactly<uint16_t>(b[k], by[c]);
-            }
-            w[i] = __byte_perm(b[0], b[1], 0x5410);
-        }
-        return make_uint4(w[0], w[1], w[2], w[3]);
-    }
-
-    static __device__ __forceinline__ uint16_t sample(uint16_t x, const Divisor &by) {
-        return static_cast<uint16_t>(exactly<uint16_t>(0x4b000000u + x, by));
-    }
-};
-
-template <int CHANNELS> struct Vector<float, CHANNELS> {
-    static __device__ __forceinline__ bool try_out(const Divisor (&)[CHANNELS]) {
-        return false;
-    }
-
-    template <bool>
-    static __device__ __forceinline__ uint4 run(uint4 v, const Divisor (&by)[CHANNELS], int shift) {
-        uint32_t w[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int c = (i + shift) % CHANNELS;
-            if (CHANNELS % 2 != 0 || c != CHANNELS - 1)
-                w[i] = __float_as_uint(sample(__uint_as_float(w[i]), by[c]));
-        }
-        return make_uint4(w[0], w[1], w[2], w[3]);
-    }
-
-    static __device__ __forceinline__ float sample(float x, const Divisor &by) {
+template <typename T> GF_DEVICE T gf_normalize_sample(T x, const gf_divisor &by) {
+    if constexpr (sizeof(T) == sizeof(float))
         return gf_store<float>(__fdiv_rn(x, by.mean));
-    }
-};
+    else
+        return static_cast<T>(gf_normalize_exact<T>(TWO_23_BITS + x, by));
+}
 
-// One GROUP's way along a unit; see normalize.
+// A vector, whose first sample is of channel `shift`; by[0] is that of a thread's first vector. An
+// alpha is carried.
+template <bool QUICK, typename T, int CHANNELS>
+GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANNELS], int shift) {
+    const int a_word = 4 / sizeof(T);
+    uint32_t w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t b[a_word];
+#pragma unroll
+        for (int k = 0; k < a_word; k++) {
+            const int c = (a_word * i + k + shift) % CHANNELS;
+            const bool carried = c >= GF_COLOURS(CHANNELS);
+            if constexpr (sizeof(T) == 1) {
+                b[k] = __byte_perm(w[i], TWO_23_BITS, 0x7540 | k);
+                if (!carried)
+                    b[k] = QUICK ? gf_normalize_quick(b[k], by[c])
+                                 : gf_normalize_exact<uint8_t>(b[k], by[c]);
+            } else if constexpr (sizeof(T) == 2) {
+                b[k] = __byte_perm(w[i], TWO_23_BITS, k == 0 ? 0x7410 : 0x7432);
+                if (!carried)
+                    b[k] = gf_normalize_exact<uint16_t>(b[k], by[c]);
+            } else if (!carried) {
+                w[i] = __float_as_uint(gf_normalize_sample(__uint_as_float(w[i]), by[c]));
+            }
+        }
+        if constexpr (sizeof(T) == 1)
+            w[i] = gf_pack(b[0], b[1], b[2], b[3]);
+        else if constexpr (sizeof(T) == 2)
+            w[i] = __byte_perm(b[0], b[1], 0x5410);
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+// One group's way along a unit.
 template <bool QUICK, typename T, int CHANNELS, int GROUP>
-__device__ __forceinline__ void walk(const unsigned char *in, unsigned char *out, uint32_t bytes,
-                                     uint32_t lane, const Divisor (&by)[CHANNELS]) {
+GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, uint32_t bytes,
+                                 uint32_t lane, const gf_divisor (&by)[CHANNELS]) {
     const int vector_samples = 16 / sizeof(T);
     const unsigned char *const row[1] = {in};
     gf_walk<1, GROUP, CHANNELS == 3 ? 3 : 4, false>(
@@ -150,7 +115,7 @@ __device__ __forceinline__ void walk(const unsigned char *in, unsigned char *out
             const int shift = u * GROUP * vector_samples % CHANNELS;
             if (have == 16) {
                 __stcs(reinterpret_cast<uint4 *>(out) + v,
-                       Vector<T, CHANNELS>::template run<QUICK>(q[0], by, shift));
+                       gf_normalize_vector<QUICK, T>(q[0], by, shift));
                 return;
             }
             const T *from = reinterpret_cast<const T *>(in + 16 * v);
@@ -160,36 +125,42 @@ __device__ __forceinline__ void walk(const unsigned char *in, unsigned char *out
                 const uint32_t channel = (i + shift) % CHANNELS;
                 T made = from[i];
 #pragma unroll
-                for (uint32_t c = 0; c < CHANNELS - (CHANNELS % 2 == 0); c++)
+                for (uint32_t c = 0; c < GF_COLOURS(CHANNELS); c++)
                     if (c == channel)
-                        made = Vector<T, CHANNELS>::sample(from[i], by[c]);
+                        made = gf_normalize_sample(from[i], by[c]);
                 to[i] = made;
             }
         });
 }
 
-// Blocks that a processor is to hold, so that enough loads are under way: five where the registers
-// suffice. (Turing holds four of this size.)
+// Resident blocks of an SM, so that enough loads are under way: five where the registers suffice.
+// (Turing holds four of this size.)
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
-#define BLOCKS_AT_HOME(T, CHANNELS, GROUP) 4
+#define NORMALIZE_BLOCKS(T, CHANNELS, GROUP) 4
 #else
-#define BLOCKS_AT_HOME(T, CHANNELS, GROUP)                                                         \
+#define NORMALIZE_BLOCKS(T, CHANNELS, GROUP)                                                       \
     ((GROUP) == 4 || (sizeof(T) == sizeof(float) && (CHANNELS) == 4) ? 4 : 5)
 #endif
 
-// GROUP threads walk along a row, or a warp along 3 KiB of one, in turn. Reads and writes each
-// sample once, 16 bytes at a time, four loads (of three channels: three, so that a thread's vectors
-// begin with channels that are known when this is compiled) under way; the samples of the vector
-// that holds the row's end are written one by one. Alpha is copied.
+#define PIECE_BYTES 3072 // whole pixels
+
+// GROUP threads walk along a row, or a warp along PIECE_BYTES of one; groups take units in turn.
+// Reads and writes each sample once, 16 bytes at a time, with four loads under way. With three
+// channels it is three loads, so that it is known at compile time with which channels a thread's
+// vectors begin. The samples of the vector that holds the row's end are written one by one.
+// Registers: 48 to 64 (sm_90).
 template <typename T, int CHANNELS, int GROUP>
-__global__ void __launch_bounds__(GF_BLOCK, BLOCKS_AT_HOME(T, CHANNELS, GROUP)) normalize(Args a) {
+__global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP))
+    normalize(gf_normalize_args a) {
     const int vector_samples = 16 / sizeof(T);
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
-    Divisor by[CHANNELS], mine[CHANNELS];
+    gf_divisor by[CHANNELS], mine[CHANNELS];
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
         by[c] = {a.mean[c], __frcp_rn(a.mean[c]), a.half, __fdiv_rn(a.half, a.mean[c])};
-    const bool quick = Vector<T, CHANNELS>::try_out(by);
+    bool quick = false;
+    if constexpr (sizeof(T) == 1)
+        quick = gf_normalize_try(by);
     const uint32_t phase = lane * vector_samples % CHANNELS;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
@@ -204,28 +175,17 @@ __global__ void __launch_bounds__(GF_BLOCK, BLOCKS_AT_HOME(T, CHANNELS, GROUP)) 
         unsigned char *out = a.out + unit.y * a.out_stride + unit.begin;
         const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // PIECE_BYTES at most
         if (sizeof(T) == 1 && quick)
-            walk<true, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+            gf_normalize_unit<true, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
         else
-            walk<false, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+            gf_normalize_unit<false, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
     }
 }
 
-template <typename T, int CHANNELS> void run(const Args &a, cudaStream_t stream) {
-    const unsigned grid = gf_share_grid(&a.shares);
-    if (a.shares.group == 4)
-        normalize<T, CHANNELS, 4><<<grid, GF_BLOCK, 0, stream>>>(a);
-    else
-        normalize<T, CHANNELS, 32><<<grid, GF_BLOCK, 0, stream>>>(a);
-}
-
-#define PIECE_BYTES 3072 // whole pixels
-
-gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *stream_handle,
-                 gf_error *error) {
-    (void)scratch;
+static gf_status normalize_launch(const gf_plan *head, const gf_band *band, void *,
+                                  void *stream_handle, gf_error *error) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
-    Args a = {};
+    gf_normalize_args a = {};
     a.in = gf_row(&band->in, band->out.y0);
     a.out = band->out.data;
     a.in_stride = band->in.stride;
@@ -234,16 +194,20 @@ gf_status launch(const gf_plan *head, const gf_band *band, void *scratch, void *
     for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
         a.mean[c] = plan->mean[c];
     a.half = plan->half;
-    const uint64_t pieces = (a.row_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    const uint64_t pieces = gf_divide_up(a.row_bytes, PIECE_BYTES);
     a.shares = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), PIECE_BYTES,
                 band->out.rows * pieces};
+    const unsigned grid = gf_share_grid(a.shares);
     gf_for_type(head->in.type, [&](auto sample) {
-        gf_for_channels(head->in.channels,
-                        [&](auto n) { run<decltype(sample), decltype(n)::value>(a, stream); });
+        gf_for_channels(head->in.channels, [&](auto n) {
+            typedef decltype(sample) Sample;
+            if (a.shares.group == 4)
+                normalize<Sample, decltype(n)::value, 4><<<grid, GF_BLOCK, 0, stream>>>(a);
+            else
+                normalize<Sample, decltype(n)::value, 32><<<grid, GF_BLOCK, 0, stream>>>(a);
+        });
     });
     return gf_cuda_check(cudaGetLastError(), "normalize", error);
 }
 
-} // namespace
-
-extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, launch};
+extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, normalize_launch};

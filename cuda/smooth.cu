@@ -1,31 +1,223 @@
-// smooth on the GPU: which kernel runs, on what.
-#include "device.cuh"
-#include "smooth_general.cuh"
-#include "smooth_kernels.cuh"
-
-#include "smooth/smooth.h"
+// smooth on the GPU: which kernel runs, on what, and the kernel for everything.
+//
+//   kernel          used for                                      file
+//   smooth_general  any radius, tile and axis; all columns        this one
+//   smooth_staged   rows by tiles in shared memory: the stages    smooth_staged.cuh, from
+//                   or integers, where no other kernel for rows   smooth_chain.cu and
+//                   takes them                                    smooth_integer.cu
+//   smooth_strips   rows that fill their warps, radius 0 to 3,    smooth_chain.cu
+//                   results as large as the samples
+//   smooth_direct   rows of u8 by integers, 1, 2 or 4 channels,   smooth_integer.cu
+//                   radius up to 8
+//   smooth_mma      rows of u8 by tensor cores, radius up to 8,   smooth_mma.cu
+//                   where weights are small whole numbers
+//
+// The last three compute most samples by other arithmetic, or as if no end of the row were near.
+// The others (near-ties of integers, ends of rows) take the exact path of smooth_device.cuh.
+#include "smooth_device.cuh"
 
 #define SHARED_BYTES_LIMIT (48 * 1024) // what a block has on every device without asking
 #define ROW_PIECE_SAMPLES 1024
 #define COLUMN_PIECE_ROWS 64
 
-static gf_smooth_constants constants_of(const gf_smooth_plan *plan) {
-    return {plan->gain, plan->weight, plan->inner_factor, plan->end_factor, plan->smooth};
+// ---- general kernel -----------------------------------------------------------------------------
+
+#define GF_GENERAL_THREADS 256
+
+struct gf_general_args {
+    const unsigned char *in; // position in_first, lane 0 of across 0
+    unsigned char *out;      // position first likewise
+    uint64_t in_first;
+    size_t in_across, out_across;     // bytes from one across to the next
+    size_t in_position, out_position; // bytes from one position to the next
+    uint64_t signal;                  // positions of a whole signal
+    uint64_t first, last;             // output positions [first, last)
+    uint64_t across;                  // how many signals, or strips of lanes
+    uint64_t last_lanes;              // lanes of the last across; all others have `lanes`
+    uint64_t tile;                    // 0: none
+    int lanes, length, radius;
+    int channels; // with alpha last for 2 and 4
+    gf_smooth_constants constants;
+};
+
+struct gf_piece {
+    uint64_t across;
+    uint64_t begin, end;           // outputs
+    uint64_t load_begin, load_end; // enhanced positions
+    int lanes;
+};
+
+GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
+    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length;
+    gf_piece piece;
+    piece.across = index / pieces;
+    piece.begin = a.first + (index % pieces) * a.length;
+    piece.end = a.last - piece.begin < a.length ? a.last : piece.begin + a.length;
+    const uint64_t reach = a.radius + 1;
+    piece.load_begin = piece.begin < reach ? 0 : piece.begin - reach;
+    piece.load_end = a.signal - piece.end < reach ? a.signal : piece.end + reach;
+    // Columns come in bands: what only a smooth stage would read may not be there.
+    if (!a.constants.smooth) {
+        piece.load_begin = piece.begin < a.radius ? 0 : piece.begin - a.radius;
+        piece.load_end = a.signal - piece.end < a.radius ? a.signal : piece.end + a.radius;
+    }
+    piece.lanes = piece.across + 1 == a.across ? static_cast<int>(a.last_lanes) : a.lanes;
+    return piece;
 }
 
-// ---- the general kernel -------------------------------------------------------------------------
+GF_DEVICE void general_tile_of(const gf_general_args &a, uint64_t p, uint64_t *begin,
+                               uint64_t *end) {
+    *begin = a.tile ? p - p % a.tile : 0;
+    *end = a.tile && a.tile < a.signal - *begin ? *begin + a.tile : a.signal;
+}
 
-static size_t general_shared(int length, int radius, int lanes) {
+template <typename Tin>
+static __device__ void general_produce(const gf_general_args &a, const gf_piece &piece,
+                                       float *loaded, int thread, int threads) {
+    const int count = static_cast<int>(piece.load_end - piece.load_begin) * piece.lanes;
+    const unsigned char *base =
+        a.in + piece.across * a.in_across + (piece.load_begin - a.in_first) * a.in_position;
+    for (int i = thread; i < count; i += threads) {
+        const int position = i / piece.lanes, lane = i - position * piece.lanes;
+        const Tin *p = reinterpret_cast<const Tin *>(base + position * a.in_position) + lane;
+        loaded[i] = enhance(gf_load(*p), a.constants.gain);
+    }
+}
+
+// The mean of taps samples, `step` apart, added left to right.
+GF_DEVICE float general_blur(const float *p, int step, int taps) {
+    float sum = *p;
+    for (int k = 1; k < taps; k++) {
+        p += step;
+        sum = __fadd_rn(sum, *p);
+    }
+    return __fdiv_rn(sum, static_cast<float>(taps));
+}
+
+// blurred holds positions [begin - 1, end + 1), of which those outside the signal or not needed
+// stay unwritten.
+static __device__ void general_consume(const gf_general_args &a, const gf_piece &piece,
+                                       const float *loaded, float *blurred, int thread,
+                                       int threads) {
+    const int side = a.constants.smooth ? 1 : 0;
+    const uint64_t from = piece.begin < side ? 0 : piece.begin - side;
+    const uint64_t to = a.signal - piece.end < side ? a.signal : piece.end + side;
+    const int count = static_cast<int>(to - from) * piece.lanes;
+    for (int i = thread; i < count; i += threads) {
+        const int position = i / piece.lanes, lane = i - position * piece.lanes;
+        const uint64_t p = from + position;
+        uint64_t tile_begin, tile_end;
+        general_tile_of(a, p, &tile_begin, &tile_end);
+        uint64_t lo = p - tile_begin < a.radius ? tile_begin : p - a.radius;
+        uint64_t hi = tile_end - 1 - p < a.radius ? tile_end - 1 : p + a.radius;
+        // At the edge of what was loaded lie positions of a neighbouring tile, which no result
+        // needs.
+        lo = lo < piece.load_begin ? piece.load_begin : lo;
+        hi = hi < piece.load_end ? hi : piece.load_end - 1;
+        const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;
+        const int slot = static_cast<int>(p + 1 - piece.begin) * piece.lanes + lane;
+        blurred[slot] = general_blur(loaded + at, piece.lanes, static_cast<int>(hi - lo) + 1);
+    }
+}
+
+template <typename Tin, typename Tout>
+static __device__ void general_finish(const gf_general_args &a, const gf_piece &piece,
+                                      const float *blurred, int thread, int threads) {
+    const int count = static_cast<int>(piece.end - piece.begin) * piece.lanes;
+    const bool has_alpha = GF_COLOURS(a.channels) < a.channels;
+    for (int i = thread; i < count; i += threads) {
+        const int position = i / piece.lanes, lane = i - position * piece.lanes;
+        const uint64_t p = piece.begin + position;
+        Tout *q = reinterpret_cast<Tout *>(a.out + piece.across * a.out_across +
+                                           (p - a.first) * a.out_position) +
+                  lane;
+        // In rows lanes are channels; in columns strips begin at a multiple of 4 samples.
+        if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
+            const Tin *source = reinterpret_cast<const Tin *>(a.in + piece.across * a.in_across +
+                                                              (p - a.in_first) * a.in_position) +
+                                lane;
+            *q = gf_carry<Tout>(*source);
+            continue;
+        }
+        uint64_t tile_begin, tile_end;
+        general_tile_of(a, p, &tile_begin, &tile_end);
+        const gf_smooth_end end = {p > tile_begin, p + 1 < tile_end};
+        const float *mid = blurred + (position + 1) * piece.lanes + lane;
+        float t = *mid;
+        if (a.constants.smooth)
+            t = smooth(end.has_prev ? mid[-piece.lanes] : 0.0f, t,
+                       end.has_next ? mid[piece.lanes] : 0.0f, end, a.constants);
+        *q = gf_store<Tout>(t);
+    }
+}
+
+// As on the CPU, rows and columns are the same work: a signal has positions, `lanes` samples each,
+// and position p + 1 lies lanes floats after position p in shared memory. For rows a position is a
+// pixel and the lanes are its channels; for columns a position is a row and the lanes are
+// neighbouring samples of it.
+//
+// One block works through pieces of `length` positions x `lanes`. Its first half produces: loads
+// and enhances the next piece into one of two buffers. Its second half consumes: blurs the current
+// piece into a third. Barrier; all threads smooth and store; barrier.
+//
+// Shared memory: (2 * (length + 2*radius + 2) + length + 2) * lanes floats. Reads each sample
+// (1 + 2*(radius+1)/length) times, writes it once. Windows are cut at the tile's ends, so any
+// width, height and tile is exact; the last piece is just shorter. Registers: 40 (sm_90).
+template <typename Tin, typename Tout>
+__global__ void __launch_bounds__(GF_GENERAL_THREADS) smooth_general(const gf_general_args a) {
+    extern __shared__ float shared[];
+    const int loaded_floats = (a.length + 2 * a.radius + 2) * a.lanes;
+    float *const loaded[2] = {shared, shared + loaded_floats};
+    float *const blurred = shared + 2 * loaded_floats;
+    const int half = GF_GENERAL_THREADS / 2;
+    const bool producer = threadIdx.x < half;
+    const int thread = producer ? threadIdx.x : threadIdx.x - half;
+
+    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length * a.across;
+    uint64_t index = blockIdx.x;
+    if (index >= pieces)
+        return;
+    gf_piece piece = general_piece_of(a, index);
+    if (producer)
+        general_produce<Tin>(a, piece, loaded[0], thread, half);
+    __syncthreads();
+    for (int buffer = 0;; buffer ^= 1) {
+        const uint64_t next = index + gridDim.x;
+        const bool more = next < pieces;
+        const gf_piece next_piece = more ? general_piece_of(a, next) : piece;
+        if (producer) {
+            if (more)
+                general_produce<Tin>(a, next_piece, loaded[buffer ^ 1], thread, half);
+        } else {
+            general_consume(a, piece, loaded[buffer], blurred, thread, half);
+        }
+        __syncthreads();
+        general_finish<Tin, Tout>(a, piece, blurred, threadIdx.x, GF_GENERAL_THREADS);
+        if (!more)
+            break;
+        __syncthreads();
+        piece = next_piece;
+        index = next;
+    }
+}
+
+static constexpr size_t general_shared(int length, int radius, int lanes) {
     return static_cast<size_t>(2 * (length + 2 * radius + 2) + length + 2) * lanes * sizeof(float);
 }
 
 template <typename Tin, typename Tout>
-static void launch_general(const gf_general_args &a, cudaStream_t stream) {
-    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length * a.across;
+static void general_launch(const gf_general_args &a, cudaStream_t stream) {
+    const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
     // One wave: each block then works through several pieces, loading one while it blurs another.
     smooth_general<Tin, Tout><<<gf_grid(pieces, 1), GF_GENERAL_THREADS,
                                 general_shared(a.length, a.radius, a.lanes), stream>>>(a);
 }
+
+static_assert(general_shared(COLUMN_PIECE_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <= SHARED_BYTES_LIMIT,
+              "16 lanes must fit at the largest radius");
+static_assert(general_shared(ROW_PIECE_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_RADIUS,
+                             GF_MAX_CHANNELS) <= SHARED_BYTES_LIMIT,
+              "a piece of a row must fit at the largest radius");
 
 // All rows of out, along x.
 template <typename Tin, typename Tout>
@@ -47,8 +239,8 @@ static void general_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf
     a.length = ROW_PIECE_SAMPLES / channels;
     a.radius = static_cast<int>(plan->radius);
     a.channels = channels;
-    a.constants = constants_of(plan);
-    launch_general<Tin, Tout>(a, stream);
+    a.constants = gf_smooth_constants_of(plan);
+    general_launch<Tin, Tout>(a, stream);
 }
 
 // All rows of out, along y.
@@ -70,29 +262,19 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
     a.signal = plan->head.in.height;
     a.first = out->y0;
     a.last = out->y0 + out->rows;
-    a.across = (samples + a.lanes - 1) / a.lanes;
+    a.across = gf_divide_up(samples, a.lanes);
     a.last_lanes = samples - (a.across - 1) * a.lanes;
     a.tile = plan->tile;
     a.channels = static_cast<int>(plan->head.in.channels);
-    a.constants = constants_of(plan);
-    launch_general<Tin, Tout>(a, stream);
+    a.constants = gf_smooth_constants_of(plan);
+    general_launch<Tin, Tout>(a, stream);
 }
-
-static_assert((2 * (COLUMN_PIECE_ROWS + 2 * GF_SMOOTH_MAX_RADIUS + 2) + COLUMN_PIECE_ROWS + 2) *
-                      16 * sizeof(float) <=
-                  SHARED_BYTES_LIMIT,
-              "16 lanes must fit at the largest radius");
-static_assert((2 * (ROW_PIECE_SAMPLES + (2 * GF_SMOOTH_MAX_RADIUS + 2) * GF_MAX_CHANNELS) +
-               ROW_PIECE_SAMPLES + 2 * GF_MAX_CHANNELS) *
-                      sizeof(float) <=
-                  SHARED_BYTES_LIMIT,
-              "a piece of a row must fit at the largest radius");
 
 // ---- choice -------------------------------------------------------------------------------------
 
 template <typename Tin, typename Tout>
-static void rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                 cudaStream_t stream) {
+static void smooth_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                        cudaStream_t stream) {
     const bool to_float = sizeof(Tout) > sizeof(Tin);
     if (sizeof(Tout) == 1 && (gf_smooth_mma_rows(plan, in, out, stream) ||
                               gf_smooth_integer_rows(plan, in, out, stream)))
@@ -102,38 +284,39 @@ static void rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *o
 }
 
 // The unrounded result of the x pass, for the y pass of axis xy.
-static size_t between_stride(const gf_plan *plan) {
+static size_t smooth_between_stride(const gf_plan *plan) {
     return (static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float) + 63) & ~size_t(63);
 }
 
 template <typename T>
-static void run(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out, void *scratch,
-                cudaStream_t stream) {
+static void smooth_run(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                       void *scratch, cudaStream_t stream) {
     if (plan->axis == GF_SMOOTH_X) {
-        rows<T, T>(plan, in, out, stream);
+        smooth_rows<T, T>(plan, in, out, stream);
     } else if (plan->axis == GF_SMOOTH_Y) {
         general_columns<T, T>(plan, in, out, stream);
     } else {
-        const gf_rows between = {static_cast<unsigned char *>(scratch), between_stride(&plan->head),
-                                 in->y0, in->rows};
-        rows<T, float>(plan, in, &between, stream);
+        const gf_rows between = {static_cast<unsigned char *>(scratch),
+                                 smooth_between_stride(&plan->head), in->y0, in->rows};
+        smooth_rows<T, float>(plan, in, &between, stream);
         general_columns<float, T>(plan, &between, out, stream);
     }
 }
 
-static size_t scratch_bytes(const gf_plan *head, uint64_t in_rows) {
+static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
-    return plan->axis == GF_SMOOTH_XY ? static_cast<size_t>(in_rows) * between_stride(head) : 0;
+    return plan->axis == GF_SMOOTH_XY ? static_cast<size_t>(in_rows) * smooth_between_stride(head)
+                                      : 0;
 }
 
-static gf_status launch(const gf_plan *head, const gf_band *band, void *scratch,
-                        void *stream_handle, gf_error *error) {
+static gf_status smooth_launch(const gf_plan *head, const gf_band *band, void *scratch,
+                               void *stream_handle, gf_error *error) {
     const gf_rows *in = &band->in, *out = &band->out;
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_for_type(head->in.type,
-                [&](auto sample) { run<decltype(sample)>(plan, in, out, scratch, stream); });
+                [&](auto sample) { smooth_run<decltype(sample)>(plan, in, out, scratch, stream); });
     return gf_cuda_check(cudaGetLastError(), "smooth", error);
 }
 
-extern "C" const gf_filter_cuda gf_smooth_cuda = {scratch_bytes, launch};
+extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch};

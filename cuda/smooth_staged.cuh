@@ -1,19 +1,124 @@
 // Smoothing rows in registers, by way of shared memory, tile by tile: for narrow rows, too, and for
-// results that are larger than the samples.
+// results that are larger than the samples. And the queue of the exact path, which
+// smooth_integer.cu shares.
 //
-// Thread mapping: a warp takes a tile: up to 32 runs side by side in a row, or of narrow rows
-// several whole ones, a lane a run. A tile is copied asynchronously into a stage in shared memory,
-// with what lies around it, while the warp works on the tile before; results leave through shared
-// memory, too: so all traffic is in whole lines, each sample is read once and written once, and no
-// register waits for memory.
-//
-// Shared memory: up to 12 KB a warp.
+// Work says what is done with a lane's run. Every kind has Tin, Tout, C, filtered (channels),
+// GROUPS and HALO (of 4 pixels), Args, and RADIUS and AROUND for the exact path (gf_smooth_exact).
+// With a queue it has TURNS (tiles of a warp, about), WARPS (resident on an SM), and
+//   static __device__ unsigned run(const gf_walk &, const Args &, const uint32_t *raw,
+//                                  uint32_t *out)
+// which makes of the words of HALO + GROUPS + HALO groups those of GROUPS groups, as if no end of
+// the row were near, and returns a bit for each channel of a group that it does not know.
 #ifndef GF_SMOOTH_STAGED_CUH
 #define GF_SMOOTH_STAGED_CUH
 
-#include <cuda_pipeline.h>
+#include "smooth_device.cuh"
 
-#include "smooth_walk.cuh"
+// Sets what kernels read of a row's width; false if rows are too wide for them.
+template <typename Work> static bool gf_walk_fits(gf_walk *walk) {
+    const uint64_t run = 4 * Work::GROUPS, runs = gf_divide_up(walk->width, run);
+    const size_t pixel = Work::C * sizeof(typename Work::Tout);
+    if (runs * Work::GROUPS * Work::filtered >= UINT64_C(1) << 29 ||
+        walk->in_stride > UINT32_MAX / 4)
+        return false;
+    walk->in_units = static_cast<uint32_t>(walk->in_stride / 16);
+    walk->out_units = static_cast<uint32_t>(walk->width * pixel / 16);
+    const uint64_t inner = walk->width < walk->reach ? 0 : walk->width - walk->reach;
+    const uint64_t whole = static_cast<uint64_t>(walk->out_units) * 16 / pixel;
+    walk->inner_end = inner < whole ? inner : whole;
+    const uint64_t first = gf_divide_up(walk->reach, run), end = walk->inner_end / run;
+    walk->inner_first = static_cast<uint32_t>(first);
+    walk->inner_runs = end > first ? static_cast<uint32_t>(end - first) : 0;
+    walk->runs = static_cast<uint32_t>(runs);
+    return true;
+}
+
+// Channel c of the group of up to 4 pixels from p on, in row y, by the exact path.
+template <typename Work>
+GF_DEVICE void gf_work_group(const gf_walk &a, uint32_t y, uint64_t p, int c) {
+    gf_smooth_group<typename Work::Tin, typename Work::Tout, Work::C, Work::RADIUS, Work::AROUND>(
+        a, y, p, c);
+}
+
+// ---- queue --------------------------------------------------------------------------------------
+
+// Groups whose window reaches over an end of the row, and those that the fast arithmetic does not
+// know, wait in a queue of the warp's until 32 of them have gathered; then each lane does one of
+// them by the exact path. So every width is exact, and rare work costs little.
+
+// Bits from n on of a run's groups.
+GF_DEVICE unsigned gf_bits_from(int64_t n) {
+    return n >= 32 ? 0 : n <= 0 ? ~0u : ~0u << n;
+}
+
+// A bit for each filtered channel of the groups that have one.
+template <typename Work> GF_DEVICE unsigned gf_group_bits(unsigned groups) {
+    unsigned bits = 0;
+#pragma unroll
+    for (int g = 0; g < Work::GROUPS; g++)
+        bits |= groups >> g & 1 ? ((1u << Work::filtered) - 1) << g * Work::filtered : 0;
+    return bits;
+}
+
+// What is unknown of a run near an end of its row: the groups there, but not what lies beyond the
+// row.
+template <typename Work>
+GF_DEVICE unsigned gf_left_over(const gf_walk &a, uint32_t run, unsigned unknown) {
+    const int64_t begin = static_cast<int64_t>(run) * (4 * Work::GROUPS);
+    const unsigned there = ~gf_bits_from((static_cast<int64_t>(a.width) - begin + 3) >> 2);
+    const unsigned rims = ~gf_bits_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2) |
+                          gf_bits_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
+    return (unknown | gf_group_bits<Work>(rims)) & gf_group_bits<Work>(there);
+}
+
+// Channels of groups that wait, by number: a row's after those of the rows before it, a group's
+// side by side.
+template <int MOST> struct gf_queue {
+    uint32_t waiting;
+    uint32_t group[32 + MOST]; // most that an iteration adds
+};
+
+// Computes groups that wait, 32 at a time; all of them, or until fewer are left. All lanes call it.
+template <typename Work>
+static __device__ __noinline__ void gf_drain(const gf_walk &a, uint32_t *group, uint32_t *waiting,
+                                             bool all) {
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t left = *waiting;
+    while (left >= 32 || (all && left > 0)) {
+        const uint32_t some = left < 32 ? left : 32;
+        left -= some;
+        if (lane < some) {
+            const uint32_t number = group[left + lane], a_row = a.runs * Work::GROUPS;
+            const uint32_t g = number / Work::filtered, y = g / a_row;
+            gf_work_group<Work>(a, y, static_cast<uint64_t>(g - y * a_row) * 4,
+                                static_cast<int>(number % Work::filtered));
+        }
+    }
+    __syncwarp();
+    if (lane == 0)
+        *waiting = left;
+    __syncwarp();
+}
+
+// The number of a warp among those of all blocks, and how many these are: the first tile of a warp,
+// and the step to its next.
+GF_DEVICE uint32_t gf_first_tile() {
+    return (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+}
+
+GF_DEVICE uint32_t gf_tile_step() {
+    return gridDim.x * (blockDim.x / 32);
+}
+
+// Blocks for so many tiles. Blocks that end make room for others on whichever SM is ahead: so a
+// warp takes few tiles, but enough of them to fill its queue.
+template <typename Work> static unsigned gf_walk_blocks(uint64_t tiles, uint64_t wave, int warps) {
+    const uint64_t full = gf_divide_up(tiles, warps);
+    const uint64_t enough = full / Work::TURNS;
+    return static_cast<unsigned>(enough > wave ? enough : full < wave ? full : wave);
+}
+
+// ---- tiles --------------------------------------------------------------------------------------
 
 #define GF_STAGED_THREADS 64
 #define GF_STAGED_WARPS (GF_STAGED_THREADS / 32)
@@ -39,8 +144,8 @@ template <typename Work> struct gf_stage_shared {
 
 // Where unit u of a stage lies: in its own block of 8. A lane reads and writes its own `units`
 // units, and all lanes neighbouring ones: in both cases 8 lanes, which move 128 bytes at a time,
-// meet in no bank.
-static __device__ __forceinline__ int gf_slot(int units, int u) {
+// access no bank twice.
+GF_DEVICE int gf_slot(int units, int u) {
     return units % 4 == 0 ? u ^ (u >> 3 & 3) : units % 2 == 0 ? u ^ (u >> 3 & 1) : u;
 }
 
@@ -49,35 +154,14 @@ struct gf_tile {
     uint32_t y, before;
 };
 
-static __device__ __forceinline__ gf_tile gf_find_tile(const gf_walk &a, uint32_t index) {
-    const uint32_t row = a.tiles_a_row == 1 ? index : __umulhi(index, a.magic) >> a.shift;
+GF_DEVICE gf_tile gf_find_tile(const gf_walk &a, uint32_t index) {
+    const uint32_t row = a.tiles_a_row == 1 ? index : gf_divide(index, a.by);
     return {row * a.rows_a_tile, index - row * a.tiles_a_row};
 }
 
-// Begins to copy 16 bytes into shared memory, if `does`. (The compiler's own way makes a branch of
-// each condition.) Before sm_80 there is no such copy, and it is done at once.
-static __device__ __forceinline__ void gf_copy_async(uint4 *to, const unsigned char *from,
-                                                     bool does) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile(
-        "{\n"
-        ".reg .pred does;\n"
-        "setp.ne.s32 does, %2, 0;\n"
-        "@does cp.async.cg.shared.global [%0], [%1], 16;\n"
-        "}\n" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
-        "l"(from), "r"(static_cast<int>(does))
-        : "memory");
-#else
-    if (does)
-        *to = *reinterpret_cast<const uint4 *>(from);
-#endif
-}
-
 // Begins to copy a tile into a stage: the runs of all lanes in order, and, of a row of several
-// tiles, the units around them. What is not in the image is left out, and nobody uses what is then
-// there.
-template <typename Work>
-static __device__ __forceinline__ void gf_fetch(const gf_walk &a, gf_tile tile, uint4 *stage) {
+// tiles, the units around them. What is not in the image is left out, and never used.
+template <typename Work> GF_DEVICE void gf_fetch(const gf_walk &a, gf_tile tile, uint4 *stage) {
     typedef gf_stage_shape<Work> Shape;
     const int lane = threadIdx.x % 32, halo = Shape::halo_units;
     const unsigned char *row = a.in + tile.y * a.in_stride;
@@ -107,16 +191,14 @@ static __device__ __forceinline__ void gf_fetch(const gf_walk &a, gf_tile tile, 
 
 // Writes the runs of all lanes, as far as whole units of a row go.
 template <typename Work>
-static __device__ __forceinline__ void gf_write(const gf_walk &a, gf_tile tile,
-                                                const uint32_t *words, uint4 *stage) {
+GF_DEVICE void gf_write(const gf_walk &a, gf_tile tile, const uint32_t *words, uint4 *stage) {
     typedef gf_stage_shape<Work> Shape;
     const int lane = threadIdx.x % 32;
     unsigned char *row = a.out + tile.y * a.out_stride;
     const int a_row = static_cast<int>(a.lanes) * Shape::out_units;
 #pragma unroll
     for (int k = 0; k < Shape::out_units; k++)
-        stage[gf_slot(Shape::out_units, lane * Shape::out_units + k)] =
-            make_uint4(words[4 * k], words[4 * k + 1], words[4 * k + 2], words[4 * k + 3]);
+        stage[gf_slot(Shape::out_units, lane * Shape::out_units + k)] = gf_vector_of(words + 4 * k);
     __syncwarp();
     if (a.rows_a_tile == 1) {
         const uint32_t begin = tile.before * a_row;
@@ -143,6 +225,11 @@ static __device__ __forceinline__ void gf_write(const gf_walk &a, gf_tile tile,
     __syncwarp();
 }
 
+// A warp takes a tile: up to 32 runs side by side in a row, or of narrow rows several whole ones, a
+// lane a run. A tile is copied asynchronously into a stage in shared memory, with what lies around
+// it, while the warp works on the tile before; results leave through shared memory, too. So all
+// traffic is in whole lines, each sample is read once and written once, and no register waits for
+// memory. Shared memory: up to 12 KB a warp. Registers: 53 to 96 (sm_90), as Work::WARPS allows.
 template <typename Work>
 __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WARPS)
     smooth_staged(const __grid_constant__ gf_walk a,
@@ -153,19 +240,19 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
     __shared__ gf_queue<32 * GROUPS * Work::filtered> queues[GF_STAGED_WARPS];
     const unsigned lane = threadIdx.x % 32;
     gf_stage_shared<Work> &my = shared[threadIdx.x / 32];
-    gf_queue<32 *GROUPS *Work::filtered> &queue = queues[threadIdx.x / 32];
+    auto &queue = queues[threadIdx.x / 32];
     const uint32_t r = lane / a.lanes, l = lane - r * a.lanes; // the lane's row and run in a tile
     if (lane == 0)
         queue.waiting = 0;
     __syncwarp(); // a warp without a tile drains at once
 
-    uint32_t index = gf_first_turn();
+    uint32_t index = gf_first_tile();
     gf_tile tile = gf_find_tile(a, index);
     if (index < a.tiles)
         gf_fetch<Work>(a, tile, my.stage[0]);
     __pipeline_commit();
     for (int turn = 0; index < a.tiles; turn ^= 1) {
-        index += gf_turn_step();
+        index += gf_tile_step();
         const gf_tile next = gf_find_tile(a, index);
         if (index < a.tiles)
             gf_fetch<Work>(a, next, my.stage[turn ^ 1]);
@@ -177,13 +264,8 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
         uint32_t words[(Shape::in_units + 2 * halo) * 4], result[Shape::out_run / 4];
         const uint4 *stage = my.stage[turn];
 #pragma unroll
-        for (int k = 0; k < Shape::in_units + 2 * halo; k++) {
-            const uint4 v = stage[gf_slot(Shape::in_units, lane * Shape::in_units + k)];
-            words[4 * k] = v.x;
-            words[4 * k + 1] = v.y;
-            words[4 * k + 2] = v.z;
-            words[4 * k + 3] = v.w;
-        }
+        for (int k = 0; k < Shape::in_units + 2 * halo; k++)
+            gf_unpack(stage[gf_slot(Shape::in_units, lane * Shape::in_units + k)], words + 4 * k);
         unsigned unknown =
             Work::run(a, args, words + (halo * 16 - HALO * Shape::in_group) / 4, result);
         gf_write<Work>(a, tile, result, my.out);
@@ -199,7 +281,7 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
                 1;
         __syncwarp(); // also before the stage is filled again
         const uint32_t waiting = queue.waiting;
-        __syncwarp(); // before anyone adds to it again
+        __syncwarp(); // before a lane adds to it again
         if (waiting >= 32)
             gf_drain<Work>(a, queue.group, &queue.waiting, false);
         tile = next;
@@ -213,24 +295,19 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
                              cudaStream_t stream) {
     if (!gf_walk_fits<Work>(&walk))
         return false;
-    walk.tiles_a_row = (walk.runs + 31) / 32;
-    walk.lanes = (walk.runs + walk.tiles_a_row - 1) / walk.tiles_a_row;
+    walk.tiles_a_row = static_cast<uint32_t>(gf_divide_up(walk.runs, 32));
+    walk.lanes = static_cast<uint32_t>(gf_divide_up(walk.runs, walk.tiles_a_row));
     walk.rows_a_tile = walk.tiles_a_row == 1 ? 32 / walk.lanes : 1;
-    const uint64_t wave = gf_walk_wave(smooth_staged<Work>, GF_STAGED_THREADS);
     walk.runs = walk.tiles_a_row * walk.lanes;
-    gf_walk_divide_by(&walk, walk.tiles_a_row);
-    const uint64_t most_rows =
-        (UINT64_C(1) << 31) / (static_cast<uint64_t>(walk.runs) * Work::GROUPS * Work::filtered);
-    for (uint64_t y = 0; y < rows; y += most_rows) {
-        const uint64_t some = rows - y < most_rows ? rows - y : most_rows;
-        walk.rows = static_cast<uint32_t>(some);
-        walk.tiles = static_cast<uint32_t>((some + walk.rows_a_tile - 1) / walk.rows_a_tile *
-                                           walk.tiles_a_row);
-        const unsigned blocks = gf_walk_blocks<Work>(walk.tiles, wave, GF_STAGED_WARPS);
-        smooth_staged<Work><<<blocks, GF_STAGED_THREADS, 0, stream>>>(walk, args);
-        walk.in += some * walk.in_stride;
-        walk.out += some * walk.out_stride;
-    }
+    walk.by = gf_divider_of(walk.tiles_a_row);
+    const uint64_t wave = gf_walk_wave(smooth_staged<Work>, GF_STAGED_THREADS);
+    const uint64_t a_row = static_cast<uint64_t>(walk.runs) * Work::GROUPS * Work::filtered;
+    gf_walk_rows(walk, rows, (UINT64_C(1) << 31) / a_row, [&](gf_walk &part) {
+        part.tiles =
+            static_cast<uint32_t>(gf_divide_up(part.rows, part.rows_a_tile) * part.tiles_a_row);
+        const unsigned blocks = gf_walk_blocks<Work>(part.tiles, wave, GF_STAGED_WARPS);
+        smooth_staged<Work><<<blocks, GF_STAGED_THREADS, 0, stream>>>(part, args);
+    });
     return true;
 }
 

@@ -1,25 +1,23 @@
 // Rows as vectors of 16 bytes, and the groups of threads that walk along them.
 //
 // A row begins at a 64-byte boundary, and its padding up to the next one may be read: the vector
-// that holds a row's end is read whole, and what lies behind the end becomes zero.
+// that holds a row's end is read whole, and the bytes after the end become zero.
 #ifndef GF_VECTORS_CUH
 #define GF_VECTORS_CUH
-
-#include <type_traits>
 
 #include "device.cuh"
 
 #define GF_BLOCK 256 // threads of a block whose threads are shared out among rows
 
-// ONCE: what is read need not stay in the cache. Kernels that only read are faster so (1.06 against
-// 0.98 of the copy), kernels that write as much as they read are slower (0.88 against 0.95).
-template <bool ONCE>
-static __device__ __forceinline__ uint4 gf_load_vector(const unsigned char *p) {
+// ONCE: what is read need not stay in the cache. Kernels that only read are faster with it (1.06
+// against 0.98 of the copy), kernels that write as much as they read are slower (0.88 against
+// 0.95).
+template <bool ONCE> GF_DEVICE uint4 gf_load_vector(const unsigned char *p) {
     return ONCE ? __ldcs(reinterpret_cast<const uint4 *>(p)) : *reinterpret_cast<const uint4 *>(p);
 }
 
-// The first n bytes (of at least 1); zero behind them.
-static __device__ __forceinline__ uint4 gf_first_bytes(uint4 v, uint32_t n) {
+// The first n bytes (of at least 1); the rest is zero.
+GF_DEVICE uint4 gf_first_bytes(uint4 v, uint32_t n) {
     uint32_t w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) {
@@ -29,13 +27,13 @@ static __device__ __forceinline__ uint4 gf_first_bytes(uint4 v, uint32_t n) {
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-// Walks along `bytes` bytes of a row of each image, `lane` being one of GROUP threads that do so
-// side by side: vector v goes to lane v % GROUP. take(u, v, have, vectors) is called for every
-// vector, UNROLL of them in turn (u), whose loads are all under way before the first is used. have:
-// how many bytes of the vector lie before the end, 16 at most; 0 behind it, where vectors are zero.
+// Walks along `bytes` bytes of a row of each image. `lane` is one of GROUP threads that walk side
+// by side: vector v goes to lane v % GROUP. Calls take(u, v, have, vectors) for every vector; u
+// counts to UNROLL, and the loads of UNROLL vectors are issued before the first is used. have:
+// bytes of the vector before the row's end, at most 16; 0 behind it, where vectors are zero.
 template <int IMAGES, int GROUP, int UNROLL, bool ONCE = true, typename Take>
-static __device__ __forceinline__ void gf_walk(const unsigned char *const (&row)[IMAGES],
-                                               uint64_t bytes, uint32_t lane, Take take) {
+GF_DEVICE void gf_walk(const unsigned char *const (&row)[IMAGES], uint64_t bytes, uint32_t lane,
+                       Take take) {
     const uint32_t step = UNROLL * GROUP; // vectors
     const uint64_t steps = bytes / 16 / step;
     const unsigned char *p[IMAGES];
@@ -80,14 +78,14 @@ static __device__ __forceinline__ void gf_walk(const unsigned char *const (&row)
     }
 }
 
-// ---- who walks along which row ------------------------------------------------------------------
+// ---- which threads walk along which row ---------------------------------------------------------
 
-// How the threads of a grid are shared out: so many to a row, or to a piece of one. Only a block to
-// a piece can have several pieces in a row.
+// How the threads of a grid are shared out: a group to a row, or to a piece of one. Rows have
+// several pieces only if the group is a whole block.
 struct gf_shares {
     uint32_t group;
     uint32_t pieces;      // of a row
-    uint64_t piece_bytes; // of each but the last: whole vectors, pixels, and turns of a block
+    uint64_t piece_bytes; // of each but the last: whole vectors, pixels, and iterations of a block
     uint64_t units;       // pieces of all rows
 };
 
@@ -95,17 +93,10 @@ struct gf_shares {
 // of 32 bits.
 #define GF_MOST_PIECE (UINT64_C(256) * 4096 * 16 / 12288 * 12288)
 
-static inline uint32_t gf_processors(void) {
-    int device = 0, processors = 1;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    return static_cast<uint32_t>(processors);
-}
-
-// Narrow rows keep few threads busy each, wide ones a block; where a block a row leaves the device
-// idle, rows are cut.
+// A narrow row gets few threads, so that each has work; a wide one a block. Rows are cut where one
+// block a row would leave SMs idle.
 static inline gf_shares gf_share_rows(uint64_t rows, uint64_t row_bytes, uint32_t images) {
-    const uint64_t turn = GF_BLOCK * 16 * 3; // also whole pixels of three channels
+    const uint64_t iteration = GF_BLOCK * 16 * 3; // also whole pixels of three channels
     const uint64_t processors = gf_processors();
     gf_shares shares = {GF_BLOCK, 1, row_bytes, rows};
     if (row_bytes <= 384)
@@ -116,21 +107,18 @@ static inline gf_shares gf_share_rows(uint64_t rows, uint64_t row_bytes, uint32_
     if (shares.group != GF_BLOCK)
         return shares;
     uint64_t pieces = rows < 8 * processors ? 16 * processors / rows : 1;
-    const uint64_t piece = (row_bytes / pieces + turn) / turn * turn;
+    const uint64_t piece = (row_bytes / pieces + iteration) / iteration * iteration;
     shares.piece_bytes = piece < GF_MOST_PIECE ? piece : GF_MOST_PIECE;
-    shares.pieces =
-        static_cast<uint32_t>((row_bytes + shares.piece_bytes - 1) / shares.piece_bytes);
+    shares.pieces = static_cast<uint32_t>(gf_divide_up(row_bytes, shares.piece_bytes));
     shares.units = rows * shares.pieces;
     return shares;
 }
 
-static inline unsigned gf_share_grid(const gf_shares *shares) {
-    const uint64_t a_block = GF_BLOCK / shares->group;
-    const uint64_t blocks = (shares->units + a_block - 1) / a_block, most = 1u << 30;
-    return static_cast<unsigned>(blocks < most ? blocks : most);
+static inline unsigned gf_share_grid(const gf_shares &shares) {
+    return gf_blocks(shares.units, GF_BLOCK / shares.group);
 }
 
-// Calls run with the group, or with a number of channels, as a type.
+// Calls run with the group as a type.
 template <typename F> static inline void gf_for_group(uint32_t group, F run) {
     if (group == 4)
         run(std::integral_constant<int, 4>{});
@@ -140,26 +128,14 @@ template <typename F> static inline void gf_for_group(uint32_t group, F run) {
         run(std::integral_constant<int, GF_BLOCK>{});
 }
 
-template <typename F> static inline void gf_for_channels(uint32_t channels, F run) {
-    if (channels == 1)
-        run(std::integral_constant<int, 1>{});
-    else if (channels == 2)
-        run(std::integral_constant<int, 2>{});
-    else if (channels == 3)
-        run(std::integral_constant<int, 3>{});
-    else
-        run(std::integral_constant<int, 4>{});
-}
-
-// A unit of work as the kernel sees it. bytes is 0 where there is none.
+// A group's unit of work. bytes is 0 where there is none.
 struct gf_unit {
     uint64_t y, begin, bytes;
 };
 
 // CUT: rows may have several pieces.
 template <bool CUT>
-static __device__ __forceinline__ gf_unit gf_unit_at(const gf_shares &shares, uint64_t row_bytes,
-                                                     uint64_t unit) {
+GF_DEVICE gf_unit gf_unit_at(const gf_shares &shares, uint64_t row_bytes, uint64_t unit) {
     if (unit >= shares.units)
         return {0, 0, 0};
     if (!CUT || shares.pieces == 1)

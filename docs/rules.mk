@@ -1,9 +1,7 @@
 ## Documentation
 
-docs: gallery ## Write the generated pages and draw their pictures (needs python3, and cairo for the plots)
-
-gallery: $(BUILD)/gpufilter
+docs: $(BUILD)/gpufilter ## Write the generated pages and draw their pictures (needs python3, and cairo for the plots)
 	$(call say,DOCS,docs/gallery.md)
 	$(Q)python3 docs/make_gallery.py $< docs README.md
 
-.PHONY: docs gallery
+.PHONY: docs

@@ -47,7 +47,7 @@ FAST = {
 # Golden is what they are compared with; a descriptor (name, name.c) says what there is, and has tests of its own.
 # Tables are the same whoever counted, and times are never the same.
 NOT_FAST = re.compile(r"_golden\.c$|filters/(\w+)/\1\.[ch]$|_result\.[ch]$|hist_(samples|tables)\.[ch]$"
-                      r"|cuda/(speed|devices|moments)")
+                      r"|cuda/(speed|devices)")
 
 TOKEN = re.compile(r"""
     (?P<skip> /\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'

@@ -38,7 +38,7 @@ static gf_status golden_threshold(const gf_plan *head, const gf_band *band, gf_e
         const unsigned char *in = gf_row(&band->in, y);
         unsigned char *out = gf_row(&band->out, y);
         for (uint64_t i = 0; i < gf_row_samples(format); i++) {
-            const bool stays = gf_sample(format->type, in, i) >= plan->limit;
+            const bool stays = gf_get_sample(format->type, in, i) >= plan->limit;
             gf_put_sample(format->type, out, i, stays ? plan->largest : 0);
         }
         gf_restore_alpha(format, in, out, format->width);

@@ -10,7 +10,7 @@ static void golden_sum_row(const gf_axis_sum_plan *plan, const unsigned char *ro
         for (uint64_t x = 0; x < format->width; x++) {
             const uint64_t i = x * format->channels + c;
             if (format->type == GF_F32)
-                lane[x % GF_LANES] += (double)gf_sample(GF_F32, row, i);
+                lane[x % GF_LANES] += (double)gf_get_sample(GF_F32, row, i);
             else
                 sum += gf_sample_bits(format->type, row, i);
         }
@@ -26,7 +26,7 @@ static void golden_add_row(const gf_format *format, const unsigned char *row, vo
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
         double *real = (double *)state + i;
         if (format->type == GF_F32)
-            *real = gf_canonical_double(*real + (double)gf_sample(GF_F32, row, i));
+            *real = gf_canonical_double(*real + (double)gf_get_sample(GF_F32, row, i));
         else
             ((uint64_t *)state)[i] += gf_sample_bits(format->type, row, i);
     }

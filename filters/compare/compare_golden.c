@@ -59,11 +59,11 @@ static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *ro
                    16;
         return (uint8_t)(format->type == GF_U8 ? luma >> 2 : luma >> 10);
     }
-    float luma = gf_sample(GF_F32, row, i);
+    float luma = gf_get_sample(GF_F32, row, i);
     if (colour) {
         luma = 0.2126f * luma;
-        luma = luma + 0.7152f * gf_sample(GF_F32, row, i + 1);
-        luma = luma + 0.0722f * gf_sample(GF_F32, row, i + 2);
+        luma = luma + 0.7152f * gf_get_sample(GF_F32, row, i + 1);
+        luma = luma + 0.0722f * gf_get_sample(GF_F32, row, i + 2);
     }
     if (isnan(luma) || luma < 0)
         luma = 0;

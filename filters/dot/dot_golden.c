@@ -19,8 +19,8 @@ static void golden_real_row(const gf_format *format, const unsigned char *a, con
                             uint32_t c, double *sums) {
     double lanes[GF_DOT_SUMS][GF_LANES] = {{0}};
     for (uint64_t x = 0; x < format->width; x++) {
-        const double p = (double)gf_sample(GF_F32, a, x * format->channels + c);
-        const double q = (double)gf_sample(GF_F32, b, x * format->channels + c);
+        const double p = (double)gf_get_sample(GF_F32, a, x * format->channels + c);
+        const double q = (double)gf_get_sample(GF_F32, b, x * format->channels + c);
         const double d = p - q;
         lanes[GF_DOT_AB][x % GF_LANES] += p * q;
         lanes[GF_DOT_AA][x % GF_LANES] += p * p;

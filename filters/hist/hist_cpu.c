@@ -71,6 +71,7 @@ typedef struct gf_hist_part {
         float f32[MAX_EDGES];
     } edges;
 
+    bool several;                  /* bins are extracted, or all */
     uint64_t *offsets, *positions; /* of the payload */
     unsigned char *values;
     uint64_t taken; /* of the one bin */
@@ -380,7 +381,8 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
     part->offsets = part->band->payload;
     part->positions = part->offsets + plan->extracts + 1;
     memset(part->offsets, 0, gf_hist_head_bytes(plan));
-    if (!hist_extracts_one(plan))
+    part->several = hist_extracts_several(plan);
+    if (part->several)
         return;
     part->values = (unsigned char *)(part->positions + most);
     const uint32_t class = plan->listed[0] + plan->ranged;
@@ -446,7 +448,7 @@ static void (*const hist_place[])(const gf_hist_part *part, const gf_hist_piece 
     [GF_U8] = hist_place_u8, [GF_U16] = hist_place_u16, [GF_F32] = hist_place_u32};
 
 static void hist_end_extraction(const gf_hist_part *part) {
-    if (hist_extracts_one(part->plan)) {
+    if (!part->several) {
         part->offsets[1] = part->taken;
         memmove(part->positions + part->taken, part->values, part->taken * part->sample_bytes);
         return;
@@ -540,7 +542,7 @@ static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, boo
     const uint32_t in = plan->head.in.channels, out = plan->head.out.channels;
     const gf_hist_piece piece = hist_load(part, y, x, n, bins);
     hist_count(part, &piece);
-    if (plan->mask) {
+    if (bins && plan->mask) {
         uint8_t drawn[PIECE_BINS];
         hist_find_pixels(part->scratch->ranks, &piece, plan->measured, drawn);
         hist_draw[plan->head.in.type](gf_row(&part->band->in, y) + x * in * part->sample_bytes,
@@ -574,7 +576,7 @@ static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, ui
         from += n;
         if (plan->per_row && x + n == width) {
             hist_end_counts(part);
-            if (hist_extracts_several(plan))
+            if (part->several)
                 hist_add_offsets(part, counts);
         }
     }
@@ -619,8 +621,9 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
                          .scratch = scratch,
                          .sample_bytes = gf_type_bytes(head->in.type),
                          .tables = (uint32_t *)(own + own_counters)};
+    const bool extracts = plan->extracts > 0;
     hist_choose_way(&part, plan->per_row ? width : to - from);
-    if (plan->extracts)
+    if (extracts)
         hist_begin_extraction(&part, (to - from) * plan->measured);
     memset(own, 0, (size_t)own_counters * sizeof *own);
     hist_visit_pixels(&part, from, to, own_counters ? own : state);
@@ -628,8 +631,8 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
         hist_add_offsets(&part, own);
     for (uint64_t i = 0; i < own_counters; i++)
         state[i] += own[i];
-    if (hist_extracts_several(plan))
+    if (part.several)
         hist_place_rows(&part, band->out.y0 + begin, band->out.y0 + end);
-    if (plan->extracts)
+    if (extracts)
         hist_end_extraction(&part);
 }

@@ -10,14 +10,15 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
     const gf_type type = plan->head.in.type;
     const uint64_t pixel = x * plan->head.in.channels;
     if (!plan->luma)
-        return gf_sample(type, row, pixel + plan->first + s);
+        return gf_get_sample(type, row, pixel + plan->first + s);
     if (type != GF_F32)
         return (float)((13933 * gf_sample_bits(type, row, pixel) +
                         46871 * gf_sample_bits(type, row, pixel + 1) +
                         4732 * gf_sample_bits(type, row, pixel + 2) + 32768) >>
                        16);
-    return 0.2126f * gf_sample(type, row, pixel) + 0.7152f * gf_sample(type, row, pixel + 1) +
-           0.0722f * gf_sample(type, row, pixel + 2);
+    return 0.2126f * gf_get_sample(type, row, pixel) +
+           0.7152f * gf_get_sample(type, row, pixel + 1) +
+           0.0722f * gf_get_sample(type, row, pixel + 2);
 }
 
 /* The bin of a sample, or the counter behind the bins that it belongs to. */

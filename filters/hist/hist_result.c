@@ -124,7 +124,7 @@ static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t c
 
 /* Get the value of a sample that is shown. */
 static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i) {
-    const float value = gf_sample(plan->head.in.type, hist->samples->values, i);
+    const float value = gf_get_sample(plan->head.in.type, hist->samples->values, i);
     return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
 }
 

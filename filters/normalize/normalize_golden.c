@@ -13,7 +13,7 @@ gf_status gf_normalize_golden(const gf_plan *head, const gf_band *band, gf_error
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t c = 0; c < measured; c++) {
                 const uint64_t i = x * format->channels + c;
-                const float share = gf_sample(format->type, in, i) / plan->mean[c];
+                const float share = gf_get_sample(format->type, in, i) / plan->mean[c];
                 gf_put_sample(format->type, out, i, share * plan->half); /* f32: times 1 */
             }
         gf_restore_alpha(format, in, out, format->width);

@@ -105,7 +105,8 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *e
     for (uint32_t c = 0; c < gf_measured_channels(channels, false); c++) {
         for (uint64_t y = 0; y < height; y++)
             for (uint64_t x = 0; x < width; x++)
-                plane[y * width + x] = gf_sample(type, gf_row(in, in->y0 + y), x * channels + c);
+                plane[y * width + x] =
+                    gf_get_sample(type, gf_row(in, in->y0 + y), x * channels + c);
         if (plan->axis != GF_SMOOTH_Y)
             for (uint64_t y = 0; y < height; y++)
                 gf_smooth_golden_chain(plan, plane + y * width, work, 0, width, width);

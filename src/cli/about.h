@@ -1,4 +1,4 @@
-/* What the program tells of itself as a whole: for its help, and for its manual pages. */
+/* Facts about the program as a whole: for its help, and for its manual pages. */
 #ifndef GF_CLI_ABOUT_H
 #define GF_CLI_ABOUT_H
 
@@ -9,7 +9,7 @@
 typedef struct gf_about_format {
     const char *name;
     const char *endings; /* of their names, the one that is written first; a space between them */
-    bool read;           /* without being told that it is one */
+    bool read;           /* without an option that says what it is */
     bool written;
     const char *holds; /* what it can hold, and what is special about it: a sentence */
 } gf_about_format;

@@ -31,7 +31,7 @@ static const gf_param *find_param(const gf_param *params, size_t count, const ch
 }
 
 /* In the order in which the command names them. */
-size_t gf_command_common(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]) {
+size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]) {
     gf_param all[GF_CLI_MAX_COMMON];
     const size_t all_count = gf_cli_common(&command->info, all);
     size_t count = 0;

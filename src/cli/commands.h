@@ -18,7 +18,7 @@ extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, 
 const gf_command *gf_command_at(size_t index);       /* NULL past the end */
 const gf_command *gf_command_find(const char *name); /* NULL if there is none */
 /* Fill in the shared options that a command takes; returns how many. */
-size_t gf_command_common(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]);
+size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]);
 
 /* Refuse a word that is neither a filter nor a command: GF_USAGE, with similar names. or_word: it
  * may also stand for "help" or "version". */

@@ -161,7 +161,7 @@ void gf_cli_help_filter(const gf_filter_info *info) {
 void gf_cli_help_command(const gf_command *command) {
     const gf_filter_info *info = &command->info;
     gf_param shared[GF_CLI_MAX_COMMON];
-    const size_t count = gf_command_common(command, shared);
+    const size_t count = gf_command_shared(command, shared);
     printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
            info->operands);
     printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);

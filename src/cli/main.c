@@ -64,7 +64,7 @@ static gf_status run_command(const gf_command *command, int argc, char **argv, g
     gf_param common[GF_CLI_MAX_COMMON];
     gf_cli_line line;
     gf_status status =
-        gf_cli_parse(argc, argv, info, common, gf_command_common(command, common), &line, error);
+        gf_cli_parse(argc, argv, info, common, gf_command_shared(command, common), &line, error);
     const size_t count = line.operand_count;
     if (!status && line.options.help)
         gf_cli_help_command(command);
@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
     gf_status status = dispatch(argc, argv, &error);
     if (!status)
         status = finish_output(argc > 1 ? argv[1] : "", &error);
-    /* Without a message it has been told, or there is nothing to tell. */
+    /* Without a message it has been printed, or there is nothing to print. */
     if (status && error.message[0] && gf_cli_ranks_first())
         gf_cli_complain(&error);
     return peers ? peers->end((int)status) : (int)status;

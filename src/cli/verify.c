@@ -654,10 +654,7 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
                           .progress = isatty(STDERR_FILENO) != 0,
                           .unread = unread};
     pthread_mutex_init(&verify->lock, NULL);
-    gf_status status =
-        verify->unread
-            ? verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error)
-            : gf_set_error(error, GF_FAILED, "verify: out of memory");
+    gf_status status = verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error);
     if (!status)
         status = open_tracks(verify, error);
     for (size_t i = 0; i < line->operand_count && !status; i++)

@@ -18,7 +18,7 @@ bool subject_at(size_t index, subject *s) {
     s->is_filter = !command;
     s->info = command ? &command->info : gf_filter_describe(gf_filter_at(index));
     s->shared_count =
-        command ? gf_command_common(command, s->shared) : gf_cli_common(s->info, s->shared);
+        command ? gf_command_shared(command, s->shared) : gf_cli_common(s->info, s->shared);
     return true;
 }
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Every harness by clang's libFuzzer, with sanitizers, one on each core: run.sh BUILD SECONDS [HARNESS]...
-# What it learns stays in BUILD/evolved for the next time, what it finds goes to BUILD/crashes. An input
-# of more than ten seconds is a hang: the machine may have others to serve, and sanitizers are slow.
+# Every harness by clang's libFuzzer, with sanitizers, one per core: run.sh BUILD SECONDS [HARNESS]...
+# The corpus that it grows stays in BUILD/evolved for the next run, inputs that fail go to BUILD/crashes. An
+# input that takes longer than ten seconds is a hang: sanitizers are slow, and the machine may be busy.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 build=$1 seconds=$2
 shift 2
-[ $# -gt 0 ] || set -- $(cd "$build/libfuzzer" && ls)
+harnesses=("$@")
+[ $# -gt 0 ] || mapfile -t harnesses < <(ls "$build/libfuzzer")
 mkdir -p "$build/crashes" "$build/log"
 
 run() { # NAME
@@ -25,7 +26,7 @@ run() { # NAME
 export -f run
 export build seconds
 
-printf '%s\n' "$@" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'run {}' | tee "$build/log/all"
+printf '%s\n' "${harnesses[@]}" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'run {}' | tee "$build/log/all"
 awk '{for (i = 1; i < NF; i++) if ($i == "executions") n += $(i + 1)} END {printf "executions %d", n}' "$build/log/all"
 found() { find "$build/crashes" -name "*-$1-*" | wc -l; }
 echo ", crashes $(($(found crash) + $(found oom))), hangs $(found timeout), leaks $(found leak)"

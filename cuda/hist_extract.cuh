@@ -1,0 +1,553 @@
+// Extraction of hist: the samples of some bins, in image order.
+//
+//   kernels                                used for           how
+//   hist_keys, hist_offsets, hist_collect  more than 64 bins  a stable radix sort by bin (CUB)
+//   hist_split                             up to 64 bins      hits, listed in shared memory, are
+//                                                             partitioned stably
+//   hist_place                             one bin            the same list; the values of the bin
+//                                                             are an interval
+//   hist_count_selected                    before the last two, where counting left no counts
+//
+// hist_split and hist_place read counts: how many samples of each extracted bin the chunk of each
+// block has. So every block knows where its own begin, and reads its chunk once more to write them.
+#ifndef GF_HIST_EXTRACT_CUH
+#define GF_HIST_EXTRACT_CUH
+
+#include "hist_device.cuh"
+
+// ---- interval of a bin --------------------------------------------------------------------------
+
+// The values of a bin are an interval, because a greater sample never has a lesser bin. The host
+// finds it, and kernels that look for one bin compute none.
+
+// lo <= v <= hi. For u8 what hist_hits compares four bytes with.
+template <typename T> struct HistWindow { T lo, hi; };
+
+template <> struct HistWindow<uint8_t> { uint32_t add_lo, low_lo, add_above, low_above; };
+
+// Bytes that are not less than a bound have their last bit set. Adding 128 less the bound's low 7
+// bits to a byte's low 7 carries into that bit if these are not less; of that, the byte's own last
+// bit and whether the bound is below 128, the majority is the answer.
+GF_DEVICE uint32_t hist_reach(uint32_t word, uint32_t add, uint32_t low) {
+    const uint32_t sum = (word & 0x7f7f7f7fu) + add;
+    return (sum & word) | (sum & low) | (word & low);
+}
+
+// Bit k is set if sample k of a vector is in the interval.
+template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, const uint4 &v) {
+    uint32_t hits = 0;
+    if constexpr (sizeof(T) == 1) {
+#pragma unroll
+        for (int i = 3; i >= 0; i--) {
+            const uint32_t word = gf_word(v, i);
+            const uint32_t in = hist_reach(word, window.add_lo, window.low_lo) &
+                                ~hist_reach(word, window.add_above, window.low_above) & 0x80808080u;
+            // The product has the bytes' last bits side by side in its first four.
+            hits = __funnelshift_l(in * 0x00204081u, hits, 4);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++) {
+            const T x = gf_sample_at<T>(v, k);
+            if (x >= window.lo && x <= window.hi)
+                hits |= 1u << k;
+        }
+    }
+    return hits;
+}
+
+// How many samples a type has, in ascending order; of f32 from one infinity to the other, with two
+// zeros.
+template <typename T> static inline uint32_t hist_ordered_count() {
+    return sizeof(T) == 1 ? 256 : sizeof(T) == 2 ? 65536 : 2 * 0x7f800000u + 2;
+}
+
+// The n-th of them.
+template <typename T> static inline T hist_ordered(uint32_t n) {
+    if constexpr (sizeof(T) < sizeof(float))
+        return static_cast<T>(n);
+    const uint32_t bits = n <= 0x7f800000u ? 0xff800000u - n : n - 0x7f800001u;
+    T x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// The place of a sample among the bins, as the host computes it; with --range 0 is below the first
+// bin, which is 1, and a.bins + 1 above the last.
+template <typename T> static inline uint32_t hist_class_of(const HistArgs &a, T value) {
+    if (a.ranged) {
+        const double v = static_cast<double>(value);
+        return v < a.lo   ? 0
+               : v > a.hi ? a.bins + 1
+                          : 1 + gf_hist_bin_real((v - a.lo) / a.span, a.bins);
+    }
+    if (sizeof(T) == sizeof(float))
+        return gf_hist_bin_real(static_cast<double>(value), a.bins);
+    return gf_hist_bin_integer(static_cast<uint32_t>(value), a.bins, sizeof(T) == 1 ? 255 : 65535);
+}
+
+// The first sample whose bin is at least `bin`, as the n-th; the number of all if there is none.
+template <typename T> static inline uint32_t hist_first_of(const HistArgs &a, uint32_t bin) {
+    uint32_t from = 0, to = hist_ordered_count<T>();
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (hist_class_of(a, hist_ordered<T>(middle)) >= bin + a.ranged)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return from;
+}
+
+template <typename T> static inline HistWindow<T> hist_window(const HistArgs &a, uint32_t bin) {
+    const uint32_t from = hist_first_of<T>(a, bin), to = hist_first_of<T>(a, bin + 1);
+    HistWindow<T> window;
+    if constexpr (sizeof(T) == 1) {
+        const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {
+            *add = bound < 256 ? (128 - bound % 128) * 0x01010101u : 0; // no byte reaches 256
+            *low = bound < 128 ? 0xffffffffu : 0;
+        };
+        set(from, &window.add_lo, &window.low_lo);
+        set(to, &window.add_above, &window.low_above);
+    } else {
+        // An empty interval is that from 1 to 0.
+        window.lo = from < to ? hist_ordered<T>(from) : static_cast<T>(1);
+        window.hi = from < to ? hist_ordered<T>(to - 1) : static_cast<T>(0);
+    }
+    return window;
+}
+
+// ---- listing ------------------------------------------------------------------------------------
+
+// What a block puts in order in an iteration of two vectors a thread: first the first ones of all
+// threads, then the second ones.
+template <typename T> struct HistTurn {
+    static constexpr int samples = 2 * HIST_THREADS * hist_vector<T>::size;
+    uint4 raw[2 * HIST_THREADS];    // the vectors
+    uint16_t gap[2 * HIST_THREADS]; // a sample's place among them less its number, modulo 2^16
+    uint16_t list[samples];         // the places of samples that are extracted, in order
+    uint32_t warps[HIST_WARPS];     // how many of them each warp has: 16 bits each for both vectors
+    uint64_t first;                 // the number of the first sample
+};
+
+template <typename T> struct HistPair {
+    uint4 v[2];
+    uint64_t j[2];
+    uint32_t valid[2];
+};
+
+GF_DEVICE uint4 hist_load_now(const uint4 *from) {
+    uint4 v; // volatile: where it is written it is begun
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+}
+
+template <typename T, bool Dense>
+GF_DEVICE void hist_load_pair(const HistArgs &a, HistWalk *walk, HistPair<T> *pair) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        pair->v[i] = make_uint4(0, 0, 0, 0);
+        pair->valid[i] = 0;
+        pair->j[i] = walk->j;
+        if (walk->left > 0) {
+            if (Dense)
+                pair->v[i] = hist_load_now(reinterpret_cast<const uint4 *>(walk->at));
+            else
+                pair->v[i] = hist_load<T, Dense>(a, *walk);
+            pair->valid[i] = hist_valid<T>(a, *walk);
+        }
+        hist_step(a, walk);
+    }
+}
+
+GF_DEVICE uint32_t hist_sum_warp(uint32_t n) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(GF_WARP, n);
+#else
+    return gf_reduce_group<32>(n, gf_plus());
+#endif
+}
+
+// The sum over the lanes up to this one.
+GF_DEVICE uint32_t hist_sum_up(uint32_t n) {
+#pragma unroll
+    for (int by = 1; by < 32; by *= 2)
+        asm volatile(
+            "{ .reg .pred p; .reg .u32 other;\n"
+            "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
+            "@p add.u32 %0, %0, other; }"
+            : "+r"(n)
+            : "r"(by));
+    return n;
+}
+
+// Writes the places of hits, which begin at `place`, up to `end`: the last first.
+GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t place) {
+    while (hits) {
+        const uint32_t k = static_cast<uint32_t>(31 - __clz(static_cast<int>(hits)));
+        *--end = static_cast<uint16_t>(place + k);
+        hits ^= 1u << k;
+    }
+}
+
+// Lists the hits of all threads in order; how many there are. Between its two barriers, when the
+// vectors lie in shared memory, `then` is called. The reads of a list and the next call need
+// no barrier between them.
+template <typename T, typename F>
+GF_DEVICE uint32_t hist_list(HistTurn<T> *turn, const HistPair<T> &pair, uint32_t hits0,
+                             uint32_t hits1, F then) {
+    constexpr uint32_t size = hist_vector<T>::size;
+    const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
+                                                                  << 16;
+    const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (lane == 31)
+        turn->warps[warp] = upto;
+    __syncthreads();
+    const uint32_t other = lane < HIST_WARPS ? turn->warps[lane] : 0;
+    const uint32_t all = hist_sum_warp(other);
+    const uint32_t end = hist_sum_warp(lane < warp ? other : 0) + upto; // of the thread's, in both
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t place = (i * HIST_THREADS + threadIdx.x) * size;
+        turn->raw[i * HIST_THREADS + threadIdx.x] = pair.v[i];
+        turn->gap[i * HIST_THREADS + threadIdx.x] =
+            static_cast<uint16_t>(place - static_cast<uint32_t>(pair.j[i]));
+    }
+    if (threadIdx.x == 0)
+        turn->first = pair.j[0];
+    then();
+    hist_list_hits(turn->list + (end & 0xffff), hits0, threadIdx.x * size);
+    hist_list_hits(turn->list + (all & 0xffff) + (end >> 16), hits1,
+                   (HIST_THREADS + threadIdx.x) * size);
+    __syncthreads();
+    return (all & 0xffff) + (all >> 16);
+}
+
+template <typename T> GF_DEVICE T hist_listed(const HistTurn<T> &turn, uint32_t place) {
+    return reinterpret_cast<const T *>(turn.raw)[place];
+}
+
+// The sample's number. Within an iteration 16 bits suffice, as numbers leave out no sample.
+template <typename T>
+GF_DEVICE uint64_t hist_number(const HistTurn<T> &turn, uint64_t first, uint32_t place) {
+    const uint32_t number = place - turn.gap[place / hist_vector<T>::size];
+    return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
+}
+
+// The counts of the blocks before this one, and of all, for one rank; every thread of a warp has
+// them. The warps may ask for different ranks.
+GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t rank, hist_u64 *before,
+                               hist_u64 *all) {
+    hist_u64 sum = 0, sum_before = 0;
+    for (uint32_t b = threadIdx.x % 32; b < gridDim.x; b += 32) {
+        const uint32_t count = counts[rank * gridDim.x + b];
+        sum += count;
+        sum_before += b < blockIdx.x ? count : 0;
+    }
+    *before = gf_reduce_group<32>(sum_before, gf_plus());
+    *all = gf_reduce_group<32>(sum, gf_plus());
+}
+
+// A block goes through its chunk two vectors a thread at a time: hits are listed in shared memory
+// and then written side by side, while the next vectors are on their way. Reads each sample once,
+// without Dense its whole pixel; writes 8 bytes and the value of each sample of the bin. Shared
+// memory: a HistTurn. Registers: 40 (sm_90).
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
+    hist_place(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    HistTurn<T> *turn = reinterpret_cast<HistTurn<T> *>(hist_shared);
+    HistWalk walk = hist_walk<T, Dense>(a);
+    uint32_t turns = (hist_turns(walk) + 1) / 2;
+    HistPair<T> pair;
+    hist_load_pair<T, Dense>(a, &walk, &pair);
+
+    hist_u64 before, all;
+    hist_sum_counts(counts, 0, &before, &all);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        payload[0] = 0;
+        payload[1] = all;
+    }
+    hist_u64 *positions = payload + 2 + before;
+    T *values = reinterpret_cast<T *>(payload + 2 + all) + before;
+
+    for (; turns > 0; turns--) {
+        const uint32_t hits0 = hist_hits<T>(window, pair.v[0]) & ((1u << pair.valid[0]) - 1);
+        const uint32_t hits1 = hist_hits<T>(window, pair.v[1]) & ((1u << pair.valid[1]) - 1);
+        const uint32_t n = hist_list<T>(turn, pair, hits0, hits1,
+                                        [&] { hist_load_pair<T, Dense>(a, &walk, &pair); });
+        const uint64_t first = turn->first;
+        for (uint32_t h = threadIdx.x; h < n; h += HIST_THREADS) {
+            const uint32_t place = turn->list[h];
+            positions[h] = hist_number<T>(*turn, first, place);
+            values[h] = hist_listed<T>(*turn, place);
+        }
+        positions += n;
+        values += n;
+    }
+}
+
+// ---- ranks --------------------------------------------------------------------------------------
+
+// Which extracted bin a sample is in: a table of u8's values; of other types' bins a bit each, and
+// for each word how many bits lie in those before it.
+template <typename T> struct HistRanks {
+    uint32_t bits[GF_HIST_MAX_BINS / 32];
+    uint8_t before[GF_HIST_MAX_BINS / 32];
+};
+
+template <> struct HistRanks<uint8_t> { uint8_t table[256]; };
+
+// All threads of the block call it; a barrier must follow.
+template <typename T> GF_DEVICE void hist_set_ranks(const HistArgs &a, HistRanks<T> *ranks) {
+    if constexpr (sizeof(T) == 1) {
+        for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
+            ranks->table[v] =
+                static_cast<uint8_t>(hist_rank(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
+    } else {
+        for (uint32_t word = threadIdx.x; word <= (a.bins - 1) / 32; word += HIST_THREADS) {
+            uint32_t bits = 0, before = 0;
+            for (uint32_t i = 0; i < a.extracts; i++) {
+                const uint32_t bin = a.extract_all ? i : a.listed[i];
+                before += bin < word * 32;
+                bits |= bin / 32 == word ? 1u << bin % 32 : 0;
+            }
+            ranks->bits[word] = bits;
+            ranks->before[word] = static_cast<uint8_t>(before);
+        }
+    }
+}
+
+// The rank of a sample's bin among the extracted ones; a.extracts or more if it is none.
+template <typename T>
+GF_DEVICE uint32_t hist_rank_of(const HistArgs &a, const HistRanks<T> &ranks, T value) {
+    if constexpr (sizeof(T) == 1) {
+        return ranks.table[value];
+    } else {
+        const uint32_t bin = hist_bin<T>(a, value);
+        const uint32_t known = min(bin, a.bins - 1),
+                       bits = ranks.bits[known / 32]; // NaN: too large
+        const uint32_t before = bits & ((1u << known % 32) - 1);
+        const uint32_t rank = ranks.before[known / 32] + static_cast<uint32_t>(__popc(before));
+        return bin < a.bins && (bits >> known % 32 & 1) ? rank : a.extracts;
+    }
+}
+
+// Bit k is set if sample k is in an extracted bin.
+template <typename T>
+GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistRanks<T> &ranks, const uint4 &v) {
+    uint32_t hits = 0;
+    if constexpr (sizeof(T) == 1) {
+#pragma unroll
+        for (int k = 0; k < 16; k++)
+            hits |= ranks.table[gf_word(v, k / 4) >> k % 4 * 8 & 255] < a.extracts ? 1u << k : 0;
+    } else {
+        uint32_t bins[hist_vector<T>::size];
+        hist_bins<T>(a, v, bins);
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++) {
+            const uint32_t known = min(bins[k], a.bins - 1);
+            const bool in = ranks.bits[known / 32] >> known % 32 & 1;
+            hits |= in && bins[k] < a.bins ? 1u << k : 0;
+        }
+    }
+    return hits;
+}
+
+// ---- counting -----------------------------------------------------------------------------------
+
+// Only how many samples of each extracted bin the blocks' chunks have: where counting did not leave
+// it behind. Reads each sample once.
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
+    hist_count_selected(HistArgs a, uint32_t *counts) {
+    __shared__ HistRanks<T> ranks;
+    __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
+    hist_set_ranks(a, &ranks);
+    if (threadIdx.x < GF_HIST_MAX_LISTED)
+        selected[threadIdx.x] = 0;
+    __syncthreads();
+    HistWalk walk = hist_walk<T, Dense>(a);
+    while (walk.left > 0) {
+        HistPair<T> pair;
+        hist_load_pair<T, Dense>(a, &walk, &pair);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            uint32_t hits = hist_any(a, ranks, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+#pragma unroll
+            for (int k = 0; k < hist_vector<T>::size; k++) {
+                const T x = gf_sample_at<T>(pair.v[i], k);
+                if (hits >> k & 1)
+                    atomicAdd(&selected[hist_rank_of(a, ranks, x)], 1u);
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < a.extracts)
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = selected[threadIdx.x];
+}
+
+// ---- placing ------------------------------------------------------------------------------------
+
+// Where the samples of each bin go, as places among all of them.
+struct HistSplit {
+    hist_u64 all[GF_HIST_MAX_LISTED];
+    hist_u64 next[GF_HIST_MAX_LISTED];              // of the block
+    hist_u64 begin[HIST_WARPS][GF_HIST_MAX_LISTED]; // of a warp in this round
+    uint16_t many[HIST_WARPS][GF_HIST_MAX_LISTED];  // samples of a warp in this round
+};
+
+// The places where the block's samples of each bin begin; the head of the payload.
+GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const uint32_t *counts,
+                                    hist_u64 *payload) {
+    for (uint32_t rank = threadIdx.x / 32; rank < a.extracts; rank += HIST_WARPS) {
+        hist_u64 before, all;
+        hist_sum_counts(counts, rank, &before, &all);
+        split->next[rank] = before;
+        split->all[rank] = all;
+    }
+    for (uint32_t i = threadIdx.x; i < HIST_WARPS * GF_HIST_MAX_LISTED; i += HIST_THREADS)
+        split->many[i / GF_HIST_MAX_LISTED][i % GF_HIST_MAX_LISTED] = 0;
+    __syncthreads();
+    hist_u64 begin = 0;
+    for (uint32_t rank = 0; rank < a.extracts; rank++) {
+        if (threadIdx.x == rank) {
+            split->next[rank] += begin;
+            if (blockIdx.x == 0)
+                payload[rank] = begin;
+        }
+        begin += split->all[rank];
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        payload[a.extracts] = begin;
+    return begin;
+}
+
+template <typename T> struct HistSplitShared {
+    HistTurn<T> turn;
+    HistRanks<T> ranks;
+    HistSplit split;
+};
+
+// As hist_place; what is listed is dealt out in rounds of a sample a thread. Lanes with the same
+// rank find each other, the warps' numbers are added up rank by rank. Shared memory: a
+// HistSplitShared.
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
+    hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
+    HistTurn<T> &turn = shared->turn;
+    HistRanks<T> &ranks = shared->ranks;
+    HistSplit &split = shared->split;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    hist_set_ranks(a, &ranks);
+    const hist_u64 all = hist_begin_split(a, &split, counts, payload);
+    hist_u64 *positions = payload + a.extracts + 1;
+    T *values = reinterpret_cast<T *>(positions + all);
+    __syncthreads();
+
+    HistWalk walk = hist_walk<T, Dense>(a);
+    for (uint32_t turns = (hist_turns(walk) + 1) / 2; turns > 0; turns--) {
+        HistPair<T> pair;
+        hist_load_pair<T, Dense>(a, &walk, &pair);
+        uint32_t hits[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            hits[i] = hist_any(a, ranks, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+        const uint32_t n = hist_list<T>(&turn, pair, hits[0], hits[1], [] {});
+        const uint64_t first = turn.first;
+        for (uint32_t round = 0; round < n; round += HIST_THREADS) {
+            const bool listed = round + threadIdx.x < n;
+            uint32_t place = 0, rank = GF_HIST_MAX_LISTED;
+            T value = 0;
+            if (listed) {
+                place = turn.list[round + threadIdx.x];
+                value = hist_listed<T>(turn, place);
+                rank = hist_rank_of(a, ranks, value);
+            }
+            const uint32_t peers = __match_any_sync(GF_WARP, rank);
+            const uint32_t before = static_cast<uint32_t>(__popc(peers & ((1u << lane) - 1)));
+            if (listed && before == 0)
+                split.many[warp][rank] = static_cast<uint16_t>(__popc(peers));
+            __syncthreads();
+            if (threadIdx.x < a.extracts) {
+                hist_u64 next = split.next[threadIdx.x];
+                for (int w = 0; w < HIST_WARPS; w++) {
+                    split.begin[w][threadIdx.x] = next;
+                    next += split.many[w][threadIdx.x];
+                    split.many[w][threadIdx.x] = 0;
+                }
+                split.next[threadIdx.x] = next;
+            }
+            __syncthreads();
+            if (listed) {
+                const hist_u64 to = split.begin[warp][rank] + before;
+                positions[to] = hist_number<T>(turn, first, place);
+                values[to] = value;
+            }
+        }
+    }
+}
+
+// ---- sorting ------------------------------------------------------------------------------------
+
+// The key of every sample, its bin, and its place in the band. A thread writes a vector's.
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS)
+    hist_keys(HistArgs a, uint32_t *keys, hist_u64 *places) {
+    for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
+        const uint4 v = hist_load<T, Dense>(a, walk);
+        const uint32_t valid = hist_valid<T>(a, walk);
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++)
+            if (static_cast<uint32_t>(k) < valid) {
+                const T x = gf_sample_at<T>(v, k);
+                const uint64_t place = walk.j - a.before + k;
+                keys[place] = min(hist_bin<T>(a, x), a.extracts); // what is in no bin comes last
+                places[place] = place;
+            }
+    }
+}
+
+// Where each bin begins among the sorted keys: a thread a bin searches.
+static __global__ void __launch_bounds__(HIST_THREADS)
+    hist_offsets(const uint32_t *keys, uint64_t n, uint32_t extracts, hist_u64 *offsets) {
+    const uint32_t bin = blockIdx.x * HIST_THREADS + threadIdx.x;
+    if (bin > extracts)
+        return;
+    uint64_t from = 0, to = n;
+    while (from < to) {
+        const uint64_t middle = from + (to - from) / 2;
+        if (keys[middle] < bin)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    offsets[bin] = from;
+}
+
+// A thread a sample.
+template <typename T>
+__global__ void __launch_bounds__(HIST_THREADS)
+    hist_collect(HistArgs a, const hist_u64 *places, hist_u64 *payload) {
+    const hist_u64 count = payload[a.extracts];
+    hist_u64 *positions = payload + a.extracts + 1;
+    T *out = reinterpret_cast<T *>(positions + count);
+    const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
+    const bool small = a.rows * a.samples >> 32 == 0; // 64-bit divisions take their time
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < count;
+         i += step) {
+        const uint64_t j = places[i];
+        const uint64_t y =
+            small ? static_cast<uint32_t>(j) / static_cast<uint32_t>(a.samples) : j / a.samples;
+        const uint64_t at = j - y * a.samples;
+        const T *row = hist_row<T>(a, y);
+        positions[i] = a.before + j;
+        out[i] = a.measured == 1 ? hist_sample<T>(a, row, at, 0) : row[at]; // or all channels
+    }
+}
+
+#endif
