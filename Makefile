@@ -99,7 +99,7 @@ endif
 # ---- files ----------------------------------------------------------------------------------------
 
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
-LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
+LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/core/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
 MPI_C := $(sort $(wildcard src/mpi/*.c))
 CLI_C := $(sort $(wildcard src/cli/*.c))
 HEADERS := $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h

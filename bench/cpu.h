@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "filter.h"
-#include "pool.h"
+#include "core/filter.h"
+#include "core/thread.h"
 
 /* What the samples of an image look like. */
 typedef enum bench_content {

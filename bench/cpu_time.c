@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "cpu.h"
 #include "engine/backend.h"
-#include "plan.h"
+#include "core/filter.h"
 
 /* One image, or two side by side, and all that the filter makes of it. */
 typedef struct bench_work {

@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "engine/backend.h"
-#include "plan.h"
+#include "core/filter.h"
 }
 #include "hist/hist.h"
 

@@ -5,9 +5,9 @@
 #include "device.cuh"
 
 extern "C" {
+#include "core/clock.h"
 #include "engine/backend.h"
 #include "engine/trial.h"
-#include "stage.h"
 }
 
 // ---- devices.cu ---------------------------------------------------------------------------------

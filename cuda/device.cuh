@@ -9,8 +9,8 @@
 #include <type_traits>
 
 extern "C" {
-#include "error.h"
-#include "filter.h"
+#include "core/error.h"
+#include "core/filter.h"
 }
 
 // A function that kernels call. Inlined: its arguments stay in registers.

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "image.h"
+#include "core/image.h"
 
 #ifdef __CUDACC__
 #define GF_BOTH static __host__ __device__ __forceinline__

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "error.h"
-#include "result.h"
+#include "core/error.h"
+#include "core/result.h"
 
 static unsigned char *paint(size_t size) {
     unsigned char *memory = aligned_alloc(64, (size + 63) & ~(size_t)63);

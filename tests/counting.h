@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/io.h"
 
 /* A source and a sink that count, check the order, and fail where they are told to. */

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "core/filter.h"
+#include "core/result.h"
 #include "dot/dot.h"
-#include "plan.h"
-#include "result.h"
 #include "testing.h"
 
 enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };

@@ -81,7 +81,7 @@ only_allowed() { # CALLS-OR-INCLUDES
 }
 program_asks() { # only for what the public header declares
     awk '($1 ~ /^src\/cli\// && $2 !~ /^src\/cli\//) || ($1 ~ /^src\/mpi\// && $2 !~ /^src\/(cli|mpi)\//) {print $3}' "$work/calls" | sort -u >"$work/asked"
-    [ -s "$work/asked" ] && ! grep -vxFf <(grep -oE '\bgf_[a-z0-9_]+' src/gpufilter.h) "$work/asked"
+    [ -s "$work/asked" ] && ! grep -vxFf <(grep -ohE '\bgf_[a-z0-9_]+' src/gpufilter.h src/gpufilter_tools.h) "$work/asked"
 }
 
 listed() { grep -v '^#' tests/circles.txt | grep . || :; }

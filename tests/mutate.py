@@ -41,7 +41,7 @@ FAST = {
     "src/io/deflate_simd.c": ["test_deflate"],
     "src/io/deflate.c": ["test_deflate_code", "test_deflate"],
     "src/engine/geometry.c": ["test_geometry", "test_stream", "test_stream_ring", "test_equality"],
-    "src/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
+    "src/core/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
     "cuda/": ["test_equality", "test_cuda_smooth", "test_cuda"],
 }
 # Golden is what they are compared with; a descriptor (name, name.c) says what there is, and has tests of its own.

@@ -2,7 +2,7 @@
 
 #include <png.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/io.h"
 
 /* Everything that changes after setjmp is in here, not in automatic variables. */

@@ -2,7 +2,7 @@
 #ifndef PNG_UTIL_H
 #define PNG_UTIL_H
 
-#include "image.h"
+#include "core/image.h"
 
 typedef struct png_bytes {
     unsigned char *data;

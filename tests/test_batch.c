@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "plan.h"
+#include "core/filter.h"
 #include "testing.h"
 
 #define MOST 40

@@ -2,9 +2,9 @@
  * many threads and engines, and what auto expects of it. */
 #include "batch_util.h"
 
+#include "core/filter.h"
 #include "engine/batch.h"
 #include "engine/engine.h"
-#include "plan.h"
 
 /* What no item could make good is told once, and nothing is begun. */
 static void refuses_all(void **state) {

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "compare/compare.h"
-#include "plan.h"
-#include "result.h"
+#include "core/filter.h"
+#include "core/result.h"
 #include "testing.h"
 
 static const char *const backends[] = {"golden", "cpu", "cuda"};

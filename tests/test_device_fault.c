@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "fault_job.h"
 
 typedef struct tally {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "core/error.h"
+#include "core/filter.h"
 #include "engine/pipeline.h"
-#include "error.h"
-#include "plan.h"
 #include "testing.h"
 
 static gf_band_wish wished;

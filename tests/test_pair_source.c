@@ -1,7 +1,7 @@
 /* Two images as one source: where their rows lie, and what is refused. */
 #include "io_util.h"
 
-#include "error.h"
+#include "core/error.h"
 
 enum { WIDTH = 5, HEIGHT = 7 };
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "pool.h"
+#include "core/thread.h"
 #include "testing.h"
 
 enum { THREADS = 5, TASKS = 1000 };

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "core/filter.h"
 #include "engine/task.h"
-#include "plan.h"
 
 static gf_engine *open_engine(uint64_t max_memory) {
     const gf_engine_options options = {.backend = "cpu", .threads = 2, .max_memory = max_memory};

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "plan.h"
+#include "core/filter.h"
 #include "smooth/smooth.h"
 #include "smooth/smooth_simd.h"
 #include "smooth/smooth_u8.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "engine/engine.h"
 #include "engine/pipeline.h"
-#include "error.h"
 #include "testing.h"
 
 #include "counting.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/error.h"
 #include "engine/pipeline.h"
-#include "error.h"
 #include "testing.h"
 
 #include "counting.h"

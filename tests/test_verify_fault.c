@@ -2,7 +2,7 @@
  * trusted, however the image is cut. */
 #include <inttypes.h>
 
-#include "digest.h"
+#include "core/image.h"
 #include "fault_job.h"
 #include "io/io.h"
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "core/machine.h"
 #include "gpufilter.h"
-#include "version.h"
 
 #if GF_VERSION < GF_VERSION_NUMBER(0, 1, 0) || GF_VERSION >= GF_VERSION_NUMBER(100, 0, 0)
 #error "GF_VERSION is a number that #if can compare"

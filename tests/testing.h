@@ -2,7 +2,7 @@
 #ifndef TESTING_H
 #define TESTING_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 /* xorshift64*: the same numbers everywhere. */
 typedef struct test_random {

@@ -2,7 +2,7 @@
 #ifndef GF_THRESHOLD_H
 #define GF_THRESHOLD_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 /* Made once from the settings; every backend reads it. */
 typedef struct gf_threshold_plan {

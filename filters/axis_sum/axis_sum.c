@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "result.h"
+#include "core/error.h"
+#include "core/result.h"
 #include "samples.h"
 
 static const char *const axis_names[] = {"x", "y", NULL};

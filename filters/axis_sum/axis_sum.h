@@ -3,7 +3,7 @@
 #ifndef GF_AXIS_SUM_H
 #define GF_AXIS_SUM_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,8 +5,8 @@
  * mask and a shift give; as many as the lanes hold, and then these to wider ones. Lanes lie a whole
  * number of pixels and of vectors apart. */
 #include "axis_sum/axis_sum.h"
+#include "core/vec.h"
 #include "samples.h"
-#include "vec.h"
 
 typedef uint32_t vec_longs __attribute__((vector_size(4 * VEC_FLOATS)));
 

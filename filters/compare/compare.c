@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "result.h"
+#include "core/error.h"
+#include "core/result.h"
 
 _Static_assert(sizeof(gf_compare_record) == 32, "records are compared as bytes: no padding");
 

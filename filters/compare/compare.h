@@ -2,7 +2,7 @@
 #ifndef GF_COMPARE_H
 #define GF_COMPARE_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,8 +2,8 @@
  * same cost a memcmp. The loops are written for the compiler to vectorise: selects instead of
  * branches, channel counts that are constants. */
 #include "compare/compare.h"
+#include "core/vec.h"
 #include "samples.h"
-#include "vec.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "error.h"
-#include "result.h"
+#include "core/error.h"
+#include "core/result.h"
 #include "samples.h"
 
 static const gf_param params[] = {

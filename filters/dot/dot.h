@@ -3,7 +3,7 @@
 #ifndef GF_DOT_H
 #define GF_DOT_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,8 @@
 /* The fast CPU implementation of dot: rows go to threads whole. The loops over a row make all sums
  * of each channel, as in a record, of n samples of two rows; n is a multiple of channels. */
+#include "core/vec.h"
 #include "dot/dot.h"
 #include "samples.h"
-#include "vec.h"
 
 #define PERIOD 48 /* samples: a multiple of every channel count and of every vector of sums */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
 
 static const char *const channel_names[] = {"r", "g", "b", "a", "luma", "all", NULL};
 enum { RED, GREEN, BLUE, ALPHA, LUMA, ALL };

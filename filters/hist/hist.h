@@ -3,7 +3,7 @@
 #ifndef GF_HIST_H
 #define GF_HIST_H
 
-#include "filter.h"
+#include "core/filter.h"
 #include "samples.h"
 
 #ifdef __cplusplus

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
+#include "core/result.h"
 #include "hist/hist_samples.h"
-#include "result.h"
 
 typedef struct gf_hist_data {
     gf_hist_samples *samples; /* NULL: none are extracted */

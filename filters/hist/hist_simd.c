@@ -1,6 +1,6 @@
 /* The loops of hist for one SIMD level. Most are plain, for the compiler to vectorise. */
 #include "hist/hist_simd.h"
-#include "vec.h"
+#include "core/vec.h"
 
 /* ---- measured samples ------------------------------------------------------------------------ */
 

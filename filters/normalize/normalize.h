@@ -2,7 +2,7 @@
 #ifndef GF_NORMALIZE_H
 #define GF_NORMALIZE_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* The fast CPU implementation of normalize: vectors of samples by vectors of means. */
+#include "core/vec.h"
 #include "normalize/normalize.h"
-#include "vec.h"
 
 /* Means lie side by side for this many samples: whole pixels, whole vectors. */
 #define PERIOD 48

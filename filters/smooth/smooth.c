@@ -1,7 +1,7 @@
 /* What smooth is: its descriptor, its parameters, its plan. */
 #include "smooth/smooth.h"
 
-#include "error.h"
+#include "core/error.h"
 
 static const char *const stage_names[] = {"enhance", "blur", "smooth", NULL};
 static const char *const axis_names[] = {"x", "y", "xy", NULL};

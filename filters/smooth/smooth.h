@@ -2,7 +2,7 @@
 #ifndef GF_SMOOTH_H
 #define GF_SMOOTH_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 #ifdef __cplusplus
 extern "C" {

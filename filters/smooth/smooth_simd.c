@@ -1,7 +1,7 @@
 /* The vector loops of smooth for one SIMD level. */
 #include "smooth/smooth_simd.h"
+#include "core/vec.h"
 #include "smooth/smooth_u8.h"
-#include "vec.h"
 
 /* Loops over scratch run in whole vectors, past n into padding. Loops that touch an image hand its
  * last, partial vector through a buffer on the stack. */

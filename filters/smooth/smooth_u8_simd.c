@@ -1,6 +1,6 @@
 /* The integer loops of smooth for one SIMD level. */
+#include "core/vec.h"
 #include "smooth/smooth_u8.h"
-#include "vec.h"
 
 /* Outputs i + j are in doubt, for each bit j. */
 static void smooth_note(gf_smooth_doubts *doubts, size_t i, uint64_t which) {

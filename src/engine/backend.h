@@ -2,8 +2,8 @@
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 
-#include "filter.h"
-#include "stage.h"
+#include "core/clock.h"
+#include "core/filter.h"
 
 struct gf_trial; /* trial.h */
 

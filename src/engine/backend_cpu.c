@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
+#include "core/thread.h"
 #include "engine/backend.h"
 #include "engine/trial.h"
-#include "error.h"
-#include "pool.h"
 
 typedef struct gf_cpu {
     gf_pool *pool;

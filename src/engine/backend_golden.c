@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "engine/trial.h"
-#include "error.h"
 
 typedef struct gf_golden_run {
     gf_job job;

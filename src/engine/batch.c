@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "error.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/thread.h"
 #include "io/output.h"
-#include "plan.h"
-#include "thread.h"
 
 #define OTHER_FILES 32u /* that a process has open beside those of a batch */
 #define LEAST_AHEAD 64u /* items that may be begun while one before them is not reported */

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
 #include "engine/batch.h"
-#include "error.h"
 #include "io/io.h"
 #include "io/output.h"
-#include "thread.h"
 
 #define HELD_IMAGES UINT64_C(4096)        /* under way at once, however small they are */
 #define HELD_BYTES (UINT64_C(1) << 30)    /* of all images in memory */

@@ -2,8 +2,8 @@
  * reported. */
 #include <inttypes.h>
 
+#include "core/error.h"
 #include "engine/batch.h"
-#include "error.h"
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 

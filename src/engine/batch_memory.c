@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/result.h"
+#include "core/thread.h"
 #include "engine/task.h"
-#include "error.h"
 #include "io/io.h"
-#include "plan.h"
-#include "result.h"
-#include "thread.h"
 
 /* What the caller gave. */
 typedef struct gf_batch {

@@ -2,9 +2,8 @@
 
 #include <assert.h>
 
-#include "clock.h"
-#include "digest.h"
-#include "stage.h"
+#include "core/clock.h"
+#include "core/image.h"
 
 gf_rows gf_slot_rows_from(const gf_slot *slot, uint64_t next) {
     gf_rows rows = slot->out;

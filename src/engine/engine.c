@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "error.h"
-#include "pool.h"
-#include "thread.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
 
 enum { GOLDEN, CPU, CUDA };
 

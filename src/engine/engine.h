@@ -2,9 +2,9 @@
 #ifndef GF_ENGINE_H
 #define GF_ENGINE_H
 
+#include "core/thread.h"
 #include "engine/backend.h"
 #include "io/io.h"
-#include "pool.h"
 
 #define GF_BACKEND_COUNT 3
 

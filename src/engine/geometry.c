@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "error.h"
+#include "core/error.h"
 
 static uint64_t geometry_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;

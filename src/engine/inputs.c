@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/io.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -7,15 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "digest.h"
-#include "error.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/image.h"
+#include "core/settings.h"
+#include "core/thread.h"
 #include "io/io.h"
 #include "io/output.h"
-#include "plan.h"
-#include "settings.h"
-#include "stage.h"
-#include "thread.h"
 
 enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* of records given to a measure at a time */
 

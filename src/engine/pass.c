@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
 
 /* A pass by the backend that computes it now. */
 typedef struct gf_way {

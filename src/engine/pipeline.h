@@ -10,10 +10,10 @@
 
 #include <sys/stat.h>
 
+#include "core/thread.h"
 #include "engine/backend.h"
 #include "engine/engine.h"
 #include "io/io.h"
-#include "pool.h"
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 

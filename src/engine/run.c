@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/result.h"
+#include "core/thread.h"
 #include "engine/task.h"
-#include "error.h"
 #include "io/io.h"
 #include "io/output.h"
-#include "plan.h"
-#include "result.h"
-#include "thread.h"
 
 /* A sink with threads of its own has not done much when it has taken the last row. */
 static gf_status run_finish_sink(gf_task *task, gf_error *error) {

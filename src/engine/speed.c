@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/result.h"
+#include "core/thread.h"
 #include "engine/pipeline.h"
 #include "engine/task.h"
 #include "engine/trial.h"
-#include "error.h"
 #include "io/io.h"
-#include "plan.h"
-#include "result.h"
-#include "thread.h"
 
 /* ---- filters --------------------------------------------------------------------------------- */
 

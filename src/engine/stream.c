@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "error.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
 #include "io/io.h"
-#include "thread.h"
 
 typedef struct gf_stream {
     const gf_stream_job *job;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "error.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/result.h"
 #include "io/io.h"
 #include "io/output.h"
-#include "plan.h"
-#include "result.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report) {
     *report = (gf_report){0};

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "engine/pipeline.h"
-#include "error.h"
 
 /* ---- a filter -------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
 #ifndef GF_TRIAL_H
 #define GF_TRIAL_H
 
+#include "core/clock.h"
 #include "engine/backend.h"
-#include "laps.h"
 
 /* Passes of a filter over one image. */
 typedef struct gf_trial {

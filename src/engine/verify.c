@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
-#include "error.h"
+#include "core/error.h"
+#include "core/image.h"
 
 enum { VERIFY_TEXT = 256 };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "isa.h"
+#include "core/machine.h"
 
 /* ---- codes and bits -------------------------------------------------------------------------- */
 

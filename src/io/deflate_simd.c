@@ -1,6 +1,6 @@
+#include "core/vec.h"
 #include "io/bytes.h"
 #include "io/deflate.h"
-#include "vec.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 

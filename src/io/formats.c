@@ -8,10 +8,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "digest.h"
-#include "error.h"
+#include "core/error.h"
+#include "core/image.h"
+#include "core/thread.h"
 #include "io/png.h"
-#include "thread.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/bytes.h"
 
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "core/error.h"
 
 enum { BUFFER_BYTES = 1 << 15 };
 

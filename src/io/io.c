@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "error.h"
+#include "core/clock.h"
+#include "core/error.h"
 #include "io/output.h"
 
 /* ---- limits ---------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #ifndef GF_IO_H
 #define GF_IO_H
 
-#include "image.h"
+#include "core/image.h"
 
 typedef struct gf_limits {
     uint64_t max_pixels;  /* width x height of an input; option --max-pixels */

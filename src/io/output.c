@@ -29,7 +29,7 @@
 #include <sys/xattr.h>
 #endif
 
-#include "error.h"
+#include "core/error.h"
 
 enum {
     VECTORS = 256,      /* rows in one call to the system */

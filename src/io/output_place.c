@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "thread.h"
+#include "core/error.h"
+#include "core/thread.h"
 
 /* ---- copying: these return 0 or an errno ----------------------------------------------------- */
 

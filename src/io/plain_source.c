@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "c_locale.h"
-#include "error.h"
+#include "core/c_locale.h"
+#include "core/error.h"
 #include "io/rows.h"
 
 typedef struct pnm_header {

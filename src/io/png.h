@@ -2,7 +2,7 @@
 #ifndef GF_PNG_H
 #define GF_PNG_H
 
-#include "image.h"
+#include "core/image.h"
 #include "io/deflate.h"
 #include "io/output.h"
 #include "io/png_filter.h"

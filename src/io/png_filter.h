@@ -4,8 +4,8 @@
 #ifndef GF_PNG_FILTER_H
 #define GF_PNG_FILTER_H
 
+#include "core/machine.h"
 #include "gpufilter.h"
-#include "isa.h"
 
 /* The numbers are those in the file; those from GF_PNG_FILTERS on are undefined there. */
 typedef enum gf_png_filter {

@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#include "image.h"
+#include "core/image.h"
+#include "core/vec.h"
 #include "io/bytes.h"
-#include "vec.h"
 
 /* ---- filtering ------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/bytes.h"
 #include "io/formats.h"
 #include "io/inflate.h"

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "clock.h"
-#include "error.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
 #include "io/bytes.h"
 #include "io/formats.h"
 #include "io/png.h"
-#include "thread.h"
 
 /* ---- efforts --------------------------------------------------------------------------------- */
 

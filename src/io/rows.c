@@ -12,8 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "pool.h"
+#include "core/error.h"
+#include "core/thread.h"
 
 enum {
     VECTORS = 256,              /* rows in one call to the system */

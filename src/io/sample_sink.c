@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/bytes.h"
 #include "io/output.h"
 

@@ -2,7 +2,7 @@
 #ifndef GF_SAMPLE_SINK_H
 #define GF_SAMPLE_SINK_H
 
-#include "image.h"
+#include "core/image.h"
 
 #define GF_SAMPLE_LUMA 255
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "core/error.h"
 
 #ifdef __linux__
 #include <linux/audit.h>

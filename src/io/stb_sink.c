@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/formats.h"
 #include "io/png_filter.h"
 #include "io/stb.h"

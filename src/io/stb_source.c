@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
+#include "core/error.h"
 #include "io/formats.h"
 #include "io/sandbox.h"
 #include "io/stb.h"

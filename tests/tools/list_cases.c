@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "filter.h"
+#include "core/filter.h"
 
 static gf_param_type type_of(const gf_filter_info *info, const char *word, size_t length) {
     for (size_t i = 0; i < info->param_count; i++)

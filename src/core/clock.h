@@ -1,10 +1,20 @@
-/* How long something takes that is done again and again: the median counts. */
-#ifndef GF_LAPS_H
-#define GF_LAPS_H
+/* Wall time, medians of times, and the time that the stages of the pipeline are busy. */
+#ifndef GF_CLOCK_H
+#define GF_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "gpufilter.h"
+
+/* Seconds since some fixed moment. */
+static inline double gf_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 #define GF_MAX_LAPS 100u
 #define GF_LEAST_LAPS 3u
@@ -35,5 +45,9 @@ static inline double gf_laps_median(gf_laps *laps) {
     qsort(laps->seconds, laps->count, sizeof laps->seconds[0], gf_laps_order);
     return laps->count ? laps->seconds[laps->count / 2] : 0;
 }
+
+/* Adds what was done at another time: the seconds of both, by as many workers as the larger crew
+ * has. */
+void gf_busy_add(gf_busy *sum, gf_busy more);
 
 #endif

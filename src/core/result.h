@@ -2,7 +2,7 @@
 #ifndef GF_RESULT_H
 #define GF_RESULT_H
 
-#include "filter.h"
+#include "core/filter.h"
 
 #define GF_MAX_TABLES 5
 

@@ -1,10 +1,10 @@
-#include "plan.h"
+#include "core/filter.h"
 
 #include <stdlib.h>
 
-#include "error.h"
-#include "settings.h"
-#include "thread.h"
+#include "core/error.h"
+#include "core/settings.h"
+#include "core/thread.h"
 
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error) {
     if (!filter)

@@ -1,8 +1,8 @@
 /* The filters that are built in: one line each in filters/registry.def. */
 #include <string.h>
 
-#include "error.h"
-#include "filter.h"
+#include "core/error.h"
+#include "core/filter.h"
 
 #define GF_FILTER(name) extern const gf_filter gf_##name##_filter;
 #include "registry.def"

@@ -1,4 +1,4 @@
-/* Geometry of images and views on bands of rows. */
+/* Geometry of images, views on their rows, and digests of rows. */
 #ifndef GF_IMAGE_H
 #define GF_IMAGE_H
 
@@ -69,5 +69,9 @@ void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigne
  * with room to spare; after it plain arithmetic on the format cannot overflow. name goes into the
  * message. */
 gf_status gf_format_check(const gf_format *format, const char *name, gf_error *error);
+
+/* Takes so many bytes of each row into a digest, 0 at first. How rows are cut into calls does not
+ * matter. */
+uint64_t gf_digest_rows(uint64_t digest, const gf_rows *rows, size_t bytes);
 
 #endif

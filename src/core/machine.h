@@ -1,6 +1,8 @@
-/* The SIMD levels of the fast CPU code, chosen at run time. */
-#ifndef GF_ISA_H
-#define GF_ISA_H
+/* What the library was built with, and what this machine has to compute with. */
+#ifndef GF_MACHINE_H
+#define GF_MACHINE_H
+
+#include <stdbool.h>
 
 /* In the order of gf_simd_names() after "auto". Every level gives the same bits. */
 typedef enum gf_isa {
@@ -29,6 +31,13 @@ gf_turn gf_process_turn(void);
 static inline int gf_turn_has(unsigned i, unsigned count) {
     const gf_turn own = gf_process_turn();
     return count >= own.turns ? i % own.turns == own.turn : i == own.turn % count;
+}
+
+/* Both as GF_VERSION. Before 1.0 what is compiled into programs changes with every minor version;
+ * from 1.0 on it is only added to, until the major one changes. */
+static inline bool gf_version_serves(int library, int header) {
+    const int series = library >= 10000 ? 10000 : 100;
+    return header / series == library / series && header / 100 <= library / 100;
 }
 
 #endif

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "c_locale.h"
-#include "error.h"
-#include "settings.h"
-#include "thread.h"
+#include "core/c_locale.h"
+#include "core/error.h"
+#include "core/settings.h"
+#include "core/thread.h"
 
 typedef struct gf_setting {
     bool given;

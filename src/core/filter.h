@@ -15,9 +15,9 @@
 #ifndef GF_FILTER_H
 #define GF_FILTER_H
 
-#include "image.h"
-#include "isa.h"
-#include "settings.h"
+#include "core/image.h"
+#include "core/machine.h"
+#include "core/settings.h"
 
 struct gf_result;        /* result.h */
 struct gf_sample_layout; /* io/sample_sink.h */
@@ -208,5 +208,14 @@ static inline bool gf_rows_stand_alone(const gf_filter *filter, const gf_plan *p
 #else
 #define GF_IF_CUDA(pointer) NULL
 #endif
+
+/* ---- plans (plan.c) -------------------------------------------------------------------------- */
+
+/* Callers make mistakes: a filter that was not found, another filter's settings. */
+gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
+
+/* A plan for images of this format, checked; free() it. */
+gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
+                      gf_plan **plan, gf_error *error);
 
 #endif

@@ -1,6 +1,8 @@
-#include "image.h"
+#include "core/image.h"
 
-#include "error.h"
+#include <isa-l/crc64.h>
+
+#include "core/error.h"
 
 const char *gf_type_name(gf_type type) {
     return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
@@ -55,4 +57,10 @@ void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigne
             ((uint32_t *)(void *)dst)[i] = ((const uint32_t *)(const void *)src)[i];
         break;
     }
+}
+
+uint64_t gf_digest_rows(uint64_t digest, const gf_rows *rows, size_t bytes) {
+    for (uint64_t y = rows->y0; y < rows->y0 + rows->rows; y++)
+        digest = crc64_ecma_refl(digest, gf_row(rows, y), bytes);
+    return digest;
 }

@@ -1,4 +1,4 @@
-#include "stage.h"
+#include "core/clock.h"
 
 const char *gf_stage_name(gf_stage stage) {
     static const char *const names[GF_STAGE_COUNT] = {

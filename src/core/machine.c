@@ -1,10 +1,40 @@
-/* What this machine has to compute with. */
+#include "core/machine.h"
+
 #include <stdio.h>
 
-#include "error.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include "gpufilter.h"
 #include "gpufilter_tools.h"
-#include "isa.h"
-#include "pool.h"
+
+static const char *const names[] = {"auto", "portable", "avx2", "avx512", 0};
+
+const char *const *gf_simd_names(void) {
+    return names;
+}
+
+int gf_isa_available(gf_isa isa) {
+    switch (isa) {
+    case GF_ISA_PORTABLE:
+        return 1;
+#ifdef GF_X86_64
+    case GF_ISA_AVX2:
+        return __builtin_cpu_supports("avx2") != 0;
+    case GF_ISA_AVX512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#endif
+    default:
+        return 0;
+    }
+}
+
+gf_isa gf_isa_best(void) {
+    gf_isa isa = GF_ISA_AVX512;
+    while (!gf_isa_available(isa))
+        isa = (gf_isa)(isa - 1);
+    return isa;
+}
 
 uint32_t gf_cores(void) {
     return gf_cpu_count();
@@ -47,3 +77,11 @@ gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_erro
                    "cuda: this gpufilter was built without it; build it where nvcc is");
 }
 #endif
+
+const char *gf_version(void) {
+    return GF_VERSION_STRING;
+}
+
+bool gf_version_fits(int header) {
+    return gf_version_serves(GF_VERSION, header);
+}
