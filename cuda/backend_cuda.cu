@@ -100,7 +100,7 @@ static gf_status pinned_grow(gf_pinned *pinned, size_t size, gf_error *error) {
 
 // ---- devices and places -------------------------------------------------------------------------
 
-#define GF_CUDA_MAX_SLOTS (5 * GF_CUDA_MAX_DEVICES)
+#define GF_CUDA_MAX_SLOTS (5 * GF_MAX_DEVICES)
 
 // The buffers of a slot, on the device and on the host; all slots share the ring on the host.
 enum {
@@ -130,8 +130,8 @@ struct gf_cuda_place {
 struct gf_cuda {
     gf_cuda_devices devices; // first: speed.cu knows no more of the state
     gf_cuda_place places[GF_CUDA_MAX_SLOTS];
-    gf_cuda_timeline timelines[GF_CUDA_MAX_DEVICES]; // of this image
-    gf_memory states[GF_CUDA_MAX_DEVICES];           // what accumulates, on each device
+    gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of this image
+    gf_memory states[GF_MAX_DEVICES];           // what accumulates, on each device
     gf_pinned ring;
 };
 
@@ -147,8 +147,8 @@ static void cuda_free_device(gf_cuda *cuda) {
             memory = gf_memory{};
         }
     }
-    for (int i = 0; i < cuda->devices.count; i++) {
-        cudaSetDevice(cuda->devices.list[i]);
+    for (int i = 0; i < cuda->devices.own.count; i++) {
+        cudaSetDevice(cuda->devices.own.list[i]);
         cudaFree(cuda->states[i].data);
         cuda->states[i] = gf_memory{};
     }
@@ -169,8 +169,8 @@ static void cuda_close(void *state) {
                 cudaEventDestroy(moment);
         cudaStreamDestroy(place.stream);
     }
-    for (int i = 0; i < cuda->devices.count; i++) {
-        cudaSetDevice(cuda->devices.list[i]);
+    for (int i = 0; i < cuda->devices.own.count; i++) {
+        cudaSetDevice(cuda->devices.own.list[i]);
         if (cuda->timelines[i].began)
             cudaEventDestroy(cuda->timelines[i].began);
     }
@@ -199,13 +199,13 @@ static gf_status cuda_grow(gf_memory *memory, size_t size, cudaStream_t stream, 
 static gf_status cuda_prepare_place(gf_cuda *cuda, uint32_t slot, const gf_job *job,
                                     size_t sizes[GF_CUDA_DEVICE_BUFFERS], gf_error *error) {
     gf_cuda_place *place = &cuda->places[slot];
-    const int index = static_cast<int>(slot) % cuda->devices.count;
-    gf_status status = gf_set_device(cuda->devices.list[index], error);
+    const int index = static_cast<int>(slot) % cuda->devices.own.count;
+    gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     if (!status && job->filter->cuda->scratch_bytes)
         sizes[GF_CUDA_SCRATCH] = job->filter->cuda->scratch_bytes(job->plan, job->in_rows);
     if (!status && !place->stream) {
         place->index = index;
-        place->device = cuda->devices.list[index];
+        place->device = cuda->devices.own.list[index];
         status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
     }
@@ -222,7 +222,7 @@ static gf_status cuda_prepare_place(gf_cuda *cuda, uint32_t slot, const gf_job *
 // Prepares an empty state on a device.
 static gf_status cuda_start_state(gf_cuda *cuda, int index, size_t bytes, gf_error *error) {
     gf_memory *state = &cuda->states[index];
-    gf_status status = gf_set_device(cuda->devices.list[index], error);
+    gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     if (!status)
         status = cuda_grow(state, bytes, nullptr, error);
     if (!status)
@@ -257,7 +257,7 @@ static uint64_t cuda_within(uint64_t value, uint64_t least, uint64_t most) {
 static gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
     const uint64_t image = plan->in.height * gf_row_bytes(&plan->in);
     const uint32_t devices =
-        static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.count);
+        static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.own.count);
     gf_band_wish wish = {};
     wish.bytes = plan->has_payload ? PAYLOAD_BAND_BYTES
                                    : cuda_within(image / 64, BAND_BYTES, MOST_BAND_BYTES);
@@ -282,7 +282,7 @@ struct gf_cuda_run {
 
 // Devices that have a slot.
 static uint32_t cuda_devices_of(const gf_cuda_run *run) {
-    const uint32_t count = static_cast<uint32_t>(run->cuda->devices.count);
+    const uint32_t count = static_cast<uint32_t>(run->cuda->devices.own.count);
     return count < run->job.slots ? count : run->job.slots;
 }
 
@@ -291,10 +291,10 @@ static gf_status cuda_prepare(gf_cuda_run *run, gf_slot *slots, gf_error *error)
     const gf_job *job = &run->job;
     const size_t state_bytes = static_cast<size_t>(job->plan->state_bytes);
     gf_status status = GF_OK;
-    for (int i = 0; i < cuda->devices.count && state_bytes && !status; i++)
+    for (int i = 0; i < cuda->devices.own.count && state_bytes && !status; i++)
         status = cuda_start_state(cuda, i, state_bytes, error);
     if (!status)
-        status = gf_set_device(cuda->devices.list[0], error);
+        status = gf_set_device(cuda->devices.own.list[0], error);
     if (!status)
         status = pinned_grow(&cuda->ring, static_cast<size_t>(gf_ring_rows(job)) * job->in_stride,
                              error);
@@ -308,7 +308,7 @@ static gf_status cuda_prepare(gf_cuda_run *run, gf_slot *slots, gf_error *error)
     }
     // Place i is the first of device i, and so gets its first band.
     for (uint32_t i = 0; i < cuda_devices_of(run) && !status; i++) {
-        status = gf_set_device(cuda->devices.list[i], error);
+        status = gf_set_device(cuda->devices.own.list[i], error);
         if (!status)
             status = gf_cuda_timeline_start(&cuda->timelines[i], cuda->places[i].stream, error);
     }
@@ -462,7 +462,7 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
 
 static gf_status cuda_collect_one(const gf_cuda *cuda, int index, void *total, size_t bytes,
                                   gf_error *error) {
-    const gf_status status = gf_set_device(cuda->devices.list[index], error);
+    const gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     return status ? status
                   : gf_cuda_check(
                         cudaMemcpy(total, cuda->states[index].data, bytes, cudaMemcpyDeviceToHost),
@@ -479,7 +479,7 @@ static gf_status cuda_collect(void *state, void *total, gf_error *error) {
     if (!part)
         return gf_fail_memory(error, "cuda", bytes, "what is measured");
     gf_status status = GF_OK;
-    for (int i = 0; i < run->cuda->devices.count && !status; i++) {
+    for (int i = 0; i < run->cuda->devices.own.count && !status; i++) {
         status = cuda_collect_one(run->cuda, i, part, bytes, error);
         if (!status)
             run->job.filter->measure->merge(plan, total, part);

@@ -6,16 +6,15 @@
 
 extern "C" {
 #include "core/clock.h"
+#include "core/machine.h"
 #include "engine/backend.h"
 #include "engine/trial.h"
 }
 
 // ---- devices.cu ---------------------------------------------------------------------------------
 
-#define GF_CUDA_MAX_DEVICES 16
-
 struct gf_cuda_devices {
-    int list[GF_CUDA_MAX_DEVICES];
+    gf_device_list own;
     int count;
     char names[160]; // "device 0: NVIDIA H200 (sm_90)"
 };

@@ -13,44 +13,6 @@ static gf_status devices_fail(gf_error *error, const char *what, cudaError_t res
                    cudaGetErrorString(result));
 }
 
-// "0", "0,2" or "all" into the list.
-static gf_status devices_parse(gf_cuda_devices *devices, const char *list, int present,
-                               gf_error *error) {
-    if (strcmp(list, "all") == 0) {
-        devices->count = present < GF_CUDA_MAX_DEVICES ? present : GF_CUDA_MAX_DEVICES;
-        for (int i = 0; i < devices->count; i++)
-            devices->list[i] = i;
-        return GF_OK;
-    }
-    for (const char *p = list;; p++) {
-        char *end;
-        const long n = strtol(p, &end, 10);
-        if (*p < '0' || *p > '9' || (*end != 0 && *end != ',') ||
-            devices->count == GF_CUDA_MAX_DEVICES)
-            return gf_fail(error, GF_USAGE,
-                           "--device '%s': must be device numbers such as 0 or 0,2, or all", list);
-        if (n >= present)
-            return gf_fail(error, GF_NO_BACKEND,
-                           "cuda: no device %ld: there are %d; see nvidia-smi, or use --device all",
-                           n, present);
-        for (int i = 0; i < devices->count; i++)
-            if (devices->list[i] == n)
-                return gf_fail(error, GF_USAGE, "--device '%s': names device %ld twice", list, n);
-        devices->list[devices->count++] = static_cast<int>(n);
-        p = end;
-        if (*p == 0)
-            return GF_OK;
-    }
-}
-
-static void devices_keep_own(gf_cuda_devices *devices) {
-    const uint32_t count = static_cast<uint32_t>(devices->count);
-    devices->count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (gf_turn_has(i, count))
-            devices->list[devices->count++] = devices->list[i];
-}
-
 static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_error *error) {
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, device);
@@ -88,14 +50,11 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
     int present = 0;
     gf_status status = devices_count(&present, error);
     if (!status && options->devices)
-        status = devices_parse(devices, options->devices, present, error);
+        status = gf_device_list_read(options->devices, present, &devices->own, error);
     else if (!status)
-        devices->list[devices->count++] =
-            static_cast<int>(gf_process_turn().turn % static_cast<unsigned>(present));
-    if (!status && options->devices)
-        devices_keep_own(devices);
-    for (int i = 0; i < devices->count && !status; i++)
-        status = devices_start_one(devices, devices->list[i], error);
+        devices->own = {1, {static_cast<int>(gf_process_turn().turn) % present}};
+    for (int i = 0; i < devices->own.count && !status; i++)
+        status = devices_start_one(devices, devices->own.list[i], error);
     return status;
 }
 

@@ -57,7 +57,7 @@ struct gf_speed_policy {
 };
 
 static gf_status speed_set_device(const void *state, gf_error *error) {
-    return gf_set_device(static_cast<const gf_cuda_devices *>(state)->list[0], error);
+    return gf_set_device(static_cast<const gf_cuda_devices *>(state)->own.list[0], error);
 }
 
 static gf_status speed_alloc(void **memory, size_t bytes, gf_error *error) {

@@ -112,6 +112,7 @@ typedef struct gf_format {
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
+/* What the text of a parameter must be. */
 typedef enum gf_param_type {
     GF_PARAM_FLAG,   /* no value; false until given */
     GF_PARAM_INT,    /* decimal integer in [min, max] */
@@ -144,6 +145,7 @@ typedef struct gf_settings gf_settings;
 /* Settings holding every default of the table, which must outlive them: for a filter `params` and
  * `param_count` of its gf_filter_info. To be freed. NULL if out of memory. */
 GF_API gf_settings *gf_settings_new(const gf_param *params, size_t count);
+/* Frees settings; nothing for NULL. */
 GF_API void gf_settings_free(gf_settings *settings);
 /* Sets one parameter from text (NULL or "" for a flag), which is copied: what its type says, in
  * every locale with a point. GF_USAGE if the name is unknown or the text is not acceptable,
@@ -181,10 +183,14 @@ typedef struct gf_filter_info {
     const char *const *cases;
 } gf_filter_info;
 
+/* Returns how many filters are built in. */
 GF_API size_t gf_filter_count(void);
-GF_API const gf_filter *gf_filter_at(size_t index);       /* NULL past the end */
-GF_API const gf_filter *gf_filter_find(const char *name); /* NULL if there is none */
-GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter); /* not of NULL */
+/* Returns a filter by its index, from 0; NULL past the last. */
+GF_API const gf_filter *gf_filter_at(size_t index);
+/* Returns the filter of this name ("smooth"); NULL if there is none. */
+GF_API const gf_filter *gf_filter_find(const char *name);
+/* Returns what a filter is; filter must not be NULL. */
+GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter);
 /* The format of the image that the filter makes of such an input: its result, or what it draws
  * beside it (all zero if it draws nothing with these settings). GF_USAGE if the settings contradict
  * each other or do not suit the input. Reads no image and starts nothing. */
@@ -202,6 +208,7 @@ GF_API gf_status gf_settings_effective(const gf_filter *filter, const gf_setting
  * filter. It needs neither the engine nor the settings that it was made with: they may be gone. */
 typedef struct gf_result gf_result;
 
+/* What a cell of a table holds. */
 typedef enum gf_value_type {
     GF_VALUE_UINT,   /* unsigned, up to 128 bits */
     GF_VALUE_FLOAT,  /* binary32 */
@@ -210,6 +217,7 @@ typedef enum gf_value_type {
     GF_VALUE_NONE /* nothing: an empty field, null in JSON */
 } gf_value_type;
 
+/* A cell of a table. */
 typedef struct gf_value {
     gf_value_type type; /* which of the others counts: they are zero but for it */
     uint64_t low, high; /* UINT: high * 2^64 + low */
@@ -227,6 +235,7 @@ typedef enum gf_chart {
 
 #define GF_MAX_COLUMNS 12
 
+/* A column of a table. */
 typedef struct gf_column {
     const char *name;   /* a key: "from" */
     gf_value_type type; /* of each of its cells; one that has no value is NONE */
@@ -246,6 +255,7 @@ typedef struct gf_table {
     const char *x_label, *y_label; /* of the chart, with units; NULL without one */
 } gf_table;
 
+/* Returns how many tables a result has, at least 1. */
 GF_API size_t gf_result_table_count(const gf_result *result);
 /* Tables count from 0; NULL past the last. Lives as long as the result. */
 GF_API const gf_table *gf_result_table(const gf_result *result, size_t table);
@@ -256,6 +266,7 @@ GF_API gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t r
 GF_API const char *gf_result_text(const gf_result *result);
 /* The answer of a filter that is a test; true for others. */
 GF_API bool gf_result_passed(const gf_result *result);
+/* Frees a result, with its tables and texts; nothing for NULL. */
 GF_API void gf_result_free(gf_result *result);
 /* A value as text: integers exactly, real numbers with the fewest digits that read back as the same
  * binary32 or binary64; "nan", "inf", "-inf"; NONE as "". What does not fit into size bytes, the
@@ -473,6 +484,7 @@ typedef struct gf_batch_done {
     const gf_result *result; /* NULL from a filter that makes an image, and after a failure */
 } gf_batch_done;
 
+/* How a batch is run. All zero is the default. */
 typedef struct gf_batch_options {
     gf_engine_options engine; /* threads: how many images are under way at once on the CPU */
     gf_file_options files;    /* ready is called from several threads at once */

@@ -11,16 +11,22 @@ extern "C" {
 
 /* ---- settings of one's own options ----------------------------------------------------------- */
 
-/* The value of a parameter of the matching type, set or the default; zero for one that has neither,
- * an unknown name or another type. */
+/* The value of a parameter of the type that each function is for, set or the default. Zero for a
+ * parameter that has neither, an unknown name or another type. */
+
+/* Returns whether a flag was given. */
 GF_API bool gf_settings_flag(const gf_settings *settings, const char *name);
+/* Returns an integer. */
 GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
-GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name); /* in bytes */
+/* Returns a size in bytes. */
+GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name);
+/* Returns a number as binary32. */
 GF_API float gf_settings_float(const gf_settings *settings, const char *name);
-GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name); /* its index */
-GF_API uint64_t gf_settings_list(const gf_settings *settings,
-                                 const char *name); /* bit i: choice i */
-/* Both bounds of a RANGE; false, and zeros, if it was not given and has no default. */
+/* Returns the index of a choice. */
+GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name);
+/* Returns the choices of a list: bit i is choice i. */
+GF_API uint64_t gf_settings_list(const gf_settings *settings, const char *name);
+/* Gets both bounds of a range. False, and zeros, if it was not given and has no default. */
 GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
                               double *hi);
 /* Sets parameters from one of a filter's cases, one after the other: "name=value" or the name of a
@@ -205,6 +211,7 @@ GF_API void gf_partial_write(const gf_partial *partial, void *bytes);
 GF_API gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings,
                                  const void *bytes, size_t size, gf_partial **partial,
                                  gf_error *error);
+/* Frees a partial result; nothing for NULL. */
 GF_API void gf_partial_free(gf_partial *partial);
 
 /* Makes the result of the partial results of all rows, writes extracted samples, calls

@@ -133,16 +133,22 @@ static inline void make_items(gf_batch_item items[ITEMS], bool image) {
 }
 
 /* As a batch on so many devices, the cpu backend standing in for them; 0: on threads. */
-static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, uint32_t devices,
-                                   const gf_batch_options *options, gf_error *error) {
+static inline gf_status run_smooth_from(const gf_batch_item *items, uint64_t count,
+                                        uint32_t devices, const gf_batch_options *options,
+                                        const gf_work_source *source, gf_error *error) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_batch_devices on = {.count = devices};
     gf_settings *settings = test_settings(filter, "");
-    gf_status status =
-        gf_run_batch_on(devices ? &on : NULL, filter, settings, items, count, options, NULL, error);
+    gf_status status = gf_run_batch_on(devices ? &on : NULL, filter, settings, items, count,
+                                       options, source, error);
 
     gf_settings_free(settings);
     return status;
+}
+
+static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, uint32_t devices,
+                                   const gf_batch_options *options, gf_error *error) {
+    return run_smooth_from(items, count, devices, options, NULL, error);
 }
 
 /* ---- what each gives alone ------------------------------------------------------------------- */

@@ -20,8 +20,8 @@ cuda=$(grep -q -- -DGF_WITH_CUDA "$build/config" && echo 1 || echo 0)
 
 # Every symbol that is exported is declared in the header, and the other way round.
 exported() { nm -D --defined-only "$build/libgpufilter.so" | awk '{print $NF}' | LC_ALL=C sort; }
-declared() { sed -nE 's/^GF_API [^(]*\b(gf_[a-z0-9_]+)\(.*/\1/p' src/gpufilter.h | LC_ALL=C sort; }
-declares_all() { [ "$(declared | wc -l)" -eq "$(grep -c '^GF_API' src/gpufilter.h)" ]; }
+declared() { sed -nE 's/^GF_API [^(]*\b(gf_[a-z0-9_]+)\(.*/\1/p' src/gpufilter.h src/gpufilter_tools.h | LC_ALL=C sort; }
+declares_all() { [ "$(declared | wc -l)" -eq "$(cat src/gpufilter.h src/gpufilter_tools.h | grep -c '^GF_API')" ]; }
 check "every declaration of the header is found" declares_all
 check "exported symbols are those of the header" diff <(declared) <(exported)
 
@@ -135,7 +135,7 @@ case $python,$instruments in
     ;;
 esac
 if command -v c++ >/dev/null 2>&1; then
-    check "the header in C++" c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ src/gpufilter.h
+    check "the headers in C++" c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ src/gpufilter_tools.h
 else
     skip 1 "the header in C++: there is no c++"
 fi

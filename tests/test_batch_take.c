@@ -194,7 +194,9 @@ static void holds_no_more_than_it_can_run(void **state) {
         make_giver(&all, ITEMS);
         for (int i = 0; i < ITEMS; i++)
             items[i].in = in_paths[2]; /* 34 x 37 RGBA */
-        assert_int_equal(run_smooth(items, ITEMS, cases[c].devices, &options, NULL), GF_OK);
+        assert_int_equal(run_smooth_from(items, ITEMS, cases[c].devices, &options,
+                                         &(gf_work_source){give, &one, 0}, NULL),
+                         GF_OK);
         assert_int_equal(all.told, ITEMS);
         if (all.most_out > cases[c].most)
             fail_msg("case %zu: %llu at a time", c, (unsigned long long)all.most_out);
@@ -220,7 +222,9 @@ static void stops_while_it_waits(void **state) {
             all.order[1] = 1;
             all.order[2] = fast ? 5 : 2; /* 5 is no image */
             options.fail_fast = fast;
-            assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
+            assert_int_equal(run_smooth_from(items, ITEMS, devices, &options,
+                                             &(gf_work_source){give, &one, 0}, NULL),
+                             GF_OK);
             assert_int_equal(all.told, 3);
             pthread_mutex_destroy(&all.lock);
         }
@@ -250,7 +254,7 @@ static void ends_without_a_device(void **state) {
     options.engine.backend = "cuda";
     options.done = has_failed;
     assert_int_not_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, ITEMS,
-                                         &options, NULL, &error),
+                                         &options, &(gf_work_source){give, &one, 0}, &error),
                          GF_OK);
     assert_message(&error, "cuda");
     gf_settings_free(settings);
@@ -270,13 +274,17 @@ static void refuses(void **state) {
         make_items(items, true);
         make_giver(&all, ITEMS);
         options.in_order = true;
-        assert_int_equal(run_smooth(items, ITEMS, devices, &options, &error), GF_USAGE);
+        assert_int_equal(run_smooth_from(items, ITEMS, devices, &options,
+                                         &(gf_work_source){give, &one, 0}, &error),
+                         GF_USAGE);
         assert_message(&error, "order");
         assert_int_equal(all.calls, 0);
         options.in_order = false;
         for (uint64_t i = 0; i < 3; i++)
             all.order[i] = i < 2 ? i : 7;
-        assert_int_equal(run_smooth(items, 7, devices, &options, &error), GF_USAGE);
+        assert_int_equal(
+            run_smooth_from(items, 7, devices, &options, &(gf_work_source){give, &one, 0}, &error),
+            GF_USAGE);
         assert_message(&error, "item 7 was taken, and there are 7");
         assert_true(one.over || one.took == 3);
         pthread_mutex_destroy(&all.lock);

@@ -1,6 +1,8 @@
 #include "core/machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/thread.h"
@@ -54,6 +56,46 @@ void gf_set_turn(uint32_t turn, uint32_t turns) {
 
 gf_turn gf_process_turn(void) {
     return process_turn;
+}
+
+static gf_status devices_parse(gf_device_list *devices, const char *text, int present,
+                               gf_error *error) {
+    for (const char *p = text;; p++) {
+        char *end;
+        const long n = strtol(p, &end, 10);
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || devices->count == GF_MAX_DEVICES)
+            return gf_fail(error, GF_USAGE,
+                           "--device '%s': must be device numbers such as 0 or 0,2, or all", text);
+        if (n >= present)
+            return gf_fail(error, GF_NO_BACKEND,
+                           "cuda: no device %ld: there are %d; see nvidia-smi, or use --device all",
+                           n, present);
+        for (int i = 0; i < devices->count; i++)
+            if (devices->list[i] == n)
+                return gf_fail(error, GF_USAGE, "--device '%s': names device %ld twice", text, n);
+        devices->list[devices->count++] = (int)n;
+        p = end;
+        if (!*p)
+            return GF_OK;
+    }
+}
+
+gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
+                              gf_error *error) {
+    const int turn = (int)process_turn.turn, turns = (int)process_turn.turns;
+    gf_status status = GF_OK;
+    *devices = (gf_device_list){.count = 0};
+    if (strcmp(text, "all") != 0)
+        status = devices_parse(devices, text, present, error);
+    else
+        for (; devices->count < present && devices->count < GF_MAX_DEVICES; devices->count++)
+            devices->list[devices->count] = devices->count;
+    const int count = devices->count;
+    devices->count = 0;
+    for (int i = 0; i < count && !status; i++)
+        if (count >= turns ? i % turns == turn : i == turn % count)
+            devices->list[devices->count++] = devices->list[i];
+    return status;
 }
 
 #define TEXT(macro) #macro

@@ -2,7 +2,7 @@
 #ifndef GF_MACHINE_H
 #define GF_MACHINE_H
 
-#include <stdbool.h>
+#include "gpufilter.h"
 
 /* In the order of gf_simd_names() after "auto". Every level gives the same bits. */
 typedef enum gf_isa {
@@ -26,12 +26,19 @@ typedef struct gf_turn {
 
 gf_turn gf_process_turn(void);
 
-/* Is device i of `count` this process's? Each has every turns-th; where there are fewer devices
- * than processes, several have one. */
-static inline int gf_turn_has(unsigned i, unsigned count) {
-    const gf_turn own = gf_process_turn();
-    return count >= own.turns ? i % own.turns == own.turn : i == own.turn % count;
-}
+#define GF_MAX_DEVICES 16
+
+/* CUDA devices by number. */
+typedef struct gf_device_list {
+    int count;
+    int list[GF_MAX_DEVICES];
+} gf_device_list;
+
+/* Reads "0,2", or "all" of those present, and keeps this process's: each has every turns-th; where
+ * there are fewer devices than processes, several have one. GF_NO_BACKEND for a number that is not
+ * below `present`. */
+gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
+                              gf_error *error);
 
 /* Both as GF_VERSION. Before 1.0 what is compiled into programs changes with every minor version;
  * from 1.0 on it is only added to, until the major one changes. */

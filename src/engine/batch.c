@@ -3,6 +3,7 @@
 #include "engine/batch.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -109,48 +110,21 @@ static void files_plan_threads(gf_file_batch *batch) {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Reads a list such as "0,2". */
-static gf_status files_parse_devices(const char *list, unsigned long *numbers, size_t *count,
-                                     gf_error *error) {
-    for (const char *p = list;; p++) {
-        char *end;
-        const unsigned long n = strtoul(p, &end, 10);
-        if (*p < '0' || *p > '9' || (*end && *end != ',') || n > 99999 ||
-            *count == GF_BATCH_MAX_DEVICES)
-            return gf_fail(error, GF_USAGE,
-                           "--device '%s': must be device numbers such as 0 or 0,2, or all", list);
-        for (size_t i = 0; i < *count; i++)
-            if (numbers[i] == n)
-                return gf_fail(error, GF_USAGE, "--device '%s': names device %lu twice", list, n);
-        numbers[(*count)++] = n;
-        p = end;
-        if (!*p)
-            return GF_OK;
-    }
-}
-
 /* The devices of a list, "all" of them, or the backend's choice (NULL), as far as they are this
  * process's own. */
-static gf_status files_list_devices(const gf_engine_options *engine, gf_batch_devices *devices,
-                                    gf_error *error) {
-    const char *list = engine->devices;
-    unsigned long numbers[GF_BATCH_MAX_DEVICES];
-    size_t count = 0;
+static gf_status files_list_devices(const char *list, gf_batch_devices *devices, gf_error *error) {
+    gf_device_list own;
+    size_t present = INT_MAX; /* a number that is too large is found when its engine is opened */
     gf_status status = GF_OK;
     devices->count = list ? 0 : 1;
     if (!list)
         return GF_OK;
-    if (strcmp(list, "all") != 0) {
-        status = files_parse_devices(list, numbers, &count, error);
-    } else {
-        status = gf_devices(NULL, 0, &count, error);
-        count = count < GF_BATCH_MAX_DEVICES ? count : GF_BATCH_MAX_DEVICES;
-        for (size_t i = 0; i < count; i++)
-            numbers[i] = i;
-    }
-    for (uint32_t i = 0; i < count && !status; i++)
-        if (gf_turn_has(i, (uint32_t)count))
-            snprintf(devices->names[devices->count++], sizeof devices->names[0], "%lu", numbers[i]);
+    if (strcmp(list, "all") == 0)
+        status = gf_devices(NULL, 0, &present, error);
+    if (!status)
+        status = gf_device_list_read(list, (int)present, &own, error);
+    for (int i = 0; !status && i < own.count; i++)
+        snprintf(devices->names[devices->count++], sizeof devices->names[0], "%d", own.list[i]);
     return status;
 }
 
@@ -223,7 +197,7 @@ static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, g
     /* Where auto expects CUDA to be faster it stays auto, and so may fall back. */
     if (!gf_batch_is_auto(batch) && strcmp(engine->backend, "cuda") != 0)
         return GF_OK;
-    return files_list_devices(engine, devices, error);
+    return files_list_devices(engine->devices, devices, error);
 }
 
 /* ---- on the CPU ------------------------------------------------------------------------------ */

@@ -11,7 +11,6 @@
 #include "engine/task.h"
 
 #define GF_BATCH_MAX_THREADS 1024u
-#define GF_BATCH_MAX_DEVICES 64u
 
 /* How an item ended. */
 typedef struct gf_batch_ending {
@@ -52,7 +51,7 @@ typedef struct gf_file_batch {
 /* The devices that run a batch, an engine each at least. */
 typedef struct gf_batch_devices {
     uint32_t count;
-    char names[GF_BATCH_MAX_DEVICES][12]; /* "": the backend's own choice */
+    char names[GF_MAX_DEVICES][12]; /* "": the backend's own choice */
 } gf_batch_devices;
 
 /* May the batch choose its backend? */

@@ -72,7 +72,7 @@ typedef struct held_batch {
     uint32_t most_engines;
     bool enough; /* open no further engines */
     uint32_t driver_count;
-    held_driver drivers[GF_BATCH_MAX_DEVICES * MAX_ENGINES];
+    held_driver drivers[GF_MAX_DEVICES * MAX_ENGINES];
 } held_batch;
 
 uint32_t gf_batch_engines(const gf_file_batch *batch, uint32_t devices) {

@@ -143,46 +143,17 @@ void gf_batch_close_image(gf_task *task) {
     *task = (gf_task){0};
 }
 
-/* The callbacks of an item's options: gf_run_file does not know the item's index. */
-typedef struct items_callbacks {
-    const gf_file_options *options; /* of the batch */
-    uint64_t item;
-} items_callbacks;
-
-static gf_status items_on_ready(void *context, const gf_ready *one, gf_error *error) {
-    const items_callbacks *own = context;
-    gf_ready ready = *one;
-    ready.item = own->item;
-    return own->options->ready(own->options->ready_context, &ready, error);
-}
-
-static void items_on_progress(void *context, const gf_progress *one) {
-    const items_callbacks *own = context;
-    gf_progress progress = *one;
-    progress.item = own->item;
-    own->options->progress(own->options->progress_context, &progress);
-}
-
 bool gf_batch_is_lost(const gf_engine *engine) {
     return engine->lost && !engine->replaceable;
 }
 
 bool gf_batch_run_item(gf_file_batch *batch, gf_engine *engine, uint64_t item, bool again) {
     const gf_batch_item *what = &batch->items[item];
-    gf_file_options options = gf_batch_file_options(batch, item);
-    items_callbacks own = {&batch->options.files, item};
-    if (options.ready) {
-        options.ready = items_on_ready;
-        options.ready_context = &own;
-    }
-    if (options.progress) {
-        options.progress = items_on_progress;
-        options.progress_context = &own;
-    }
+    const gf_file_options options = gf_batch_file_options(batch, item);
     gf_batch_ending ending = {0};
     const gf_report *report = &ending.report;
-    ending.status = gf_run_file(engine, batch->filter, batch->settings, &what->in, what->out,
-                                &options, &ending.result, &ending.report, &ending.error);
+    ending.status = gf_run_file_of(engine, batch->filter, batch->settings, &what->in, what->out,
+                                   item, &options, &ending.result, &ending.report, &ending.error);
     const bool lost = ending.status == GF_NO_BACKEND && gf_batch_is_lost(engine);
     /* A backend was chosen, and no band went to it. */
     const bool unbegun =

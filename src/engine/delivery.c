@@ -46,7 +46,8 @@ static gf_status delivery_band(gf_consumer *consumer, const gf_slot *slot, gf_er
     if (!status && watch && watch->tell) {
         const gf_format *in = &delivery->plan->in;
         const uint64_t done = slot->out.y0 + slot->out.rows;
-        watch->tell(watch->context, &(gf_progress){.in = *in,
+        watch->tell(watch->context, &(gf_progress){.item = watch->item,
+                                                   .in = *in,
                                                    .done = watch->pass * in->height + done,
                                                    .of = watch->passes * in->height});
     }

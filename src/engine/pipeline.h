@@ -143,6 +143,7 @@ gf_status gf_pass_run(gf_pass *pass, gf_error *error);
 
 /* Who is shown the progress of an image, which may be read more than once. */
 typedef struct gf_watch {
+    uint64_t item;                                            /* of a batch: its index */
     void (*tell)(void *context, const gf_progress *progress); /* NULL: none */
     void *context;
     uint32_t pass, passes; /* this time of reading, from 0, and how many there are */

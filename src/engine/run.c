@@ -87,7 +87,8 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
     gf_status status = GF_OK;
     run_report_outputs(task);
     if (options->ready) {
-        const gf_ready ready = {.file = task->sink ? gf_output_reach(task->sink->output) : NULL,
+        const gf_ready ready = {.item = task->item,
+                                .file = task->sink ? gf_output_reach(task->sink->output) : NULL,
                                 .result = made,
                                 .report = task->report,
                                 .outputs = &beside};
@@ -180,23 +181,17 @@ static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, co
     return run_open_samples(task, settings, options, error);
 }
 
-gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                      const char *const *in_paths, const char *out_path,
-                      const gf_file_options *options, gf_result **result, gf_report *report,
-                      gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    const gf_file_options defaults = {0};
-    gf_report unread;
-    if (!report)
-        report = &unread;
-    if (!options)
-        options = &defaults;
+gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                         const char *const *in_paths, const char *out_path, uint64_t item,
+                         const gf_file_options *options, gf_result **result, gf_report *report,
+                         gf_error *error) {
     gf_status status = run_check(filter, settings, result, report, error);
     if (!status)
         status = run_check_paths(filter, in_paths, out_path, error);
     if (status)
         return status;
     gf_task task = gf_task_begin(engine, filter, report);
+    task.item = item;
     status = gf_task_open_files(&task, settings, in_paths, options, error);
     if (!status)
         status = run_open_outputs(&task, settings, out_path, options, error);
@@ -204,6 +199,17 @@ gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_setti
         status = run_complete(&task, options, result, error);
     gf_task_end(&task);
     return status;
+}
+
+gf_status gf_run_file(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                      const char *const *in_paths, const char *out_path,
+                      const gf_file_options *options, gf_result **result, gf_report *report,
+                      gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_file_options defaults = {0};
+    gf_report unread;
+    return gf_run_file_of(engine, filter, settings, in_paths, out_path, 0,
+                          options ? options : &defaults, result, report ? report : &unread, error);
 }
 
 /* ---- ranges of rows -------------------------------------------------------------------------- */

@@ -60,7 +60,8 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
                              const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
     const gf_limits limits = gf_limits_of(options, task->threads);
-    task->watch = (gf_watch){.tell = options->progress,
+    task->watch = (gf_watch){.item = task->item,
+                             .tell = options->progress,
                              .context = options->progress_context,
                              .passes = filter->before ? 2 : 1};
     gf_status status =

@@ -20,6 +20,7 @@ typedef struct gf_task {
     uint64_t memory;         /* of the engine's max_memory, what nothing has taken yet */
     uint64_t sink_memory;    /* what the sink has taken of it */
     void *data;              /* of the filter's measure, open; NULL if it has none */
+    uint64_t item;           /* of a batch: its index */
     gf_watch watch;
     uint64_t images; /* like this one that are to come; 0 counts as one */
     uint64_t digest; /* of the rows that the sink has taken, if they were verified */
@@ -57,6 +58,11 @@ gf_status gf_task_stream(gf_task *task, gf_error *error);
 /* Makes the result of what was measured, if something was; plan and data are then its own. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
+/* gf_run_file of an item of a batch. */
+gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                         const char *const *in_paths, const char *out_path, uint64_t item,
+                         const gf_file_options *options, gf_result **result, gf_report *report,
+                         gf_error *error);
 /* gf_run_memory, of one of so many images that are to come. */
 gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                            const gf_format *format, const gf_pixels *in, gf_out_pixels out,
