@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/filter.h"
 #include "cpu.h"
 #include "engine/backend.h"
-#include "core/filter.h"
 
 /* One image, or two side by side, and all that the filter makes of it. */
 typedef struct bench_work {

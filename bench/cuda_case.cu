@@ -5,8 +5,8 @@
 #include <string.h>
 
 extern "C" {
-#include "engine/backend.h"
 #include "core/filter.h"
+#include "engine/backend.h"
 }
 #include "hist/hist.h"
 

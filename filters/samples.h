@@ -17,20 +17,13 @@
 
 /* Get sample i of a row: the integer, or the bits of an f32. */
 static inline uint32_t gf_sample_bits(gf_type type, const void *row, uint64_t i) {
-    uint8_t u8;
-    uint16_t u16;
     uint32_t bits;
-    switch (type) {
-    case GF_U8:
-        memcpy(&u8, (const uint8_t *)row + i, sizeof u8);
-        return u8;
-    case GF_U16:
-        memcpy(&u16, (const uint16_t *)row + i, sizeof u16);
-        return u16;
-    default:
-        memcpy(&bits, (const float *)row + i, sizeof bits);
-        return bits;
-    }
+    if (type == GF_U8)
+        return ((const uint8_t *)row)[i];
+    if (type == GF_U16)
+        return ((const uint16_t *)row)[i];
+    memcpy(&bits, (const float *)row + i, sizeof bits);
+    return bits;
 }
 
 /* The number that such bits stand for: integers are exact in binary32. */
@@ -59,6 +52,18 @@ static inline void gf_put_sample(gf_type type, void *row, uint64_t i, float x) {
         ((uint16_t *)row)[i] = (uint16_t)rintf(clamped);
     else
         memcpy((float *)row + i, x != x ? (const void *)&nan : (const void *)&x, sizeof x);
+}
+
+/* The luma of a pixel whose samples begin with sample i, for golden functions. */
+static inline uint32_t gf_golden_luma_integer(gf_type type, const void *row, uint64_t i) {
+    return (13933 * gf_sample_bits(type, row, i) + 46871 * gf_sample_bits(type, row, i + 1) +
+            4732 * gf_sample_bits(type, row, i + 2) + 32768) >>
+           16;
+}
+
+static inline float gf_golden_luma_real(const void *row, uint64_t i) {
+    return 0.2126f * gf_get_sample(GF_F32, row, i) + 0.7152f * gf_get_sample(GF_F32, row, i + 1) +
+           0.0722f * gf_get_sample(GF_F32, row, i + 2);
 }
 
 /* ---- luma ------------------------------------------------------------------------------------ */

@@ -87,7 +87,7 @@ GF_API gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double second
  */
 
 /* A file that appears whole or not at all. */
-typedef struct gf_output_file gf_output_file;
+typedef struct gf_output gf_output_file;
 
 /* Opens a file, to be closed, which appears whole or not at all, by the rules of the
  * filters' outputs; "-" is standard output. GF_FAILED at once for what cannot be written, or is
@@ -164,9 +164,9 @@ typedef struct gf_rows_file gf_rows_file;
  * for none. */
 GF_API const gf_filter *gf_filter_before(const gf_filter *filter);
 
-/* Opens the inputs and reports their format, and in *possible whether ranges of rows can be run:
- * inputs and out_path (NULL: none) have rows at known places, and what is measured of ranges can be
- * merged. Fails as gf_run_file does for inputs that cannot be read. */
+/* Reports in *possible whether ranges of rows can be run: inputs are regular files, they and
+ * out_path (NULL: none) have rows at known places, and what is measured of ranges can be merged.
+ * *format is the inputs' if so. Fails as gf_run_file does for inputs that cannot be read. */
 GF_API gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
                                   const gf_settings *settings, const char *const *in_paths,
                                   const char *out_path, const gf_file_options *options,

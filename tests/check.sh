@@ -4,6 +4,7 @@
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export LSAN_OPTIONS=${LSAN_OPTIONS-suppressions=$PWD/tests/lsan.txt:print_suppressions=0}
 
 check() { # WHAT COMMAND...
     local what=$1

@@ -200,7 +200,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     if (status == GF_OK)
         status = sink->ops->finish(sink, metadata, error);
     if (status == GF_OK)
-        status = sink->ops->place(sink, error);
+        status = gf_sink_place(sink, error);
     sink->ops->close(sink);
     free(buffer);
     return status;

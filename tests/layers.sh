@@ -56,7 +56,7 @@ sed -E 's/^([^ ]*)\.[a-z]+ ([^ ]*)\.[a-z]+ /\1 \2 /' "$work/included" >"$work/in
 is_built() { # but for what needs nvcc, MPI or cairo
     local bare
     bare=$(cut -d ' ' -f 1 "$work/objects" | sort -u | comm -23 "$work/sources" - | grep -v '^cuda/\|^src/cli/\|^src/mpi/')
-    [ -z "$bare" ] && [ "$(wc -l <"$work/calls")" -gt 500 ] && [ "$(wc -l <"$work/includes")" -gt 500 ] && return
+    [ -z "$bare" ] && [ "$(wc -l <"$work/calls")" -gt 500 ] && [ "$(wc -l <"$work/includes")" -gt 300 ] && return
     echo "no object: $bare"
     return 1
 }

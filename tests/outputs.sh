@@ -308,8 +308,8 @@ in_order() { # LETTERS ARGUMENTS...: Mkdir, Fsync, fDatasync, Linkat, renAme, ea
 }
 on_disk() {
     fresh
-    # A new folder and the one it is in; the output; the record's folder, its line; the name; its folder.
-    in_order MFMFFFDLF -O here/a/b --sync always && in_order FFDLAF -O here/a/b --sync always --force &&
+    # A new folder and the one it is in; the output; the name; its folder.
+    in_order MFMFFLF -O here/a/b --sync always && in_order FLAF -O here/a/b --sync always --force &&
         in_order L here/o.png && in_order DLA here/o.png --force && in_order LA here/o.png --force --sync never &&
         in_order ML -O here/c --sync auto
 }

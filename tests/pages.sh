@@ -114,7 +114,7 @@ if command -v mandoc >/dev/null 2>&1; then
     exits() { diff <(codes) <(section "$1" 'EXIT STATUS' | sed '/^$/,$d' | sed -nE 's/^     ([0-9][0-9n +]*[0-9n]|[0-9]) .*/\1/p'); }
     for page in $(pages); do check "exit codes in $page" exits "$page"; done
     # What calls of getenv name, or the table just before them.
-    variables() { grep -rhB 4 'getenv(' src/*.c src/cli src/engine src/io | grep -oE '"[A-Z][A-Z0-9_]{2,}"' | tr -d '"' | sort -u; }
+    variables() { grep -rhB 4 'getenv(' src/*.c src/cli src/engine src/io src/mpi | grep -oE '"[A-Z][A-Z0-9_]{2,}"' | tr -d '"' | sort -u; }
     check "variables of the environment" diff <(variables) \
         <(section gpufilter.1 ENVIRONMENT | sed -nE 's/^     ([A-Z_]+(, [A-Z_]+)*)(  .*)?$/\1/p' | tr -d ' ' | tr , '\n' | sort -u)
     check "backends" tells_lines gpufilter.1 < <("$build/gpufilter" help smooth |

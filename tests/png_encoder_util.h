@@ -1,7 +1,8 @@
-/* What the tests of the PNG encoder share: images. */
+/* What the tests of the PNG encoder share: images, and an encoder of any level of SIMD. */
 #ifndef PNG_ENCODER_UTIL_H
 #define PNG_ENCODER_UTIL_H
 
+#include "io/png.h"
 #include "testing.h"
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -36,6 +37,21 @@ static inline unsigned char *draw(const gf_format *format, int content, uint64_t
         }
     }
     return pixels;
+}
+
+/* Takes the output over, unless it fails. */
+static inline gf_status open_encoder(const gf_format *format, const char *compression, gf_isa isa,
+                                     uint32_t threads, uint64_t max_memory, gf_output *output,
+                                     gf_sink **sink, gf_error *error) {
+    gf_metadata none;
+    gf_metadata_init(&none);
+    const gf_sink_setup setup = {.output = output,
+                                 .format = format,
+                                 .metadata = &none,
+                                 .compression = compression,
+                                 .max_memory = max_memory,
+                                 .threads = threads};
+    return gf_png_sink_open_for(isa, &setup, sink, error);
 }
 
 #endif

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.." || exit
 build=${1:-build}
 log=$build/tests/log
 mkdir -p "$log"
+export LSAN_OPTIONS=${LSAN_OPTIONS-suppressions=$PWD/tests/lsan.txt:print_suppressions=0}
 
 tests=(tests/test_*.c # a build folder may hold tests that are no more
     tests/golden.sh

@@ -25,7 +25,7 @@ static bool decodes(void) {
 
     memset(arena_memory, 0, ARENA);
     gf_arena_init(&arena, arena_memory, ARENA);
-    const bool got = gf_stb_load(&bytes, &arena, GF_STB_8, 4, &width, &height, &found) != NULL;
+    const bool got = gf_stb_load(&bytes, &arena, GF_U8, 4, &width, &height, &found) != NULL;
     gf_arena_end(&arena);
     assert_false(arena.exhausted);
     return got && !bytes.past_end;

@@ -66,19 +66,17 @@ static void keeps_to_the_memory(void **state) {
     (void)state;
     for (uint64_t most = 0; most < 80000000; most += 2000000) {
         gf_output *output;
-        gf_png_encoder *encoder;
+        gf_sink *sink = NULL;
         uint32_t threads;
         assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
-        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, 8, most, output,
-                                             &encoder, &error),
-                         GF_OK);
-        assert_in_range(gf_png_encoder_memory(encoder), 0, most / 2);
-        threads = gf_png_encoder_threads(encoder);
+        assert_int_equal(
+            open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, most, output, &sink, &error), GF_OK);
+        assert_in_range(sink->memory, 0, most / 2);
+        threads = sink->threads;
         assert_in_range(threads, before, 8);
         assert_true(most || threads == 0);
         before = threads;
-        gf_png_encoder_close(encoder);
-        gf_output_close(output);
+        sink->ops->close(sink);
     }
     assert_int_equal(before, 8);
 }
@@ -90,24 +88,28 @@ static void wide_rows_are_counted(void **state) {
     gf_error error = {0};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const gf_png_effort effort = i ? GF_PNG_SMALL : GF_PNG_FAST;
+        const char *const effort = i ? "small" : "fast";
         gf_output *output;
-        gf_png_encoder *encoder;
+        gf_sink *sink = NULL;
         assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
-        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
-                                             output, &encoder, &error),
+        assert_int_equal(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
+                                      output, &sink, &error),
                          GF_OK);
-        held[i] = gf_png_encoder_memory(encoder);
-        gf_png_encoder_close(encoder);
-        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 4, held[i], output,
-                                             &encoder, &error),
-                         GF_OK);
-        assert_int_equal(gf_png_encoder_threads(encoder), 0);
-        gf_png_encoder_close(encoder);
-        assert_int_equal(gf_png_encoder_open(&format, effort, GF_ISA_PORTABLE, 4, held[i] - 1,
-                                             output, &encoder, &error),
-                         GF_FAILED);
-        assert_null(encoder);
+        held[i] = sink->memory;
+        sink->ops->close(sink);
+        sink = NULL;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, held[i], output, &sink, &error),
+            GF_OK);
+        assert_int_equal(sink->threads, 0);
+        sink->ops->close(sink);
+        sink = NULL;
+        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, held[i] - 1, output, &sink, &error),
+            GF_FAILED);
+        assert_null(sink);
         assert_non_null(strstr(error.message, "for the encoder"));
         assert_non_null(strstr(error.message, "--max-memory"));
         gf_output_close(output);
@@ -123,13 +125,13 @@ static void memory_that_is_not_there_is_told(void **state) {
     (void)state;
     for (uint32_t threads = 1; threads < 3; threads++) {
         gf_output *output;
-        gf_png_encoder *encoder;
+        gf_sink *sink = NULL;
         gf_error error = {0};
         assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
-        assert_int_equal(gf_png_encoder_open(&format, GF_PNG_FAST, GF_ISA_PORTABLE, threads,
-                                             UINT64_MAX, output, &encoder, &error),
+        assert_int_equal(open_encoder(&format, "fast", GF_ISA_PORTABLE, threads, UINT64_MAX, output,
+                                      &sink, &error),
                          GF_FAILED);
-        assert_null(encoder);
+        assert_null(sink);
         assert_message(&error, "never: ");
         assert_message(&error, "memory");
         gf_output_close(output);

@@ -14,8 +14,7 @@
 
 #include "core/filter.h"
 #include "smooth/smooth.h"
-#include "smooth/smooth_simd.h"
-#include "smooth/smooth_u8.h"
+#include "smooth/smooth_cpu.h"
 #include "testing.h"
 
 static gf_plan *plan_of(const char *text, gf_format format) {
@@ -197,11 +196,11 @@ static void flat_images(void **state) {
     }
 }
 
-static const gf_smooth_u8_simd *const integer_levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_smooth_u8_simd_portable,
+static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
+    [GF_ISA_PORTABLE] = &gf_smooth_simd_portable,
 #ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_smooth_u8_simd_avx2,
-    [GF_ISA_AVX512] = &gf_smooth_u8_simd_avx512,
+    [GF_ISA_AVX2] = &gf_smooth_simd_avx2,
+    [GF_ISA_AVX512] = &gf_smooth_simd_avx512,
 #endif
 };
 
@@ -216,8 +215,7 @@ static void doubts_are_counted(void **state) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
         gf_smooth_u8 by;
-        assert_true(
-            gf_smooth_u8_on(&by, (const gf_smooth_plan *)plan, integer_levels[isa], scratch));
+        assert_true(gf_smooth_u8_on(&by, (const gf_smooth_plan *)plan, levels[isa], scratch));
         for (size_t n = 1; n <= 200; n++) {
             /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
              * overlap find it again. */
@@ -269,14 +267,6 @@ static void few_wide_rows_are_cut(void **state) {
 }
 
 /* ---- quotients ------------------------------------------------------------------------------- */
-
-static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
-    [GF_ISA_PORTABLE] = &gf_smooth_simd_portable,
-#ifdef GF_X86_64
-    [GF_ISA_AVX2] = &gf_smooth_simd_avx2,
-    [GF_ISA_AVX512] = &gf_smooth_simd_avx512,
-#endif
-};
 
 #define SOME 4096
 

@@ -1,5 +1,4 @@
-/* What threshold is: its parameter, its plan, and its definition, which the cpu backend runs, too.
- */
+/* threshold: its parameter, its plan, and its definition, which the cpu backend runs, too. */
 #include "threshold/threshold.h"
 
 #include "samples.h"

@@ -11,9 +11,6 @@ typedef struct gf_threshold_plan {
     float largest; /* 255, 65535 or 1 */
 } gf_threshold_plan;
 
-#ifdef __cplusplus
-extern "C"
-#endif
-    extern const gf_filter_cuda gf_threshold_cuda;
+GF_EXTERN_C const gf_filter_cuda gf_threshold_cuda;
 
 #endif

@@ -5,10 +5,6 @@
 
 #include "core/filter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Along x a row's record holds a sum a measured channel. Along y the state holds a sum a sample of
  * a row, alpha included. Sums are uint64_t of integer samples, double of f32. */
 typedef struct gf_axis_sum_plan {
@@ -26,10 +22,6 @@ gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_band *band, gf_error 
 GF_DECLARE_LEVELS(gf_axis_sum_cpu);
 
 extern const gf_filter gf_axis_sum_filter;
-extern const gf_filter_cuda gf_axis_sum_cuda;
-
-#ifdef __cplusplus
-}
-#endif
+GF_EXTERN_C const gf_filter_cuda gf_axis_sum_cuda;
 
 #endif

@@ -142,9 +142,8 @@ static void sum_row_f32(const void *samples, size_t n, uint32_t channels, void *
 
 /* Adds `count` rows, a constant, to `vectors` wide lanes. */
 #define ADD_ROWS(NAME, WIDE, VEC, LOAD, BITS)                                                      \
-    static inline __attribute__((always_inline)) void NAME(const unsigned char *rows,              \
-                                                           size_t stride, const size_t count,      \
-                                                           size_t vectors, VEC *even, VEC *odd) {  \
+    GF_INLINE void NAME(const unsigned char *rows, size_t stride, const size_t count,              \
+                        size_t vectors, VEC *even, VEC *odd) {                                     \
         for (size_t v = 0; v < vectors; v++) {                                                     \
             VEC low = even[v], high = odd[v];                                                      \
             for (size_t r = 0; r < count; r++) {                                                   \
@@ -201,10 +200,8 @@ ADD(sum_down_u8, uint8_t, uint16_t, vec_words, sum_down_rows_u8, 257u)
 ADD(sum_down_u16, uint16_t, uint32_t, vec_longs, sum_down_rows_u16, 65537u)
 
 /* A NaN stays one, so it is enough to make it the one NaN in the end. */
-static inline __attribute__((always_inline)) void sum_down_rows_f32(double *restrict sums,
-                                                                    const unsigned char *rows,
-                                                                    size_t stride,
-                                                                    const size_t count, size_t n) {
+GF_INLINE void sum_down_rows_f32(double *restrict sums, const unsigned char *rows, size_t stride,
+                                 const size_t count, size_t n) {
     const float *row[8];
     for (size_t r = 0; r < count; r++)
         row[r] = (const float *)(const void *)(rows + r * stride);

@@ -47,10 +47,9 @@ typedef struct gf_comparison {
 static gf_status open_comparison(const gf_plan *plan, const gf_keep *keep, void **data,
                                  gf_error *error) {
     (void)plan;
-    gf_comparison *comparison = calloc(1, sizeof *comparison);
-    *data = comparison;
-    return comparison ? GF_OK
-                      : gf_fail_memory(error, keep->name, sizeof *comparison, "the comparison");
+    *data = calloc(1, sizeof(gf_comparison));
+    return *data ? GF_OK
+                 : gf_fail_memory(error, keep->name, sizeof(gf_comparison), "the comparison");
 }
 
 static gf_status take_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {

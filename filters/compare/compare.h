@@ -4,10 +4,6 @@
 
 #include "core/filter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The record of a row. */
 typedef struct gf_compare_record {
     uint64_t differing; /* samples */
@@ -21,11 +17,6 @@ gf_status gf_compare_golden(const gf_plan *plan, const gf_band *band, gf_error *
 
 GF_DECLARE_LEVELS(gf_compare_cpu);
 
-extern const gf_filter gf_compare_filter;
-extern const gf_filter_cuda gf_compare_cuda;
-
-#ifdef __cplusplus
-}
-#endif
+GF_EXTERN_C const gf_filter_cuda gf_compare_cuda;
 
 #endif

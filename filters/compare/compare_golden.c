@@ -52,19 +52,11 @@ static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *ro
     const uint64_t i = x * format->channels;
     const bool colour = format->channels >= 3;
     if (format->type != GF_F32) {
-        uint32_t luma = gf_sample_bits(format->type, row, i);
-        if (colour)
-            luma = (13933 * luma + 46871 * gf_sample_bits(format->type, row, i + 1) +
-                    4732 * gf_sample_bits(format->type, row, i + 2) + 32768) >>
-                   16;
+        const uint32_t luma = colour ? gf_golden_luma_integer(format->type, row, i)
+                                     : gf_sample_bits(format->type, row, i);
         return (uint8_t)(format->type == GF_U8 ? luma >> 2 : luma >> 10);
     }
-    float luma = gf_get_sample(GF_F32, row, i);
-    if (colour) {
-        luma = 0.2126f * luma;
-        luma = luma + 0.7152f * gf_get_sample(GF_F32, row, i + 1);
-        luma = luma + 0.0722f * gf_get_sample(GF_F32, row, i + 2);
-    }
+    float luma = colour ? gf_golden_luma_real(row, i) : gf_get_sample(GF_F32, row, i);
     if (isnan(luma) || luma < 0)
         luma = 0;
     if (luma > 1)

@@ -53,26 +53,24 @@ typedef struct gf_dot_total {
     double real[GF_DOT_SUMS]; /* of integer images: the same, rounded once */
 } gf_dot_total;
 
-typedef struct gf_dot_totals {
-    gf_dot_total channels[GF_MAX_CHANNELS + 1]; /* the measured ones, and all of them together */
-} gf_dot_totals;
-
+/* Allocate the totals of the measured channels, and of all of them together. */
 static gf_status open_totals(const gf_plan *plan, const gf_keep *keep, void **data,
                              gf_error *error) {
     (void)plan;
-    *data = calloc(1, sizeof(gf_dot_totals));
-    return *data ? GF_OK : gf_fail_memory(error, keep->name, sizeof(gf_dot_totals), "the totals");
+    const size_t count = GF_MAX_CHANNELS + 1, bytes = sizeof(gf_dot_total);
+    *data = calloc(count, bytes);
+    return *data ? GF_OK : gf_fail_memory(error, keep->name, count * bytes, "the totals");
 }
 
 static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, gf_error *error) {
     (void)error;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
     const uint32_t sums = gf_dot_sums(head->in.type);
-    gf_dot_totals *totals = data;
+    gf_dot_total *totals = data;
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
         const void *record = gf_record(head, out, y);
         for (uint32_t i = 0; i < measured * sums; i++) {
-            gf_dot_total *total = &totals->channels[i / sums];
+            gf_dot_total *total = &totals[i / sums];
             if (head->in.type == GF_F32)
                 total->real[i % sums] += ((const double *)record)[i];
             else
@@ -93,7 +91,7 @@ static void complete(gf_dot_total *total, gf_type type) {
 static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     (void)state, (void)error;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
-    gf_dot_total *channels = ((gf_dot_totals *)data)->channels, *all = &channels[measured];
+    gf_dot_total *channels = data, *all = &channels[measured];
     for (uint32_t c = 0; c < measured; c++)
         for (uint32_t i = 0; i < GF_DOT_SUMS; i++) {
             all->integer[i] += channels[c].integer[i];
@@ -137,7 +135,7 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
                      size_t column) {
     (void)table;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
-    const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
+    const gf_dot_total *total = (const gf_dot_total *)data + row;
     const uint64_t pixels = head->in.width * head->in.height;
     const double mse =
         total->real[GF_DOT_SSD] / (double)(row < measured ? pixels : pixels * measured);

@@ -5,10 +5,6 @@
 
 #include "core/filter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The sums of one channel of a row, in this order: uint64_t of integer samples, which have no
  * GF_DOT_SSD because it follows exactly from the others; double of f32. A record holds those of
  * each measured channel in turn. */
@@ -27,11 +23,6 @@ gf_status gf_dot_golden(const gf_plan *plan, const gf_band *band, gf_error *erro
 
 GF_DECLARE_LEVELS(gf_dot_cpu);
 
-extern const gf_filter gf_dot_filter;
-extern const gf_filter_cuda gf_dot_cuda;
-
-#ifdef __cplusplus
-}
-#endif
+GF_EXTERN_C const gf_filter_cuda gf_dot_cuda;
 
 #endif

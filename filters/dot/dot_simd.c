@@ -91,10 +91,8 @@ static inline vec_bits dot_add_products(vec_bits sum, vec_bits even, vec_bits od
 #define AHEAD 3072 /* rows begin anew, and the processor fetches ahead too late */
 
 /* Adds the products of whole vectors to sums, and returns the samples that it has taken. */
-static inline __attribute__((always_inline)) size_t dot_vectors_u8(const uint8_t *a,
-                                                                   const uint8_t *b, size_t n,
-                                                                   const uint32_t channels,
-                                                                   uint64_t *sums) {
+GF_INLINE size_t dot_vectors_u8(const uint8_t *a, const uint8_t *b, size_t n,
+                                const uint32_t channels, uint64_t *sums) {
     SHUFFLES;
     const vec_bits shuffle = vec_broadcast(shuffles[channels - 1]);
     const vec_bits low = VEC_OP(set1_epi16)(255);
@@ -150,10 +148,8 @@ static void dot_u8(const void *a_row, const void *b_row, size_t n, uint32_t chan
 
 /* Adds the products of up to a period of samples to the lanes, `periods` times: each lane takes
  * them one after the other. */
-static inline __attribute__((always_inline)) void dot_add_f32(const float *restrict a,
-                                                              const float *restrict b, size_t n,
-                                                              const size_t periods, size_t period,
-                                                              double *restrict lanes) {
+GF_INLINE void dot_add_f32(const float *restrict a, const float *restrict b, size_t n,
+                           const size_t periods, size_t period, double *restrict lanes) {
     double *ab = lanes, *aa = ab + period, *bb = aa + period, *ssd = bb + period;
     for (size_t j = 0; j < n; j++) {
         double sum_ab = ab[j], sum_aa = aa[j], sum_bb = bb[j], sum_ssd = ssd[j];

@@ -82,13 +82,6 @@ static const char *const cases[] = {
 
 /* ---- what is extracted ----------------------------------------------------------------------- */
 
-static gf_status bad_list(const char *text, uint32_t bins, gf_error *error) {
-    return gf_fail(error, GF_USAGE,
-                   "--extract '%s': must be bins from 0 to %u, ascending, at most %d of them, such "
-                   "as 3 or 3,5; or all",
-                   text, bins - 1, GF_HIST_MAX_LISTED);
-}
-
 static gf_status parse_extract(gf_hist_plan *plan, const char *text, gf_error *error) {
     if (strcmp(text, "all") == 0) {
         plan->extract_all = true;
@@ -97,12 +90,14 @@ static gf_status parse_extract(gf_hist_plan *plan, const char *text, gf_error *e
     }
     for (const char *item = text;; item++) {
         char *end;
-        if (*item < '0' || *item > '9' || plan->extracts == GF_HIST_MAX_LISTED)
-            return bad_list(text, plan->bins, error);
-        unsigned long long bin = strtoull(item, &end, 10);
-        if (bin >= plan->bins || (*end != 0 && *end != ',') ||
+        const unsigned long long bin = strtoull(item, &end, 10);
+        if (*item < '0' || *item > '9' || plan->extracts == GF_HIST_MAX_LISTED ||
+            bin >= plan->bins || (*end != 0 && *end != ',') ||
             (plan->extracts > 0 && bin <= plan->listed[plan->extracts - 1]))
-            return bad_list(text, plan->bins, error);
+            return gf_fail(error, GF_USAGE,
+                           "--extract '%s': must be bins from 0 to %u, ascending, at most %d of "
+                           "them, such as 3 or 3,5; or all",
+                           text, plan->bins - 1, GF_HIST_MAX_LISTED);
         plan->listed[plan->extracts++] = (uint32_t)bin;
         item = end;
         if (*item == 0)

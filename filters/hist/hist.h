@@ -6,10 +6,6 @@
 #include "core/filter.h"
 #include "samples.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define GF_HIST_MAX_BINS 65536
 #define GF_HIST_MAX_LISTED 64 /* bins that --extract names one by one */
 
@@ -52,9 +48,9 @@ static inline uint64_t gf_hist_counters(const gf_hist_plan *plan) {
     return (uint64_t)plan->measured * plan->counters;
 }
 
-/* The bin that is extracted in place `rank` of a payload. */
-static inline uint32_t gf_hist_bin_of_rank(const gf_hist_plan *plan, uint32_t rank) {
-    return plan->extract_all ? rank : plan->listed[rank];
+/* The bin that is extracted in place `nth` of a payload. */
+static inline uint32_t gf_hist_nth_bin(const gf_hist_plan *plan, uint32_t nth) {
+    return plan->extract_all ? nth : plan->listed[nth];
 }
 
 /* Bytes of a payload's head, and of `count` samples after it. */
@@ -98,10 +94,6 @@ GF_DECLARE_LEVELS(gf_hist_cpu);
 
 extern const gf_measure gf_hist_measure;
 extern const gf_payload_format gf_hist_payload;
-extern const gf_filter_cuda gf_hist_cuda;
-
-#ifdef __cplusplus
-}
-#endif
+GF_EXTERN_C const gf_filter_cuda gf_hist_cuda;
 
 #endif

@@ -26,16 +26,16 @@ typedef enum gf_hist_way {
 /* Edges that WAY_ABOVE goes up to, whatever a SIMD level would like. */
 #define MAX_EDGES 64
 
-/* The rank of a bin that is not extracted. */
-#define NO_RANK 0xff
+/* nth_of a bin that is not extracted. */
+#define NOT_EXTRACTED 0xff
 
 /* A thread's scratch. */
 typedef struct gf_hist_scratch {
     unsigned char values[PIECE_BYTES];
     uint32_t bins[PIECE_BINS];
-    /* The rank of each bin and of the counters behind them. With --extract all, bins have rank 0.
-     */
-    uint8_t ranks[GF_HIST_MAX_BINS + 8];
+    /* Of each bin, and of the counters behind them: which of the extracted bins it is. 0 for all
+     * bins with --extract all. */
+    uint8_t nth_of[GF_HIST_MAX_BINS + 8];
     uint64_t counters[]; /* a state, if counts of the part alone are needed; and tables */
 } gf_hist_scratch;
 
@@ -222,9 +222,9 @@ static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
 
 /* Sample i of an iteration has table i: channel i % measured, copy i / measured. */
 #define COUNT(NAME, TYPE)                                                                          \
-    static inline __attribute__((always_inline)) void NAME##_by(                                   \
-        const gf_hist_piece *piece, const TYPE *values, const bool ask, const uint32_t step,       \
-        const uint32_t stride, uint32_t *restrict tables) {                                        \
+    GF_INLINE void NAME##_by(const gf_hist_piece *piece, const TYPE *values, const bool ask,       \
+                             const uint32_t step, const uint32_t stride,                           \
+                             uint32_t *restrict tables) {                                          \
         const unsigned char *ahead = piece->ahead;                                                 \
         const size_t n = piece->samples, bytes = step * piece->ahead_bytes;                        \
         size_t i = 0;                                                                              \
@@ -241,9 +241,8 @@ static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
         for (uint32_t j = 0; j < n - i; j++)                                                       \
             tables[j * stride + values[i + j]]++;                                                  \
     }                                                                                              \
-    static inline __attribute__((always_inline)) void NAME(                                        \
-        const gf_hist_piece *piece, const TYPE *values, uint32_t step, const uint32_t stride,      \
-        uint32_t *tables) {                                                                        \
+    GF_INLINE void NAME(const gf_hist_piece *piece, const TYPE *values, uint32_t step,             \
+                        const uint32_t stride, uint32_t *tables) {                                 \
         if (step == 8 && piece->ahead)                                                             \
             NAME##_by(piece, values, true, 8, stride, tables);                                     \
         else if (step == 8)                                                                        \
@@ -365,19 +364,19 @@ static void hist_count(gf_hist_part *part, const gf_hist_piece *piece) {
 
 /* ---- extraction ------------------------------------------------------------------------------ */
 
-static void hist_set_ranks(const gf_hist_plan *plan, uint8_t *ranks) {
-    memset(ranks, NO_RANK, plan->counters);
+static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
+    memset(nth_of, NOT_EXTRACTED, plan->counters);
     if (plan->extract_all)
-        memset(ranks, 0, plan->bins);
+        memset(nth_of, 0, plan->bins);
     for (uint32_t i = 0; i < plan->extracts && !plan->extract_all; i++)
-        ranks[plan->listed[i]] = (uint8_t)i;
+        nth_of[plan->listed[i]] = (uint8_t)i;
 }
 
 /* most: samples of the part. */
 static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
     const gf_hist_plan *plan = part->plan;
     const gf_type type = plan->head.in.type;
-    hist_set_ranks(plan, part->scratch->ranks);
+    hist_number_bins(plan, part->scratch->nth_of);
     part->offsets = part->band->payload;
     part->positions = part->offsets + plan->extracts + 1;
     memset(part->offsets, 0, gf_hist_head_bytes(plan));
@@ -411,11 +410,11 @@ static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
 }
 
 /* Find which samples are extracted, without a branch to guess; returns how many. */
-static size_t hist_find(const uint8_t *ranks, const gf_hist_piece *piece, uint32_t *found) {
+static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t *found) {
     size_t n = 0;
     for (uint32_t i = 0; i < piece->samples; i++) {
         found[n] = i;
-        n += ranks[piece->bins[i]] != NO_RANK;
+        n += nth_of[piece->bins[i]] != NOT_EXTRACTED;
     }
     return n;
 }
@@ -424,13 +423,13 @@ static size_t hist_find(const uint8_t *ranks, const gf_hist_piece *piece, uint32
     static void NAME(const gf_hist_part *part, const gf_hist_piece *piece, const uint32_t *found,  \
                      size_t n) {                                                                   \
         const bool all = part->plan->extract_all;                                                  \
-        const uint8_t *ranks = part->scratch->ranks;                                               \
+        const uint8_t *nth_of = part->scratch->nth_of;                                             \
         const TYPE *from = piece->values;                                                          \
         TYPE *to = (TYPE *)(void *)part->values;                                                   \
         uint64_t *offsets = part->offsets, *positions = part->positions;                           \
         for (size_t k = 0; k < n; k++) {                                                           \
             const uint32_t i = found[k], bin = piece->bins[i];                                     \
-            const uint64_t place = offsets[all ? bin : ranks[bin]]++;                              \
+            const uint64_t place = offsets[all ? bin : nth_of[bin]]++;                             \
             positions[place] = piece->position + i;                                                \
             to[place] = from[i];                                                                   \
         }                                                                                          \
@@ -461,13 +460,13 @@ static void hist_end_extraction(const gf_hist_part *part) {
 /* ---- mask ------------------------------------------------------------------------------------ */
 
 /* Is any of a pixel's samples in an extracted bin? 1 or 0 for each pixel. */
-static void hist_find_pixels(const uint8_t *ranks, const gf_hist_piece *piece, uint32_t measured,
+static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t measured,
                              uint8_t *drawn) {
     const uint32_t *bins = piece->bins;
     for (size_t i = 0; i < piece->samples; i += measured) {
         uint32_t any = 0;
         for (uint32_t s = 0; s < measured; s++)
-            any |= ranks[bins[i + s]] != NO_RANK;
+            any |= nth_of[bins[i + s]] != NOT_EXTRACTED;
         *drawn++ = (uint8_t)any;
     }
 }
@@ -475,8 +474,8 @@ static void hist_find_pixels(const uint8_t *ranks, const gf_hist_piece *piece, u
 /* All of a pixel or nothing, again without a branch; alpha, if it is new, is all ones or nothing.
  */
 #define DRAW(NAME, TYPE)                                                                           \
-    static inline __attribute__((always_inline)) void NAME##_n(                                    \
-        const TYPE *from, TYPE *to, const uint8_t *drawn, size_t n, uint32_t in, uint32_t out) {   \
+    GF_INLINE void NAME##_n(const TYPE *from, TYPE *to, const uint8_t *drawn, size_t n,            \
+                            uint32_t in, uint32_t out) {                                           \
         for (size_t i = 0; i < n; i++, from += in, to += out) {                                    \
             const TYPE bits = (TYPE)(0 - (TYPE)drawn[i]);                                          \
             for (uint32_t c = 0; c < out; c++)                                                     \
@@ -544,7 +543,7 @@ static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, boo
     hist_count(part, &piece);
     if (bins && plan->mask) {
         uint8_t drawn[PIECE_BINS];
-        hist_find_pixels(part->scratch->ranks, &piece, plan->measured, drawn);
+        hist_find_pixels(part->scratch->nth_of, &piece, plan->measured, drawn);
         hist_draw[plan->head.in.type](gf_row(&part->band->in, y) + x * in * part->sample_bytes,
                                       gf_row(&part->band->out, y) + x * out * part->sample_bytes,
                                       drawn, n, in, out);
@@ -597,7 +596,7 @@ static void hist_place_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
             const uint64_t n = width - x < most ? width - x : most;
             const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
             hist_place[plan->head.in.type](part, &piece, found,
-                                           hist_find(part->scratch->ranks, &piece, found));
+                                           hist_find(part->scratch->nth_of, &piece, found));
         }
 }
 

@@ -11,14 +11,8 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
     const uint64_t pixel = x * plan->head.in.channels;
     if (!plan->luma)
         return gf_get_sample(type, row, pixel + plan->first + s);
-    if (type != GF_F32)
-        return (float)((13933 * gf_sample_bits(type, row, pixel) +
-                        46871 * gf_sample_bits(type, row, pixel + 1) +
-                        4732 * gf_sample_bits(type, row, pixel + 2) + 32768) >>
-                       16);
-    return 0.2126f * gf_get_sample(type, row, pixel) +
-           0.7152f * gf_get_sample(type, row, pixel + 1) +
-           0.0722f * gf_get_sample(type, row, pixel + 2);
+    return type == GF_F32 ? gf_golden_luma_real(row, pixel)
+                          : (float)gf_golden_luma_integer(type, row, pixel);
 }
 
 /* The bin of a sample, or the counter behind the bins that it belongs to. */
@@ -56,7 +50,7 @@ static void golden_count_row(const gf_hist_plan *plan, const unsigned char *row,
 }
 
 /* Which extracted bin has this number: its index, or plan->extracts if none has. */
-static uint32_t golden_rank_of(const gf_hist_plan *plan, uint32_t bin) {
+static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t bin) {
     if (plan->extract_all)
         return bin < plan->bins ? bin : plan->extracts;
     uint32_t i = 0;
@@ -69,7 +63,7 @@ static uint32_t golden_rank_of(const gf_hist_plan *plan, uint32_t bin) {
 
 static bool golden_selects(const gf_hist_plan *plan, const unsigned char *row, uint64_t x) {
     for (uint32_t s = 0; s < plan->measured; s++)
-        if (golden_rank_of(plan, golden_bin_at(plan, row, x, s)) < plan->extracts)
+        if (golden_nth_of(plan, golden_bin_at(plan, row, x, s)) < plan->extracts)
             return true;
     return false;
 }
@@ -81,11 +75,10 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
     const size_t out_pixel = plan->head.out.channels * bytes;
     for (uint64_t x = 0; x < plan->head.in.width; x++) {
         unsigned char *pixel = out + x * out_pixel;
-        memset(pixel, 0, out_pixel);
-        if (!golden_selects(plan, row, x))
-            continue;
-        memset(pixel, 0xff, out_pixel); /* alpha, if it is new: opaque */
-        memcpy(pixel, row + x * in_pixel, in_pixel);
+        const bool drawn = golden_selects(plan, row, x);
+        memset(pixel, drawn ? 0xff : 0, out_pixel); /* alpha, if it is new, too */
+        if (drawn)
+            memcpy(pixel, row + x * in_pixel, in_pixel);
     }
 }
 
@@ -100,10 +93,9 @@ static void golden_extract(const gf_hist_plan *plan, const gf_band *band) {
     for (uint64_t y = begin; y < end; y++)
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
-                uint32_t rank =
-                    golden_rank_of(plan, golden_bin_at(plan, gf_row(&band->in, y), x, s));
-                if (rank < plan->extracts)
-                    offsets[rank + 1]++;
+                uint32_t nth = golden_nth_of(plan, golden_bin_at(plan, gf_row(&band->in, y), x, s));
+                if (nth < plan->extracts)
+                    offsets[nth + 1]++;
             }
     for (uint32_t i = 0; i < plan->extracts; i++)
         offsets[i + 1] += offsets[i];
@@ -114,10 +106,10 @@ static void golden_extract(const gf_hist_plan *plan, const gf_band *band) {
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
                 const float sample = golden_measured(plan, gf_row(&band->in, y), x, s);
-                const uint32_t rank = golden_rank_of(plan, golden_bin_of(plan, sample));
-                if (rank == plan->extracts)
+                const uint32_t nth = golden_nth_of(plan, golden_bin_of(plan, sample));
+                if (nth == plan->extracts)
                     continue;
-                const uint64_t place = offsets[rank]++;
+                const uint64_t place = offsets[nth]++;
                 positions[place] = (y * format->width + x) * plan->measured + s;
                 gf_put_sample(format->type, values, place, sample);
             }

@@ -1,4 +1,6 @@
-/* What hist keeps on the host, and its tables. */
+/* What hist keeps of an image on the host: counts, extracted samples, and tables of both. The
+ * samples of one bin go into their file as they come, whatever their number. Those of several bins
+ * leave bin by bin: until the last band they are kept, within max_memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,12 +8,32 @@
 
 #include "core/error.h"
 #include "core/result.h"
-#include "hist/hist_samples.h"
+#include "hist/hist.h"
+#include "io/sample_sink.h"
+
+/* The first samples of each bin are shown, where bins are so few. */
+#define SHOWN 10
+#define SHOWN_BINS 64
+
+/* A payload that is kept. */
+typedef struct gf_hist_kept {
+    struct gf_hist_kept *next;
+    uint64_t payload[];
+} gf_hist_kept;
 
 typedef struct gf_hist_data {
-    gf_hist_samples *samples; /* NULL: none are extracted */
-    uint64_t *counts;         /* as in a state */
-    uint64_t *rows;           /* as in a record, of each row; NULL without --per-row */
+    const gf_hist_plan *plan;
+    uint64_t *counts; /* as in a state */
+    uint64_t *rows;   /* as in a record, of each row; NULL without --per-row */
+    gf_keep keep;
+    bool hold; /* payloads are kept until the end */
+    uint64_t held_bytes;
+    gf_hist_kept *first, *last; /* payloads */
+    uint64_t *extracted;        /* samples of each extracted bin */
+    /* The samples that are shown, bin by bin: all, or the first ones of each. */
+    uint64_t *begins; /* of each bin, and where the last one ends */
+    uint64_t *positions;
+    unsigned char *values;
 } gf_hist_data;
 
 static void hist_merge(const gf_plan *plan, void *state, const void *other) {
@@ -21,13 +43,40 @@ static void hist_merge(const gf_plan *plan, void *state, const void *other) {
         to[i] += from[i];
 }
 
+static size_t hist_value_bytes(const gf_hist_plan *plan) {
+    return gf_type_bytes(plan->head.in.type);
+}
+
+/* Shown ones of a bin at most, while they come in. */
+static uint64_t hist_quota(const gf_hist_plan *plan) {
+    return plan->extracts <= SHOWN_BINS ? SHOWN : 0;
+}
+
+/* Allocate memory for so many shown samples. */
+static gf_status hist_alloc_shown(gf_hist_data *hist, uint64_t count, gf_error *error) {
+    hist->positions = malloc(count * sizeof *hist->positions + 1);
+    hist->values = malloc(count * hist_value_bytes(hist->plan) + 1);
+    if (!hist->positions || !hist->values)
+        return gf_fail_memory(error, hist->keep.name, gf_hist_sample_bytes(hist->plan, count),
+                              "extracted samples");
+    return GF_OK;
+}
+
 static void hist_close_data(void *data) {
     gf_hist_data *hist = data;
     if (!hist)
         return;
-    gf_hist_samples_close(hist->samples);
+    while (hist->first) {
+        gf_hist_kept *next = hist->first->next;
+        free(hist->first);
+        hist->first = next;
+    }
     free(hist->counts);
     free(hist->rows);
+    free(hist->extracted);
+    free(hist->begins);
+    free(hist->positions);
+    free(hist->values);
     free(hist);
 }
 
@@ -36,20 +85,30 @@ static gf_status hist_open_data(const gf_plan *head, const gf_keep *keep, void *
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     const uint64_t counters = gf_hist_counters(plan);
     gf_hist_data *hist = calloc(1, sizeof *hist);
-    gf_status status = GF_OK;
-    if (hist)
-        hist->counts = calloc((size_t)counters, sizeof *hist->counts);
-    if (hist && plan->per_row)
+    *out = hist;
+    if (!hist)
+        return gf_fail_memory(error, keep->name, sizeof *hist, "the counts");
+    hist->plan = plan;
+    hist->keep = *keep;
+    hist->hold = keep->all || (keep->samples &&
+                               (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples)));
+    hist->counts = calloc((size_t)counters, sizeof *hist->counts);
+    if (plan->per_row)
         hist->rows = calloc((size_t)(counters * head->in.height), sizeof *hist->rows);
-    if (!hist || !hist->counts || (plan->per_row && !hist->rows))
+    hist->extracted = calloc((size_t)plan->extracts + 1, sizeof *hist->extracted);
+    hist->begins = calloc((size_t)plan->extracts + 1, sizeof *hist->begins);
+    gf_status status = GF_OK;
+    if (!hist->counts || (plan->per_row && !hist->rows))
         status = gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
-    else if (plan->extracts)
-        status = gf_hist_samples_open(plan, keep, &hist->samples, error);
+    else if (!hist->extracted || !hist->begins)
+        status = gf_fail_memory(error, keep->name, plan->extracts * 2 * sizeof(uint64_t),
+                                "extracted samples");
+    else if (!keep->all)
+        status = hist_alloc_shown(hist, plan->extracts * hist_quota(plan), error);
     if (status) {
         hist_close_data(hist);
-        hist = NULL;
+        *out = NULL;
     }
-    *out = hist;
     return status;
 }
 
@@ -57,27 +116,248 @@ static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *
                                 gf_error *error) {
     (void)error;
     gf_hist_data *hist = data;
-    const uint64_t counters = gf_hist_counters((const gf_hist_plan *)head);
+    const uint64_t counters = gf_hist_counters(hist->plan);
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
         const uint64_t *record = gf_record(head, out, y);
         memcpy(hist->rows + y * counters, record, head->record);
-        for (uint64_t i = 0; i < counters; i++)
-            hist->counts[i] += record[i];
+        hist_merge(head, hist->counts, record);
     }
     return GF_OK;
+}
+
+/* ---- payloads -------------------------------------------------------------------------------- */
+
+/* The samples of one bin in a payload. */
+typedef struct gf_hist_bin_samples {
+    uint64_t count;
+    const uint64_t *positions;
+    const unsigned char *values;
+} gf_hist_bin_samples;
+
+static gf_hist_bin_samples hist_piece(const gf_hist_plan *plan, const uint64_t *payload,
+                                      uint32_t nth) {
+    const uint64_t *positions = payload + plan->extracts + 1;
+    const unsigned char *values = (const unsigned char *)(positions + payload[plan->extracts]);
+    const uint64_t begin = payload[nth];
+    return (gf_hist_bin_samples){payload[nth + 1] - begin, positions + begin,
+                                 values + begin * hist_value_bytes(plan)};
+}
+
+/* Copies samples of a piece to place `at` of those that are shown. */
+static void hist_show(gf_hist_data *hist, uint64_t at, const gf_hist_bin_samples *piece,
+                      uint64_t count) {
+    const size_t bytes = hist_value_bytes(hist->plan);
+    memmove(hist->positions + at, piece->positions, count * sizeof *piece->positions);
+    memmove(hist->values + at * bytes, piece->values, count * bytes);
+}
+
+static void hist_layout(const gf_plan *head, gf_sample_layout *out) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+    *out = (gf_sample_layout){.type = head->in.type,
+                              .width = head->in.width,
+                              .channels = plan->measured,
+                              .with_bin = plan->extracts > 1,
+                              .bins = plan->bins};
+    for (uint32_t s = 0; s < plan->measured; s++) {
+        out->names[s] = gf_hist_channel_name(plan, s);
+        out->indices[s] = plan->luma ? GF_SAMPLE_LUMA : (uint8_t)(plan->first + s);
+    }
+}
+
+static size_t hist_payload_bytes(const gf_plan *head, uint64_t rows) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+    return gf_hist_head_bytes(plan) +
+           gf_hist_sample_bytes(plan, rows * head->in.width * plan->measured);
+}
+
+static size_t hist_payload_used(const gf_plan *head, const void *payload) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+    const uint64_t *offsets = payload;
+    return gf_hist_head_bytes(plan) + gf_hist_sample_bytes(plan, offsets[plan->extracts]);
+}
+
+static gf_status hist_hold(gf_hist_data *hist, const uint64_t *payload, gf_error *error) {
+    const size_t bytes = hist_payload_used(&hist->plan->head, payload);
+    /* What is to be looked at later is copied once more. */
+    hist->held_bytes += bytes * (hist->keep.all ? 2 : 1);
+    if (hist->held_bytes > hist->keep.max_memory)
+        return gf_fail(error, GF_FAILED,
+                       "%s: extracted samples of several bins, and .npy to a pipe, are held until "
+                       "the end, and need more than %" PRIu64
+                       " bytes; raise --max-memory, or extract one bin into a file",
+                       hist->keep.name, hist->keep.max_memory);
+    gf_hist_kept *kept = malloc(sizeof *kept + bytes);
+    if (!kept)
+        return gf_fail_memory(error, hist->keep.name, bytes, "extracted samples");
+    kept->next = NULL;
+    memcpy(kept->payload, payload, bytes);
+    if (hist->last)
+        hist->last->next = kept;
+    else
+        hist->first = kept;
+    hist->last = kept;
+    return GF_OK;
+}
+
+/* Write the samples of an extracted bin, where they go into a file. */
+static gf_status hist_write_piece(const gf_hist_data *hist, uint32_t nth,
+                                  const gf_hist_bin_samples *piece, gf_error *error) {
+    if (!hist->keep.samples)
+        return GF_OK;
+    return gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
+                                piece->positions, piece->values, piece->count, error);
 }
 
 static gf_status hist_take_payload(const gf_plan *head, void *data, const void *payload,
                                    gf_error *error) {
     (void)head;
-    return gf_hist_samples_take(((gf_hist_data *)data)->samples, payload, error);
+    gf_hist_data *hist = data;
+    const gf_hist_plan *plan = hist->plan;
+    const uint64_t most = hist_quota(plan);
+    gf_status status = GF_OK;
+    for (uint32_t nth = 0; nth < plan->extracts && !status; nth++) {
+        const gf_hist_bin_samples piece = hist_piece(plan, payload, nth);
+        const uint64_t had = hist->extracted[nth];
+        if (!hist->keep.all && had < most)
+            hist_show(hist, nth * most + had, &piece,
+                      piece.count < most - had ? piece.count : most - had);
+        hist->extracted[nth] += piece.count;
+        if (!hist->hold)
+            status = hist_write_piece(hist, nth, &piece, error);
+    }
+    if (!status && hist->hold && ((const uint64_t *)payload)[plan->extracts] > 0)
+        status = hist_hold(hist, payload, error);
+    return status;
+}
+
+/* Every bin's shown samples move up to where those of the bin before it end. */
+static void hist_close_gaps(gf_hist_data *hist) {
+    const uint64_t most = hist_quota(hist->plan);
+    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++) {
+        const gf_hist_bin_samples piece = {
+            hist->begins[nth + 1] - hist->begins[nth], hist->positions + nth * most,
+            hist->values + nth * most * hist_value_bytes(hist->plan)};
+        hist_show(hist, hist->begins[nth], &piece, piece.count);
+    }
+}
+
+/* Write and show the samples of the payloads that are kept, bin by bin. */
+static gf_status hist_deliver(gf_hist_data *hist, gf_error *error) {
+    uint64_t at = 0;
+    gf_status status = GF_OK;
+    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++)
+        for (const gf_hist_kept *kept = hist->first; kept && !status; kept = kept->next) {
+            const gf_hist_bin_samples piece = hist_piece(hist->plan, kept->payload, nth);
+            status = hist_write_piece(hist, nth, &piece, error);
+            if (hist->keep.all)
+                hist_show(hist, at, &piece, piece.count);
+            at += piece.count;
+        }
+    return status;
 }
 
 static gf_status hist_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     gf_hist_data *hist = data;
+    const uint64_t most = hist->keep.all ? UINT64_MAX : hist_quota(hist->plan);
+    uint64_t all = 0;
+    gf_status status = GF_OK;
     if (head->state_bytes)
         memcpy(hist->counts, state, (size_t)head->state_bytes);
-    return hist->samples ? gf_hist_samples_finish(hist->samples, error) : GF_OK;
+    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++) {
+        const uint64_t count = hist->extracted[nth];
+        hist->begins[nth + 1] = hist->begins[nth] + (count < most ? count : most);
+        all += count;
+    }
+    if (hist->keep.all)
+        status = hist_alloc_shown(hist, hist->begins[hist->plan->extracts], error);
+    else
+        hist_close_gaps(hist);
+    if (!status && hist->hold && hist->keep.samples &&
+        gf_sample_sink_wants_count(hist->keep.samples))
+        status = gf_sample_sink_count(hist->keep.samples, all, error);
+    if (!status && hist->hold)
+        status = hist_deliver(hist, error);
+    return status;
+}
+
+/* ---- payloads against golden's --------------------------------------------------------------- */
+
+/* Through the samples of one extracted bin, from piece to piece. */
+typedef struct gf_hist_walk {
+    const gf_payloads *payloads;
+    uint32_t piece;
+    uint64_t next;     /* of the piece's samples of this bin */
+    uint64_t position; /* of the sample that was found last, and its bits */
+    uint32_t bits;
+} gf_hist_walk;
+
+static const uint64_t *hist_payload(const gf_payloads *payloads, uint32_t piece) {
+    return (const uint64_t *)(const void *)(payloads->data + piece * payloads->stride);
+}
+
+/* Does every head hold ascending offsets, and all together no more samples than there are? */
+static bool hist_is_sound(const gf_hist_plan *plan, uint64_t rows, const gf_payloads *payloads) {
+    uint64_t left = rows * plan->head.in.width * plan->measured;
+    for (uint32_t p = 0; p < payloads->count; p++) {
+        const uint64_t *offsets = hist_payload(payloads, p), count = offsets[plan->extracts];
+        if (offsets[0] != 0 || count > left)
+            return false;
+        for (uint32_t r = 0; r < plan->extracts; r++)
+            if (offsets[r] > offsets[r + 1])
+                return false;
+        left -= count;
+    }
+    return true;
+}
+
+/* Find the next sample of an extracted bin; false after the last one. */
+static bool hist_next(const gf_hist_plan *plan, uint32_t nth, gf_hist_walk *walk) {
+    for (; walk->piece < walk->payloads->count; walk->piece++, walk->next = 0) {
+        const gf_hist_bin_samples piece =
+            hist_piece(plan, hist_payload(walk->payloads, walk->piece), nth);
+        if (walk->next == piece.count)
+            continue;
+        walk->position = piece.positions[walk->next];
+        walk->bits = gf_sample_bits(plan->head.in.type, piece.values, walk->next++);
+        return true;
+    }
+    return false;
+}
+
+/* In image order, of the samples of one bin. */
+static bool hist_bin_differs(const gf_hist_plan *plan, uint32_t nth, const gf_payloads *golden,
+                             const gf_payloads *got, char *where, size_t size) {
+    const uint32_t bin = gf_hist_nth_bin(plan, nth);
+    gf_hist_walk a = {.payloads = golden}, b = {.payloads = got};
+    for (;;) {
+        const bool wanted = hist_next(plan, nth, &a), there = hist_next(plan, nth, &b);
+        if (!wanted && !there)
+            return false;
+        if (wanted && there && a.position == b.position && a.bits == b.bits)
+            continue;
+        if (wanted != there)
+            snprintf(where, size, "bin %" PRIu32 " has %s samples than it should have", bin,
+                     there ? "more" : "fewer");
+        else
+            snprintf(where, size,
+                     "a sample of bin %" PRIu32 " is 0x%" PRIx32 " at place %" PRIu64
+                     " and should be 0x%" PRIx32 " at place %" PRIu64,
+                     bin, b.bits, b.position, a.bits, a.position);
+        return true;
+    }
+}
+
+static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_payloads *golden,
+                                const gf_payloads *got, char *where, size_t size) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+    if (!hist_is_sound(plan, rows, got)) {
+        snprintf(where, size, "the numbers of extracted samples contradict each other");
+        return true;
+    }
+    for (uint32_t nth = 0; nth < plan->extracts; nth++)
+        if (hist_bin_differs(plan, nth, golden, got, where, size))
+            return true;
+    return false;
 }
 
 enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_COUNTS };
@@ -91,7 +371,7 @@ enum { ROWS, BINS, TOTALS, EXTRACTED, SAMPLES };
 /* ---- what a bin is --------------------------------------------------------------------------- */
 
 /* The lower edge of a bin, in sample values; bin plan->bins: the upper edge of the last one. */
-static double hist_edge(const gf_hist_plan *plan, uint32_t bin) {
+static double hist_lower_edge(const gf_hist_plan *plan, uint32_t bin) {
     if (plan->ranged && bin == plan->bins)
         return plan->hi;
     if (plan->ranged)
@@ -110,22 +390,27 @@ static uint64_t hist_first_value(const gf_hist_plan *plan, uint32_t bin) {
     return ((uint64_t)bin * gf_hist_max(plan) + plan->bins - 1) / plan->bins;
 }
 
-static uint64_t hist_last_value(const gf_hist_plan *plan, uint32_t bin) {
-    return bin == plan->bins - 1 ? gf_hist_max(plan) : hist_first_value(plan, bin + 1) - 1;
-}
-
 /* Get the cell in column FROM or TO of a bin. */
 static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column) {
+    if (hist_has_values(plan) && column == COLUMN_FROM)
+        return gf_value_uint(hist_first_value(plan, bin));
     if (hist_has_values(plan))
-        return gf_value_uint(column == COLUMN_FROM ? hist_first_value(plan, bin)
-                                                   : hist_last_value(plan, bin));
-    return gf_value_double(hist_edge(plan, column == COLUMN_FROM ? bin : bin + 1));
+        return gf_value_uint(bin == plan->bins - 1 ? gf_hist_max(plan)
+                                                   : hist_first_value(plan, bin + 1) - 1);
+    return gf_value_double(hist_lower_edge(plan, column == COLUMN_FROM ? bin : bin + 1));
 }
 
 /* Get the value of a sample that is shown. */
 static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i) {
-    const float value = gf_get_sample(plan->head.in.type, hist->samples->values, i);
+    const float value = gf_get_sample(plan->head.in.type, hist->values, i);
     return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
+}
+
+#define TEXT_BYTES 48 /* of any value */
+
+static const char *hist_text(gf_value value, char text[TEXT_BYTES]) {
+    gf_value_format(&value, text, TEXT_BYTES);
+    return text;
 }
 
 static void hist_add_edges(const gf_hist_plan *plan, gf_table *table) {
@@ -156,30 +441,22 @@ static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
 }
 
 /* "Bin 3 [96, 127] count: 1234", and the first values on a line of their own. */
-static void hist_say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t rank,
+static void hist_say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t nth,
                          gf_result *result) {
-    const uint32_t bin = gf_hist_bin_of_rank(plan, rank);
-    char from[48], to[48], values[GF_HIST_SHOWN * 24] = "";
-    gf_value value = hist_edge_value(plan, bin, COLUMN_FROM);
-    gf_value_format(&value, from, sizeof from);
-    value = hist_edge_value(plan, bin, COLUMN_TO);
-    gf_value_format(&value, to, sizeof to);
-    const uint64_t count = hist->samples->counts[rank];
-    gf_result_say(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin, from, to,
+    const uint32_t bin = gf_hist_nth_bin(plan, nth);
+    const uint64_t count = hist->extracted[nth], shown = count < SHOWN ? count : SHOWN;
+    char from[TEXT_BYTES], to[TEXT_BYTES], values[SHOWN * 24] = "";
+    gf_result_say(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin,
+                  hist_text(hist_edge_value(plan, bin, COLUMN_FROM), from),
+                  hist_text(hist_edge_value(plan, bin, COLUMN_TO), to),
                   hist_has_values(plan) || bin == plan->bins - 1 ? ']' : ')', count);
-    const uint64_t begin = hist->samples->begins[rank];
-    uint64_t end = hist->samples->begins[rank + 1];
-    if (end - begin > GF_HIST_SHOWN)
-        end = begin + GF_HIST_SHOWN;
     size_t used = 0;
-    for (uint64_t i = begin; i < end; i++) {
-        char text[48];
-        value = hist_sample_value(plan, hist, i);
-        gf_value_format(&value, text, sizeof text);
-        used += (size_t)snprintf(values + used, sizeof values - used, " %s", text);
-    }
-    if (end > begin)
-        gf_result_say(result, "  values:%s%s\n", values, end - begin < count ? " ..." : "");
+    for (uint64_t i = 0; i < shown; i++)
+        used +=
+            (size_t)snprintf(values + used, sizeof values - used, " %s",
+                             hist_text(hist_sample_value(plan, hist, hist->begins[nth] + i), from));
+    if (shown > 0)
+        gf_result_say(result, "  values:%s%s\n", values, shown < count ? " ..." : "");
 }
 
 static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
@@ -187,15 +464,15 @@ static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *
     gf_table *table = hist_add_table(result, "extracted", plan->extracts);
     hist_add_edges(plan, table);
     gf_table_add_column(table, "count", GF_VALUE_UINT);
-    table = hist_add_table(result, "samples", hist->samples->begins[plan->extracts]);
+    table = hist_add_table(result, "samples", hist->begins[plan->extracts]);
     gf_table_add_column(table, "bin", GF_VALUE_UINT);
     gf_table_add_column(table, "x", GF_VALUE_UINT);
     gf_table_add_column(table, "y", GF_VALUE_UINT);
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "value",
                         plan->head.in.type == GF_F32 ? GF_VALUE_FLOAT : GF_VALUE_UINT);
-    for (uint32_t rank = 0; rank < plan->extracts && plan->extracts <= GF_HIST_SHOWN_BINS; rank++)
-        hist_say_bin(plan, hist, rank, result);
+    for (uint32_t nth = 0; nth < plan->extracts && plan->extracts <= SHOWN_BINS; nth++)
+        hist_say_bin(plan, hist, nth, result);
 }
 
 /* Get how many samples are in no bin, from one of the counters behind those of the bins. */
@@ -215,15 +492,12 @@ static void hist_say_outside(const gf_hist_plan *plan, const gf_hist_data *hist,
         return;
     const uint64_t below = hist_outside(plan, hist, s, GF_HIST_AT_BELOW);
     const uint64_t above = hist_outside(plan, hist, s, GF_HIST_AT_ABOVE);
-    char lo[48], hi[48];
-    gf_value value = gf_value_double(plan->lo);
-    gf_value_format(&value, lo, sizeof lo);
-    value = gf_value_double(plan->hi);
-    gf_value_format(&value, hi, sizeof hi);
+    char lo[TEXT_BYTES], hi[TEXT_BYTES];
     if (below || above)
         gf_result_say(result,
                       "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s\n", name,
-                      below, lo, above, hi);
+                      below, hist_text(gf_value_double(plan->lo), lo), above,
+                      hist_text(gf_value_double(plan->hi), hi));
 }
 
 static void hist_describe(const gf_plan *head, const void *data, gf_result *result) {
@@ -267,39 +541,28 @@ static gf_value hist_rows_cell(const gf_hist_plan *plan, const gf_hist_data *his
     const uint32_t bin = (uint32_t)(row % plan->bins);
     const uint32_t s = (uint32_t)(row / plan->bins % plan->measured);
     const uint64_t y = row / plan->bins / plan->measured;
-    switch (column) {
-    case 0:
+    if (column == 0)
         return gf_value_uint(y);
-    case 1:
+    if (column == 1)
         return gf_value_text(gf_hist_channel_name(plan, s));
-    case 2:
-        return gf_value_uint(bin);
-    default:
-        return gf_value_uint(hist->rows[(y * plan->measured + s) * plan->counters + bin]);
-    }
-}
-
-static gf_value hist_extracted_cell(const gf_hist_plan *plan, const gf_hist_data *hist,
-                                    uint32_t rank, size_t column) {
-    const uint32_t bin = gf_hist_bin_of_rank(plan, rank);
-    return column <= COLUMN_TO ? hist_bins_cell(plan, hist, bin, column)
-                               : gf_value_uint(hist->samples->counts[rank]);
+    return gf_value_uint(column == 2 ? bin
+                                     : hist->rows[(y * plan->measured + s) * plan->counters + bin]);
 }
 
 static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i,
                                   size_t column) {
-    const uint64_t position = hist->samples->positions[i], pixel = position / plan->measured;
+    const uint64_t position = hist->positions[i], pixel = position / plan->measured;
     uint32_t low = 0, high = plan->extracts; /* the bin whose samples begin at or before i */
     switch (column) {
     case 0:
         while (high - low > 1) {
             uint32_t middle = low + (high - low) / 2;
-            if (hist->samples->begins[middle] <= i)
+            if (hist->begins[middle] <= i)
                 low = middle;
             else
                 high = middle;
         }
-        return gf_value_uint(gf_hist_bin_of_rank(plan, low));
+        return gf_value_uint(gf_hist_nth_bin(plan, low));
     case 1:
         return gf_value_uint(pixel % plan->head.in.width);
     case 2:
@@ -334,7 +597,9 @@ static gf_value hist_cell(const gf_plan *head, const void *data, size_t table, u
     case BINS:
         return hist_bins_cell(plan, hist, (uint32_t)row, column);
     case EXTRACTED:
-        return hist_extracted_cell(plan, hist, (uint32_t)row, column);
+        return column <= COLUMN_TO
+                   ? hist_bins_cell(plan, hist, gf_hist_nth_bin(plan, (uint32_t)row), column)
+                   : gf_value_uint(hist->extracted[row]);
     case SAMPLES:
         return hist_samples_cell(plan, hist, row, column);
     default:
@@ -351,4 +616,11 @@ const gf_measure gf_hist_measure = {
     .describe = hist_describe,
     .cell = hist_cell,
     .close = hist_close_data,
+};
+
+const gf_payload_format gf_hist_payload = {
+    .bytes = hist_payload_bytes,
+    .used = hist_payload_used,
+    .differ = hist_payload_differ,
+    .layout = hist_layout,
 };

@@ -218,9 +218,8 @@ static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
 
 /* NAME_n takes `periods` whole periods and a constant number of edges. */
 #define ABOVE(NAME, TYPE, COUNT_TYPE, VALUES, COUNTS, COUNT, PERIOD)                               \
-    static inline __attribute__((always_inline)) void NAME##_n(                                    \
-        const TYPE *values, size_t periods, const TYPE *edges, const uint32_t n,                   \
-        uint32_t *lanes) {                                                                         \
+    GF_INLINE void NAME##_n(const TYPE *values, size_t periods, const TYPE *edges,                 \
+                            const uint32_t n, uint32_t *lanes) {                                   \
         const size_t width = sizeof(VALUES) / sizeof(TYPE);                                        \
         for (size_t phase = 0; phase < (PERIOD); phase += width) {                                 \
             COUNTS counts[EDGES_AT_ONCE] = {{0}};                                                  \
@@ -278,9 +277,10 @@ ABOVE(hist_above_f32, float, uint32_t, vec, vec_i32, hist_count_f32, GF_HIST_PER
 /* Always writes, and moves on where the sample is wanted: no branch to guess. The last ones write
  * to a place that is still among the n. */
 #define SELECT_PLAIN(NAME, TYPE)                                                                   \
-    static inline size_t NAME(const TYPE *values, size_t n, const TYPE *range, uint64_t position,  \
-                              uint64_t *positions, TYPE *out) {                                    \
-        const TYPE lo = range[0], hi = range[1];                                                   \
+    static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
+                       uint64_t *positions, void *to) {                                            \
+        const TYPE *values = samples, *range = limits, lo = range[0], hi = range[1];               \
+        TYPE *out = to;                                                                            \
         size_t taken = 0;                                                                          \
         for (size_t i = 0; i < n; i++) {                                                           \
             const TYPE v = values[i];                                                              \
@@ -290,6 +290,14 @@ ABOVE(hist_above_f32, float, uint32_t, vec, vec_i32, hist_count_f32, GF_HIST_PER
         }                                                                                          \
         return taken;                                                                              \
     }
+
+#if VEC_FLOATS < 8
+
+SELECT_PLAIN(hist_select_u8, uint8_t)
+SELECT_PLAIN(hist_select_u16, uint16_t)
+SELECT_PLAIN(hist_select_f32, float)
+
+#else
 
 SELECT_PLAIN(hist_plain_u8, uint8_t)
 SELECT_PLAIN(hist_plain_u16, uint16_t)
@@ -361,7 +369,7 @@ static inline void hist_store_f32(float *out, const float *p, __mmask16 mask) {
         taken += (size_t)__builtin_popcount(some);                                                 \
     }
 
-#elif VEC_FLOATS == 8
+#else
 
 #define SELECT_BATCH 32
 typedef uint32_t select_mask;
@@ -408,7 +416,6 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
 
 #endif
 
-#if VEC_FLOATS >= 8
 #define SELECT(NAME, TYPE, INSIDE, STORE, PLAIN)                                                   \
     static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
                        uint64_t *positions, void *to) {                                            \
@@ -424,17 +431,12 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
         return taken +                                                                             \
                PLAIN(values + i, n - i, range, position + i, positions + taken, out + taken);      \
     }
-#else
-#define SELECT(NAME, TYPE, INSIDE, STORE, PLAIN)                                                   \
-    static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
-                       uint64_t *positions, void *to) {                                            \
-        return PLAIN(samples, n, limits, position, positions, to);                                 \
-    }
-#endif
 
 SELECT(hist_select_u8, uint8_t, hist_inside_u8, hist_store_u8, hist_plain_u8)
 SELECT(hist_select_u16, uint16_t, hist_inside_u16, hist_store_u16, hist_plain_u16)
 SELECT(hist_select_f32, float, hist_inside_f32, hist_store_f32, hist_plain_f32)
+
+#endif
 
 const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
     .gather = {hist_gather_u8, hist_gather_u16, hist_gather_f32},

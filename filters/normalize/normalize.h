@@ -4,10 +4,6 @@
 
 #include "core/filter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct gf_normalize_plan {
     gf_plan head;
     float mean[GF_MAX_CHANNELS]; /* of the channels without alpha; 1 where it is not above 0 */
@@ -18,10 +14,6 @@ gf_status gf_normalize_golden(const gf_plan *plan, const gf_band *band, gf_error
 
 GF_DECLARE_LEVELS(gf_normalize_cpu);
 
-extern const gf_filter_cuda gf_normalize_cuda;
-
-#ifdef __cplusplus
-}
-#endif
+GF_EXTERN_C const gf_filter_cuda gf_normalize_cuda;
 
 #endif

@@ -137,7 +137,7 @@ static void smooth_set_brightness(const gf_settings *settings, gf_smooth_plan *p
         head->brightness *= smooth_brightness(plan, head->in.width);
     if (plan->axis != GF_SMOOTH_X)
         head->brightness *= smooth_brightness(plan, head->in.height);
-    if (!keep && (!plan->enhance || !gf_settings_given(settings, "gain") || plan->gain <= 1))
+    if (!keep && (plan->gain <= 1 || !gf_settings_given(settings, "gain")))
         head->advice = "--keep-brightness avoids it";
     else
         head->advice =
@@ -148,15 +148,14 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     gf_smooth_plan *plan = (gf_smooth_plan *)head;
     uint64_t stages = gf_settings_list(settings, "stages");
     plan->axis = (gf_smooth_axis)gf_settings_choice(settings, "axis");
-    plan->enhance = stages & 1;
-    plan->blur = stages & 2;
+    const bool enhance = stages & 1, blur = stages & 2;
     plan->smooth = stages & 4;
     plan->tile = (uint64_t)gf_settings_int(settings, "tile");
-    plan->radius = plan->blur ? (uint32_t)gf_settings_int(settings, "radius") : 0;
+    plan->radius = blur ? (uint32_t)gf_settings_int(settings, "radius") : 0;
     plan->weight = gf_settings_float(settings, "weight");
     const bool keep = gf_settings_flag(settings, "keep-brightness");
     plan->keep_brightness = keep && plan->smooth;
-    if (!plan->enhance)
+    if (!enhance)
         plan->gain = 1;
     else if (gf_settings_given(settings, "gain"))
         plan->gain = gf_settings_float(settings, "gain");
@@ -176,7 +175,7 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->integer = gf_smooth_integer_of(plan);
     head->golden_bytes =
         (head->in.width * head->in.height + 2 * (head->in.width + head->in.height)) * sizeof(float);
-    head->halo = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + (plan->smooth ? 1 : 0);
+    head->halo = plan->axis == GF_SMOOTH_X ? 0 : plan->radius + plan->smooth;
     head->cost = smooth_cost(plan);
     return GF_OK;
 }

@@ -60,10 +60,10 @@ typedef struct gf_smooth_fixed {
 typedef struct gf_smooth_plan {
     gf_plan head;
     gf_smooth_axis axis;
-    bool enhance, blur, smooth; /* which stages run */
-    bool keep_brightness;       /* and does the factor after the smooth stage */
-    /* A stage that does not run has the parameter that makes it do nothing (x * 1 and x / 1 are x),
-     * so that a fast implementation need not ask. */
+    bool smooth;          /* does the smooth stage run, */
+    bool keep_brightness; /* and the factor after it? */
+    /* Another stage that does not run has the parameter that makes it do nothing: x * 1 and x / 1
+     * are x. */
     float gain;         /* 1 without enhance */
     uint32_t radius;    /* 0 without blur */
     float weight;       /* of the smooth stage */

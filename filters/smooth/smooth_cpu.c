@@ -6,7 +6,7 @@
  * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1 of
  * a row lies `lanes` floats after position p, so one loop goes over positions x lanes; rows of a
  * column wait for each other in a ring. Alpha is computed along and put back. */
-#include "smooth/smooth_u8.h"
+#include "smooth/smooth_cpu.h"
 
 /* A part of a band on its way: a thread's scratch and loops. */
 typedef struct gf_smooth_part {
@@ -31,11 +31,6 @@ static uint64_t smooth_max(uint64_t a, uint64_t b) {
 
 static size_t smooth_pixel_bytes(const gf_smooth_plan *plan) {
     return plan->head.in.channels * gf_type_bytes(plan->head.in.type);
-}
-
-/* Positions on each side that the smooth stage reads. */
-static uint64_t smooth_side(const gf_smooth_plan *plan) {
-    return plan->smooth ? 1 : 0;
 }
 
 /* The factor of a position that is the first or the last one of its tile, or both. */
@@ -66,7 +61,7 @@ static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, u
     gf_smooth_span span = {.s = s};
     gf_smooth_tile(plan, s, length, &span.a, &span.b);
     span.e = smooth_min(e, span.b);
-    const uint64_t side = smooth_side(plan);
+    const uint64_t side = plan->smooth; /* positions on each side that the smooth stage reads */
     span.blur_s = s - span.a < side ? span.a : s - side;
     span.blur_e = span.b - span.e < side ? span.b : span.e + side;
     span.load_s = span.blur_s - span.a < plan->radius ? span.a : span.blur_s - plan->radius;
@@ -78,24 +73,14 @@ static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, u
 static void smooth_blur_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
                              gf_smooth_soon soon) {
     const uint64_t r = part->plan->radius;
-    /* Positions whose whole window lies in the tile go in one call. */
-    uint64_t inner_s = span->blur_s, inner_e = span->blur_e;
-    if (span->b - span->a > 2 * r) {
-        if (inner_s < span->a + r)
-            inner_s = smooth_min(span->a + r, span->blur_e);
-        if (inner_e > span->b - r)
-            inner_e = smooth_max(span->b - r, inner_s);
-    } else {
-        inner_s = inner_e = span->blur_e;
-    }
-    for (uint64_t p = span->blur_s; p < span->blur_e;) {
+    for (uint64_t p = span->blur_s, count; p < span->blur_e; p += count) {
         const uint64_t lo = p - span->a < r ? span->a : p - r;
-        const uint64_t count = p == inner_s && inner_e > inner_s ? inner_e - inner_s : 1;
         const uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
+        /* Positions whose whole window lies in the tile go in one call. */
+        count = hi - lo == 2 * r ? smooth_min(span->blur_e, span->b - r) - p : 1;
         part->simd->blur(part->blurred + (p - span->blur_s) * lanes,
                          part->loaded + (lo - span->load_s) * lanes, lanes, (unsigned)(hi - lo + 1),
                          (size_t)count * lanes, soon);
-        p += count;
     }
 }
 
@@ -278,7 +263,7 @@ static void smooth_finish_row(const gf_smooth_pass *pass, uint64_t y) {
 
 static void smooth_run_pass(const gf_smooth_pass *pass) {
     const gf_smooth_plan *plan = pass->part->plan;
-    const uint64_t side = smooth_side(plan), r = plan->radius;
+    const uint64_t side = plan->smooth, r = plan->radius;
     const uint64_t begin = pass->s - pass->a < side ? pass->a : pass->s - side;
     const uint64_t end = pass->b - pass->e < side ? pass->b : pass->e + side;
     uint64_t loaded = begin - pass->a < r ? pass->a : begin - r;
@@ -476,7 +461,7 @@ static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t 
 
 /* Floats of each of the two buffers of a strip of a row. */
 static size_t smooth_strip_floats(const gf_smooth_plan *plan) {
-    const size_t window = 2 * (plan->radius + (size_t)smooth_side(plan)) + 1;
+    const size_t window = 2 * (plan->radius + plan->smooth) + 1;
     return smooth_on_a_line(ROW_STRIP_SAMPLES + window * GF_MAX_CHANNELS + GF_SMOOTH_PAD);
 }
 
@@ -489,9 +474,8 @@ size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     return gf_smooth_u8_bytes(plan) + floats * sizeof(float);
 }
 
-void gf_smooth_compute(const gf_smooth_simd *simd, const gf_smooth_u8_simd *u8_simd,
-                       const gf_plan *head, const gf_band *band, uint32_t index, uint32_t parts,
-                       void *scratch) {
+void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf_band *band,
+                       uint32_t index, uint32_t parts, void *scratch) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     float *floats = (float *)(void *)((unsigned char *)scratch + gf_smooth_u8_bytes(plan));
     gf_smooth_part part = {.plan = plan,
@@ -504,12 +488,11 @@ void gf_smooth_compute(const gf_smooth_simd *simd, const gf_smooth_u8_simd *u8_s
                            .has_alpha = gf_has_alpha(head->in.channels)};
     /* Without a blur the chain has no division, and is as fast. */
     part.by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
-                       gf_smooth_u8_on(&part.u8, plan, u8_simd, scratch);
+                       gf_smooth_u8_on(&part.u8, plan, simd, scratch);
     const size_t sample = gf_type_bytes(head->in.type), pixel = smooth_pixel_bytes(plan);
     for (size_t i = 0; i < sizeof part.alpha; i++)
         part.alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;
-    part.u8.blend = part.has_alpha ? simd->blend : NULL;
-    part.u8.alpha = part.alpha;
+    part.u8.alpha = part.has_alpha ? part.alpha : NULL;
     if (plan->axis == GF_SMOOTH_X)
         smooth_rows(&part, index, parts);
     else

@@ -44,12 +44,8 @@ void gf_smooth_golden_smooth(const float *in, float *out, uint64_t n, float weig
 void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_factor,
                            float end_factor) {
     for (uint64_t i = 0; i < n; i++) {
-        if (n == 1)
-            out[i] = in[i];
-        else if (i == 0 || i == n - 1)
-            out[i] = in[i] * end_factor;
-        else
-            out[i] = in[i] * inner_factor;
+        const bool end = i == 0 || i == n - 1;
+        out[i] = in[i] * (n == 1 ? 1 : end ? end_factor : inner_factor);
     }
 }
 
@@ -62,22 +58,11 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
         end = end > first + n ? first + n : end;
         float *tile = signal + (begin - first);
         uint64_t length = end - begin;
-        size_t bytes = (size_t)length * sizeof(float);
-        if (plan->enhance) {
-            gf_smooth_golden_enhance(tile, work, length, plan->gain);
-            memcpy(tile, work, bytes);
-        }
-        if (plan->blur) {
-            gf_smooth_golden_blur(tile, work, length, plan->radius);
-            memcpy(tile, work, bytes);
-        }
+        gf_smooth_golden_enhance(tile, work, length, plan->gain);
+        gf_smooth_golden_blur(work, tile, length, plan->radius);
         if (plan->smooth) {
             gf_smooth_golden_smooth(tile, work, length, plan->weight);
-            memcpy(tile, work, bytes);
-        }
-        if (plan->keep_brightness) {
-            gf_smooth_golden_keep(tile, work, length, plan->inner_factor, plan->end_factor);
-            memcpy(tile, work, bytes);
+            gf_smooth_golden_keep(work, tile, length, plan->inner_factor, plan->end_factor);
         }
     }
 }

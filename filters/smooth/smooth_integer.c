@@ -38,7 +38,7 @@ gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
         radius + 1 > GF_SMOOTH_INTEGER_REACH)
         return by;
     by.radius = radius;
-    by.reach = radius + (plan->smooth ? 1 : 0);
+    by.reach = radius + plan->smooth;
     by.doubt = smooth_doubt(radius);
     const double mean = (double)plan->gain / (2 * radius + 1);
     uint32_t p = 0, q = 1; /* taps of the means: p, p, q; without the smooth stage there is one */

@@ -1,7 +1,6 @@
 /* The vector loops of smooth for one SIMD level. */
-#include "smooth/smooth_simd.h"
 #include "core/vec.h"
-#include "smooth/smooth_u8.h"
+#include "smooth/smooth_cpu.h"
 
 /* Loops over scratch run in whole vectors, past n into padding. Loops that touch an image hand its
  * last, partial vector through a buffer on the stack. */
@@ -21,26 +20,24 @@
         }                                                                                          \
     }
 
-DEFINE_LOAD(load_u8, uint8_t, vec_load_u8)
-DEFINE_LOAD(load_u16, uint16_t, vec_load_u16)
-DEFINE_LOAD(load_f32, float, vec_load)
+DEFINE_LOAD(smooth_load_u8, uint8_t, vec_load_u8)
+DEFINE_LOAD(smooth_load_u16, uint16_t, vec_load_u16)
+DEFINE_LOAD(smooth_load_f32, float, vec_load)
 
 /* Where the samples lie that a mean is made of: rows, or one row that is read at every step. */
-typedef struct gf_samples {
+typedef struct gf_smooth_taps {
     const float *const *rows; /* NULL: one row */
     const float *row;
     size_t step;
-} gf_samples;
+} gf_smooth_taps;
 
-static inline __attribute__((always_inline)) const float *sample(const gf_samples *from,
-                                                                 unsigned k) {
+GF_INLINE const float *smooth_tap(const gf_smooth_taps *from, unsigned k) {
     return from->rows ? from->rows[k] : from->row + k * from->step;
 }
 
 /* `taps` is a constant in the common instances, so that their sums are straight-line code. */
-static inline __attribute__((always_inline)) void blur_taps(float *dst, const gf_samples *from,
-                                                            unsigned taps, bool odd, size_t n,
-                                                            gf_smooth_soon soon) {
+GF_INLINE void smooth_blur_taps(float *dst, const gf_smooth_taps *from, unsigned taps, bool odd,
+                                size_t n, gf_smooth_soon soon) {
     const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
 #define QUOTIENT(s) (odd ? vec_over_odd(s, divisor, inverse) : (s) / divisor)
     size_t i = 0;
@@ -50,11 +47,11 @@ static inline __attribute__((always_inline)) void blur_taps(float *dst, const gf
             __builtin_prefetch(soon.read + i * soon.bytes + line);
             __builtin_prefetch(soon.write + i * soon.bytes + line, 1);
         }
-        const float *p = sample(from, 0) + i;
+        const float *p = smooth_tap(from, 0) + i;
         vec s0 = vec_load(p), s1 = vec_load(p + VEC_FLOATS);
         vec s2 = vec_load(p + 2 * VEC_FLOATS), s3 = vec_load(p + 3 * VEC_FLOATS);
         for (unsigned k = 1; k < taps; k++) {
-            p = sample(from, k) + i;
+            p = smooth_tap(from, k) + i;
             s0 += vec_load(p);
             s1 += vec_load(p + VEC_FLOATS);
             s2 += vec_load(p + 2 * VEC_FLOATS);
@@ -66,44 +63,42 @@ static inline __attribute__((always_inline)) void blur_taps(float *dst, const gf
         vec_store(dst + i + 3 * VEC_FLOATS, QUOTIENT(s3));
     }
     for (; i < n; i += VEC_FLOATS) {
-        vec s = vec_load(sample(from, 0) + i);
+        vec s = vec_load(smooth_tap(from, 0) + i);
         for (unsigned k = 1; k < taps; k++)
-            s += vec_load(sample(from, k) + i);
+            s += vec_load(smooth_tap(from, k) + i);
         vec_store(dst + i, QUOTIENT(s));
     }
 #undef QUOTIENT
 }
 
-static inline __attribute__((always_inline)) void blur_from(float *dst, const gf_samples *from,
-                                                            unsigned taps, size_t n,
-                                                            gf_smooth_soon soon) {
+GF_INLINE void smooth_blur_from(float *dst, const gf_smooth_taps *from, unsigned taps, size_t n,
+                                gf_smooth_soon soon) {
     if (taps == 3)
-        blur_taps(dst, from, 3, true, n, soon);
+        smooth_blur_taps(dst, from, 3, true, n, soon);
     else if (taps == 5)
-        blur_taps(dst, from, 5, true, n, soon);
+        smooth_blur_taps(dst, from, 5, true, n, soon);
     else if (taps == 7)
-        blur_taps(dst, from, 7, true, n, soon);
+        smooth_blur_taps(dst, from, 7, true, n, soon);
     else if (taps % 2)
-        blur_taps(dst, from, taps, true, n, soon);
+        smooth_blur_taps(dst, from, taps, true, n, soon);
     else
-        blur_taps(dst, from, taps, false, n, soon);
+        smooth_blur_taps(dst, from, taps, false, n, soon);
 }
 
-static void blur(float *dst, const float *src, size_t step, unsigned taps, size_t n,
-                 gf_smooth_soon soon) {
-    const gf_samples from = {NULL, src, step};
-    blur_from(dst, &from, taps, n, soon);
+static void smooth_blur(float *dst, const float *src, size_t step, unsigned taps, size_t n,
+                        gf_smooth_soon soon) {
+    const gf_smooth_taps from = {NULL, src, step};
+    smooth_blur_from(dst, &from, taps, n, soon);
 }
 
-static void blur_rows(float *dst, const float *const *rows, unsigned taps, size_t n,
-                      gf_smooth_soon soon) {
-    const gf_samples from = {rows, NULL, 0};
-    blur_from(dst, &from, taps, n, soon);
+static void smooth_blur_rows(float *dst, const float *const *rows, unsigned taps, size_t n,
+                             gf_smooth_soon soon) {
+    const gf_smooth_taps from = {rows, NULL, 0};
+    smooth_blur_from(dst, &from, taps, n, soon);
 }
 
-static inline __attribute__((always_inline)) vec smoothed(const float *prev, const float *mid,
-                                                          const float *next, size_t i, vec w,
-                                                          vec factor) {
+GF_INLINE vec smooth_chained(const float *prev, const float *mid, const float *next, size_t i,
+                             vec w, vec factor) {
     vec t = vec_load(mid + i);
     if (prev)
         t = (t + vec_load(prev + i)) * w;
@@ -116,21 +111,20 @@ static inline __attribute__((always_inline)) vec smoothed(const float *prev, con
  * before and behind goes through the stack. Inlined again for the common case, in which both
  * neighbours are there. */
 #define DEFINE_FINISH(name, type, vec_store_type)                                                  \
-    static inline __attribute__((always_inline)) void name##_where(                                \
-        type *dst, const float *prev, const float *mid, const float *next, size_t n, vec w,        \
-        vec factor) {                                                                              \
+    GF_INLINE void name##_where(type *dst, const float *prev, const float *mid, const float *next, \
+                                size_t n, vec w, vec factor) {                                     \
         const size_t off = (uintptr_t)dst / sizeof(type) % VEC_FLOATS;                             \
         size_t i, count = off ? VEC_FLOATS - off : 0;                                              \
         type some[VEC_FLOATS];                                                                     \
         if (count) {                                                                               \
             count = count < n ? count : n;                                                         \
-            vec_store_type(some, smoothed(prev, mid, next, 0, w, factor));                         \
+            vec_store_type(some, smooth_chained(prev, mid, next, 0, w, factor));                   \
             memcpy(dst, some, count * sizeof(type));                                               \
         }                                                                                          \
         for (i = count; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                      \
-            vec_store_type(dst + i, smoothed(prev, mid, next, i, w, factor));                      \
+            vec_store_type(dst + i, smooth_chained(prev, mid, next, i, w, factor));                \
         if (i < n) {                                                                               \
-            vec_store_type(some, smoothed(prev, mid, next, i, w, factor));                         \
+            vec_store_type(some, smooth_chained(prev, mid, next, i, w, factor));                   \
             memcpy(dst + i, some, (n - i) * sizeof(type));                                         \
         }                                                                                          \
     }                                                                                              \
@@ -146,13 +140,13 @@ static inline __attribute__((always_inline)) vec smoothed(const float *prev, con
             name##_where(dst, NULL, mid, NULL, n, vec_set(w), vec_set(factor));                    \
     }
 
-DEFINE_FINISH(finish_u8, uint8_t, vec_store_u8)
-DEFINE_FINISH(finish_u16, uint16_t, vec_store_u16)
-DEFINE_FINISH(finish_f32, float, vec_store_canonical)
+DEFINE_FINISH(smooth_finish_u8, uint8_t, vec_store_u8)
+DEFINE_FINISH(smooth_finish_u16, uint16_t, vec_store_u16)
+DEFINE_FINISH(smooth_finish_f32, float, vec_store_canonical)
 
 /* Read and written as 64-bit words; the compiler makes vectors of them. */
-static void blend(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
-                  const unsigned char mask[64]) {
+static void smooth_blend(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
+                         const unsigned char mask[64]) {
     uint64_t keep[8], old[8], new[8];
     memcpy(keep, mask, sizeof keep);
     size_t i = 0;
@@ -168,16 +162,326 @@ static void blend(unsigned char *restrict dst, const unsigned char *restrict src
             dst[i + j] = src[i + j];
 }
 
+/* ---- u8 by integers: doubts ------------------------------------------------------------------ */
+
+/* Outputs i + j are in doubt, for each bit j. */
+static void smooth_note(gf_smooth_doubts *doubts, size_t i, uint64_t which) {
+    for (; which; which &= which - 1)
+        doubts->at[doubts->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
+}
+
+/* A doubt in units of 2^-16, and 2 for what a sum of this size loses by rounding and by being cut.
+ */
+static int32_t smooth_fixed_width(float doubt) {
+    return (int32_t)(doubt * 65536) + 1 + 2;
+}
+
+/* ---- seven taps ------------------------------------------------------------------------------ */
+
+#if VEC_FLOATS >= 8
+
+#define ZERO ((vec_bits){0})
+
+#if VEC_FLOATS == 16
+static inline bool smooth_any_less(vec_bits x, vec_bits limit) {
+    return _mm512_cmplt_epi16_mask(x, limit) != 0;
+}
+static inline uint64_t smooth_all_less(vec_bits lo, vec_bits hi, vec_bits limit) {
+    const vec_bits l = _mm512_movm_epi16(_mm512_cmplt_epi16_mask(lo, limit));
+    const vec_bits h = _mm512_movm_epi16(_mm512_cmplt_epi16_mask(hi, limit));
+    return _mm512_movepi8_mask(_mm512_packs_epi16(l, h));
+}
+#else
+static inline bool smooth_any_less(vec_bits x, vec_bits limit) {
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi16(limit, x)) != 0;
+}
+static inline uint64_t smooth_all_less(vec_bits lo, vec_bits hi, vec_bits limit) {
+    const vec_bits l = _mm256_cmpgt_epi16(limit, lo), h = _mm256_cmpgt_epi16(limit, hi);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_packs_epi16(l, h));
+}
+#endif
+
+#define BYTES (4 * VEC_FLOATS)
+
+static inline vec_bits smooth_set16(unsigned x) {
+    return VEC_OP(set1_epi16)((short)x);
+}
+
+/* Products of two vectors of samples with two taps, added, in the 16-bit lanes of one half: in an
+ * order that packus undoes. */
+#define PAIR(half, a, b, taps) VEC_OP(maddubs_epi16)(VEC_OP(unpack##half##_epi8)(a, b), taps)
+#define SUM(half)                                                                                  \
+    VEC_OP(add_epi16)                                                                              \
+    (VEC_OP(add_epi16)(PAIR(half, a, b, taps[0]), PAIR(half, c, d, taps[1])),                      \
+     VEC_OP(add_epi16)(PAIR(half, e, f, taps[2]), PAIR(half, g, ZERO, taps[3])))
+
+GF_INLINE vec_bits smooth_halved(vec_bits x, vec_bits factor) {
+    /* mulhrs by 2^10: (x + 16) >> 5 */
+    return VEC_OP(mulhrs_epi16)(VEC_OP(mulhi_epu16)(x, factor), smooth_set16(1 << 10));
+}
+
+/* What is in a unit of 2^-16 of a value, moved up by a half and the doubt: its upper 16 bits are
+ * the rounded value, and the lower ones are less than twice the doubt where it is in doubt. */
+typedef struct gf_scaling {
+    vec scale, up;
+} gf_scaling;
+
+GF_INLINE vec_bits smooth_scaled(vec_bits dwords, const gf_scaling *by) {
+    const vec x = VEC_OP(cvtepi32_ps)(dwords);
+    return (vec_bits)vec_truncate(vec_multiply_add(x, by->scale, by->up));
+}
+
+/* The values of a half, and what decides on doubt, less than a limit: the lower bits, moved down
+ * for a signed comparison. */
+GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_scaling *by, vec_bits *rest) {
+    const vec_bits a = smooth_scaled(VEC_OP(unpacklo_epi16)(sums, ZERO), by);
+    const vec_bits b = smooth_scaled(VEC_OP(unpackhi_epi16)(sums, ZERO), by);
+    const vec_bits low = VEC_OP(set1_epi32)(0xffff);
+    *rest = VEC_OP(add_epi16)(VEC_OP(packus_epi32)((a & low), (b & low)), smooth_set16(0x8000));
+    return VEC_OP(packus_epi32)(VEC_OP(srli_epi32)(a, 16), VEC_OP(srli_epi32)(b, 16));
+}
+
+/* Outputs [from, to) in whole vectors. */
+GF_INLINE void smooth_seven_by(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
+                               size_t to, const gf_smooth_seven *by, bool in_16_bits,
+                               gf_smooth_ahead ahead, gf_smooth_doubts *doubts) {
+    vec_bits taps[4];
+    ptrdiff_t at[7];
+    for (int k = 0; k < 4; k++)
+        taps[k] = smooth_set16(by->tap[2 * k] | (unsigned)by->tap[2 * k + 1] << 8);
+    for (unsigned k = 0; k < 7; k++)
+        at[k] = (ptrdiff_t)(k < by->last ? k : by->last) * step;
+    const vec_bits factor = smooth_set16(by->factor), tie = smooth_set16(by->tie);
+    const int width = smooth_fixed_width(by->doubt);
+    const gf_scaling scaling = {vec_set(65536 * by->scale), vec_set((float)(32768 + width))};
+    const vec_bits below =
+        VEC_OP(set1_epi16)(in_16_bits ? by->tie_below : (short)(2 * width - 32768));
+    for (size_t i = from; i < to && doubts->count <= doubts->enough; i += BYTES) {
+        const uint8_t *p = first + i;
+        __builtin_prefetch(p + ahead.read);
+        __builtin_prefetch(dst + i + ahead.write, 1);
+        const vec_bits a = vec_load_bits(p), b = vec_load_bits(p + at[1]),
+                       c = vec_load_bits(p + at[2]), d = vec_load_bits(p + at[3]);
+        const vec_bits e = vec_load_bits(p + at[4]), f = vec_load_bits(p + at[5]),
+                       g = vec_load_bits(p + at[6]);
+        const vec_bits lo = SUM(lo), hi = SUM(hi);
+        vec_bits s, t;
+        if (in_16_bits) {
+            vec_store_bits(dst + i, VEC_OP(packus_epi16)(smooth_halved(lo, factor),
+                                                         smooth_halved(hi, factor)));
+            s = VEC_OP(mullo_epi16)(lo, tie);
+            t = VEC_OP(mullo_epi16)(hi, tie);
+        } else {
+            const vec_bits x = smooth_rounded(lo, &scaling, &s),
+                           y = smooth_rounded(hi, &scaling, &t);
+            vec_store_bits(dst + i, VEC_OP(packus_epi16)(x, y));
+        }
+        if (__builtin_expect(smooth_any_less(VEC_OP(min_epi16)(s, t), below), 0))
+            smooth_note(doubts, i, smooth_all_less(s, t, below));
+    }
+}
+
+static void smooth_seven_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
+                                 size_t to, const gf_smooth_seven *by, gf_smooth_ahead ahead,
+                                 gf_smooth_doubts *doubts) {
+    if (by->factor)
+        smooth_seven_by(dst, first, step, from, to, by, true, ahead, doubts);
+    else
+        smooth_seven_by(dst, first, step, from, to, by, false, ahead, doubts);
+}
+
+/* Fewer than a vector: through the stack. */
+static void smooth_seven_few(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                             const gf_smooth_seven *by, gf_smooth_doubts *doubts) {
+    uint8_t in[7][BYTES] = {{0}}, out[BYTES];
+    for (unsigned k = 0; k <= by->last; k++)
+        memcpy(in[k], first + (ptrdiff_t)k * step, n);
+    smooth_seven_vectors(out, in[0], BYTES, 0, BYTES, by, (gf_smooth_ahead){0}, doubts);
+    memcpy(dst, out, n);
+    size_t kept = 0;
+    for (size_t i = 0; i < doubts->count; i++)
+        if (doubts->at[i] < n)
+            doubts->at[kept++] = doubts->at[i];
+    doubts->count = kept;
+}
+
+/* The vectors between begin on their boundary, so that no store touches two cache lines; the first
+ * and the last one overlap them. */
+static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
+                         const gf_smooth_seven *by, gf_smooth_ahead ahead,
+                         gf_smooth_doubts *doubts) {
+    if (n < BYTES) {
+        smooth_seven_few(dst, first, step, n, by, doubts);
+        return;
+    }
+    const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
+    if (head)
+        smooth_seven_vectors(dst, first, step, 0, BYTES, by, ahead, doubts);
+    smooth_seven_vectors(dst, first, step, head, n - tail, by, ahead, doubts);
+    if (tail)
+        smooth_seven_vectors(dst, first, step, n - BYTES, n, by, ahead, doubts);
+}
+
+#else
+
+/* For the compiler to make vectors of. */
+static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step,
+                         size_t n, const gf_smooth_seven *by, gf_smooth_ahead ahead,
+                         gf_smooth_doubts *restrict doubts) {
+    (void)ahead;
+    uint16_t w[7], sums[64];
+    for (int k = 0; k < 7; k++)
+        w[k] = by->tap[k];
+    const uint16_t factor = by->factor, tie = by->tie;
+    const int16_t below = by->tie_below;
+    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += 64) {
+        const size_t count = n - i < 64 ? n - i : 64;
+        int16_t least = INT16_MAX;
+        for (size_t j = 0; j < count; j++) {
+            const uint8_t *p = first + i + j;
+            const uint16_t sum =
+                (uint16_t)(p[0] * w[0] + p[step] * w[1] + p[2 * step] * w[2] + p[3 * step] * w[3] +
+                           p[4 * step] * w[4] + p[5 * step] * w[5] + p[6 * step] * w[6]);
+            const uint16_t high = (uint16_t)(sum * (uint32_t)factor >> 16);
+            const int16_t value = (int16_t)((uint16_t)(high + 16) >> 5);
+            const int16_t hash = (int16_t)(uint16_t)(sum * (uint32_t)tie);
+            sums[j] = sum;
+            least = hash < least ? hash : least;
+            dst[i + j] = (uint8_t)(value < 255 ? value : 255);
+        }
+        for (size_t j = 0; least < below && j < count; j++)
+            if ((int16_t)(uint16_t)(sums[j] * (uint32_t)tie) < below)
+                smooth_note(doubts, i + j, 1);
+    }
+}
+
+#endif
+
+/* ---- sums of equal taps ---------------------------------------------------------------------- */
+
+/* 16-bit lanes in scratch: loops run in whole vectors, past n into padding. */
+#define WORDS (2 * VEC_FLOATS)
+
+static inline void smooth_store_words(uint16_t *p, vec_words x) {
+    memcpy(p, &x, sizeof x);
+}
+
+/* sums[i] += sums[i + by], ascending: what is ahead is still what it was. */
+static void smooth_add_ahead(uint16_t *sums, size_t by, size_t n) {
+    for (size_t i = 0; i < n; i += WORDS)
+        smooth_store_words(sums + i, vec_load_words(sums + i) + vec_load_words(sums + i + by));
+}
+
+static void smooth_add_samples(uint16_t *restrict sums, const uint8_t *restrict samples, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sums[i] = (uint16_t)(sums[i] + samples[i]);
+}
+
+/* Sums of h samples become those of 2h or 2h + 1: the binary digits of `taps`, from the second. */
+static void smooth_along(uint16_t *restrict sums, const uint8_t *restrict first, size_t step,
+                         unsigned taps, size_t n) {
+    const size_t all = n + (taps - 1) * step;
+    for (size_t i = 0; i < all; i++)
+        sums[i] = first[i];
+    unsigned digit = 1, have = 1;
+    while (2 * digit <= taps)
+        digit *= 2;
+    while ((digit /= 2)) {
+        smooth_add_ahead(sums, have * step, n + (taps - 2 * have) * step);
+        have *= 2;
+        if (taps & digit) {
+            smooth_add_samples(sums, first + have * step, n + (taps - have - 1) * step);
+            have++;
+        }
+    }
+}
+
+static void smooth_slide(uint16_t *restrict to, const uint16_t *restrict from,
+                         const uint8_t *restrict in, const uint8_t *restrict out, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint16_t)(from[i] + in[i] - out[i]);
+}
+
+/* ---- sums to samples ------------------------------------------------------------------------- */
+
+static inline vec_words smooth_set_words(uint16_t x) {
+    return (vec_words){0} + x;
+}
+
+/* Values are in units of 2^-16, moved up by a half and the doubt: the upper 16 bits are the rounded
+ * value, and the lower are less than twice the doubt where it is in doubt. */
+typedef struct gf_fixed {
+    vec_words p, q;
+    vec near, next, up;
+    vec_i32 limit;
+} gf_fixed;
+
+/* The values of WORDS outputs, in two vectors. */
+GF_INLINE void smooth_values(const gf_fixed *by, bool one_sum, const uint16_t *before,
+                             const uint16_t *here, const uint16_t *after, vec_i32 x[2]) {
+    uint16_t sum[WORDS];
+    const vec_words two = vec_load_words(before) + vec_load_words(here);
+    smooth_store_words(sum, one_sum ? two * by->p + vec_load_words(after) * by->q : two);
+    for (int i = 0; i < 2; i++) {
+        const vec other =
+            one_sum ? by->up
+                    : vec_multiply_add(vec_load_u16(after + i * VEC_FLOATS), by->next, by->up);
+        x[i] = vec_truncate(vec_multiply_add(vec_load_u16(sum + i * VEC_FLOATS), by->near, other));
+    }
+}
+
+GF_INLINE void smooth_round_by(uint8_t *dst, const uint16_t *before, const uint16_t *here,
+                               const uint16_t *after, size_t n, const gf_fixed *by, bool one_sum,
+                               gf_smooth_doubts *doubts) {
+    uint8_t some[WORDS] = {0};
+    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += WORDS) {
+        vec_i32 x[2];
+        smooth_values(by, one_sum, before + i, here + i, after + i, x);
+        uint64_t in_doubt = vec_less(x[0] & 0xffff, by->limit) |
+                            (uint64_t)vec_less(x[1] & 0xffff, by->limit) << VEC_FLOATS;
+        uint8_t *to = n - i < WORDS ? some : dst + i;
+        vec_store_u8_int(to, x[0] >> 16);
+        vec_store_u8_int(to + VEC_FLOATS, x[1] >> 16);
+        if (n - i < WORDS) {
+            memcpy(dst + i, some, n - i);
+            in_doubt &= (UINT64_C(1) << (n - i)) - 1;
+        }
+        if (__builtin_expect(in_doubt != 0, 0))
+            smooth_note(doubts, i, in_doubt);
+    }
+}
+
+static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
+                              const uint16_t *after, size_t n, const gf_smooth_weights *weights,
+                              gf_smooth_doubts *doubts) {
+    const int32_t width = smooth_fixed_width(weights->doubt);
+    const gf_fixed by = {.p = smooth_set_words(weights->p),
+                         .q = smooth_set_words(weights->q),
+                         .near = vec_set(65536 * (weights->p ? weights->scale : weights->near)),
+                         .next = vec_set(65536 * weights->next),
+                         .up = vec_set((float)(32768 + width)),
+                         .limit = (vec_i32){0} + 2 * width};
+    if (weights->p)
+        smooth_round_by(dst, before, here, after, n, &by, true, doubts);
+    else
+        smooth_round_by(dst, before, here, after, n, &by, false, doubts);
+}
+
 const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
-    .load = {load_u8, load_u16, load_f32},
-    .blur = blur,
-    .blur_rows = blur_rows,
-    .finish = {finish_u8, finish_u16, finish_f32},
-    .blend = blend,
+    .load = {smooth_load_u8, smooth_load_u16, smooth_load_f32},
+    .blur = smooth_blur,
+    .blur_rows = smooth_blur_rows,
+    .finish = {smooth_finish_u8, smooth_finish_u16, smooth_finish_f32},
+    .blend = smooth_blend,
+    .seven_scales = VEC_FLOATS >= 8,
+    .seven = smooth_seven,
+    .along = smooth_along,
+    .add = smooth_add_samples,
+    .slide = smooth_slide,
+    .round = smooth_round_sums,
 };
 
 void GF_SIMD_NAME(gf_smooth_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
                                  uint32_t parts, void *scratch) {
-    gf_smooth_compute(&GF_SIMD_NAME(gf_smooth_simd), &GF_SIMD_NAME(gf_smooth_u8_simd), plan, band,
-                      part, parts, scratch);
+    gf_smooth_compute(&GF_SIMD_NAME(gf_smooth_simd), plan, band, part, parts, scratch);
 }

@@ -1,6 +1,4 @@
 /* A filter command on many files: which are run, and what is reported. */
-#include "batch.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -14,9 +12,8 @@
 #include "ranks.h"
 #include "report.h"
 
-/* One part of the inputs, for engines that number their tasks: number, number + of, number + 2 *
- * of,
- * ..., counted from 1. All zero: all of them. */
+/* One part of the inputs: number, number + of, number + 2 * of, ..., counted from 1. All zero: all
+ * of them. */
 typedef struct batch_shard {
     uint32_t number, of;
 } batch_shard;
@@ -26,8 +23,7 @@ typedef struct batch_run {
     const gf_filter_info *info;
     const gf_cli_line *line;
     const gf_cli_options *options; /* of the line */
-    const gf_cli_peers *peers;     /* NULL: this process is alone, or the only rank */
-    uint32_t ranks;
+    const gf_cli_peers *peers;
     batch_shard shard;
     gf_cli_inputs inputs;   /* all, also of other shards */
     gf_cli_output *outputs; /* of each input; NULL for a filter that measures */
@@ -64,25 +60,19 @@ bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
 
 /* ---- before any work ------------------------------------------------------------------------- */
 
-/* Read digits and the character behind them. Returns what follows, or NULL. */
-static const char *batch_read_number(const char *text, char end, uint32_t max, uint32_t *number) {
-    const char *at = text;
-    for (*number = 0; *at >= '0' && *at <= '9'; at++) {
-        *number = 10 * *number + (uint32_t)(*at - '0');
-        if (*number > max)
-            return NULL;
-    }
-    return at > text && *at == end ? at + 1 : NULL;
-}
-
 static gf_status batch_parse_shard(const char *text, batch_shard *shard, gf_error *error) {
     enum { MAX_SHARDS = 1000000 };
+    static const char digits[] = "0123456789";
     if (!text)
         return GF_OK;
-    const char *rest = batch_read_number(text, '/', MAX_SHARDS, &shard->number);
-    if (rest && batch_read_number(rest, 0, MAX_SHARDS, &shard->of) && shard->number >= 1 &&
-        shard->number <= shard->of)
-        return GF_OK;
+    const size_t slash = strspn(text, digits);
+    const char *of = text[slash] == '/' ? text + slash + 1 : "";
+    if (slash && *of && !of[strspn(of, digits)]) {
+        const unsigned long long number = strtoull(text, NULL, 10), count = strtoull(of, NULL, 10);
+        *shard = (batch_shard){(uint32_t)number, (uint32_t)count};
+        if (number >= 1 && number <= count && count <= MAX_SHARDS)
+            return GF_OK;
+    }
     return gf_set_error(error, GF_USAGE,
                         "--shard '%s': must be K/N, the K-th of N parts, with 1 <= K <= N <= %d, "
                         "such as 1/4",
@@ -275,8 +265,10 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static double batch_bytes(const batch_run *run, uint64_t item) {
-    return (double)run->inputs.list[run->which[item]].bytes;
+/* gf_cli_shared_batch.cost */
+static uint64_t batch_cost(void *context, uint64_t item) {
+    const batch_run *run = context;
+    return run->inputs.list[run->which[item]].bytes;
 }
 
 static double batch_pixels(const gf_format *in) {
@@ -291,7 +283,7 @@ static void batch_on_progress(void *context, const gf_progress *now) {
     pthread_mutex_lock(&run->lock);
     const double more = (double)part - (double)run->parts[now->item];
     run->parts[now->item] = part;
-    run->progress.under_way += more * batch_bytes(run, now->item);
+    run->progress.under_way += more * (double)batch_cost(run, now->item);
     run->progress.pixels_under_way += more * batch_pixels(&now->in);
     gf_cli_progress_draw(&run->progress);
     pthread_mutex_unlock(&run->lock);
@@ -301,9 +293,10 @@ static void batch_on_progress(void *context, const gf_progress *now) {
 static void batch_end_progress(batch_run *run, uint64_t item, const gf_format *in) {
     gf_cli_progress *progress = &run->progress;
     const double part = run->parts ? (double)run->parts[item] : 0;
-    progress->under_way -= part * batch_bytes(run, item);
+    const double bytes = (double)batch_cost(run, item);
+    progress->under_way -= part * bytes;
     progress->pixels_under_way -= part * batch_pixels(in);
-    progress->done += batch_bytes(run, item);
+    progress->done += bytes;
     progress->ended++;
 }
 
@@ -319,7 +312,7 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
                         .result = result,
                         .screen = &run->screen,
                         .rank = rank,
-                        .ranks = run->ranks};
+                        .ranks = run->peers->count};
 }
 
 /* Write a report into memory, the header of a CSV table first. */
@@ -332,16 +325,16 @@ static gf_status batch_write_report(const batch_run *run, const gf_cli_run *one,
     if (run->options->json) {
         status = gf_cli_report_json(file, one, error);
     } else if (run->options->csv) {
-        gf_cli_report_csv_header(file, one->result, one->inputs[0]);
-        if (fflush(file) == 0)
-            text->header = text->size;
         gf_cli_report_csv(file, one->result, one->inputs[0], run->screen.terminal);
     } else {
         gf_cli_report_text(file, one);
     }
-    if (ferror(file))
-        status = GF_FAILED;
-    return fclose(file) == 0 ? status : GF_FAILED;
+    const bool whole = !ferror(file);
+    if (fclose(file) != 0 || !whole)
+        return GF_FAILED;
+    if (run->options->csv)
+        text->header = strcspn(text->text, "\n") + 1;
+    return status;
 }
 
 /* gf_cli_shared_batch.render */
@@ -349,8 +342,7 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
                               gf_cli_text *text, gf_error *error) {
     const batch_run *run = context;
     const gf_cli_options *options = run->options;
-    const gf_cli_run one =
-        batch_describe(run, item, run->peers ? run->peers->rank : 0, done->report, done->result);
+    const gf_cli_run one = batch_describe(run, item, run->peers->rank, done->report, done->result);
     *text = (gf_cli_text){0};
     if (done->status)
         *error = *done->error;
@@ -524,8 +516,8 @@ static void batch_summarise(const batch_run *run) {
         /* The device names one image's threads: as many images are under way at once. */
         fprintf(stderr, "%s %s", run->done > 1 && run->who[0] ? ", each by" : " by",
                 run->who[0] ? run->who : "several backends or devices");
-    if (run->ranks > 1)
-        fprintf(stderr, " on %" PRIu32 " ranks", run->ranks);
+    if (run->peers->count > 1)
+        fprintf(stderr, " on %" PRIu32 " ranks", run->peers->count);
     if (run->done)
         gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);
@@ -537,12 +529,6 @@ static void batch_summarise(const batch_run *run) {
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
-
-/* gf_cli_shared_batch.cost */
-static uint64_t batch_cost(void *context, uint64_t item) {
-    const batch_run *run = context;
-    return run->inputs.list[run->which[item]].bytes;
-}
 
 /* gf_cli_shared_batch.tick */
 static void batch_tick(void *context) {
@@ -561,10 +547,10 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
     if (run->info->makes_image) {
         options.files.force = false; /* each item says what it may replace */
     } else {
-        options.in_order = run->ranks == 1;
+        options.in_order = run->peers->count == 1;
         options.fail_fast = run->options->fail_fast; /* an output may be another run's success */
     }
-    if (run->ranks > 1) {
+    if (run->peers->count > 1) {
         const gf_cli_shared_batch shared = {.filter = run->filter,
                                             .settings = run->line->filter,
                                             .options = &options,
@@ -578,7 +564,7 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
                                             .render = batch_render,
                                             .report = batch_report,
                                             .tick = batch_tick};
-        return run->peers->run_batch(&shared, status, error);
+        return gf_mpi_run_batch(&shared, status, error);
     }
     /* Without memory for it, the bar moves from file to file. */
     if (run->progress.show != GF_CLI_SHOW_NOTHING &&
@@ -605,8 +591,9 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     progress->ended = run->skipped + progress->failed;
     if (!run->options->quiet)
         progress->go_on = run->outputs ? "; --resume continues" : "";
-    gf_cli_progress_begin(progress, gf_cli_progress_choose(run->options->progress,
-                                                           run->options->quiet, run->ranks > 1));
+    gf_cli_progress_begin(
+        progress,
+        gf_cli_progress_choose(run->options->progress, run->options->quiet, run->peers->count > 1));
     gf_cli_event_begin(progress, run->info->name);
     const gf_status status = batch_run_items(run, GF_OK, error);
     gf_cli_progress_end();
@@ -641,14 +628,13 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                      .line = line,
                      .options = &line->options,
                      .peers = peers,
-                     .ranks = peers ? peers->count : 1,
                      .screen = gf_cli_screen_of(stdout)};
-    const bool first = gf_cli_ranks_first(), dry_run = line->options.files.dry_run;
+    const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
     pthread_mutex_init(&run.lock, NULL);
     gf_status status = first ? batch_prepare(&run, error) : GF_OK;
     if (first && !status)
         status = dry_run ? batch_list(&run) : batch_compute(&run, error);
-    else if (!dry_run && run.ranks > 1)
+    else if (!dry_run && peers->count > 1)
         status = batch_run_items(&run, status, error);
     /* Other shards have seen these folders, and count on them. */
     gf_cli_folders_close(&run.folders, !run.begun && !run.shard.of);

@@ -66,62 +66,54 @@ static size_t bench_image_bytes(const gf_format *format) {
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-static gf_status bench_add_target(gf_bench *bench, const char *name,
-                                  const gf_engine_options *options, gf_error *error) {
+/* Add the device that the options name, or the cpu backend with their threads. */
+static gf_status bench_add_target(gf_bench *bench, const gf_engine_options *common,
+                                  gf_error *error) {
+    static const char cuda[] = "cuda ";
     if (bench->target_count == MAX_TARGETS)
         return gf_set_error(error, GF_USAGE, "bench: too many devices");
     gf_bench_target *target = &bench->targets[bench->target_count];
-    const gf_status status = gf_engine_open(options, &target->engine, error);
-    if (status)
-        return status;
-    snprintf(target->name, sizeof target->name, "%s", name);
-    bench->target_count++;
-    return GF_OK;
+    gf_engine_options options = *common;
+    if (options.devices) {
+        options.backend = "cuda";
+        snprintf(target->name, sizeof target->name, "%s%.40s", cuda, options.devices);
+        options.devices = target->name + strlen(cuda); /* has to outlive the engine */
+    } else {
+        options.backend = "cpu";
+        snprintf(target->name, sizeof target->name, "cpu, %" PRIu32 " thread%s", options.threads,
+                 options.threads == 1 ? "" : "s");
+    }
+    const gf_status status = gf_engine_open(&options, &target->engine, error);
+    bench->target_count += !status;
+    return status;
 }
 
 /* One thread, and all of them. */
-static gf_status bench_add_cpu(gf_bench *bench, const gf_engine_options *common, gf_error *error) {
-    const uint32_t threads = common->threads ? common->threads : gf_cores();
-    gf_engine_options options = *common;
-    char name[48];
-    options.backend = "cpu";
+static gf_status bench_add_cpu(gf_bench *bench, gf_engine_options options, gf_error *error) {
+    const uint32_t threads = options.threads ? options.threads : gf_cores();
     options.threads = 1;
-    const gf_status status = bench_add_target(bench, "cpu, 1 thread", &options, error);
-    if (status || threads == 1)
-        return status;
-    snprintf(name, sizeof name, "cpu, %" PRIu32 " threads", threads);
+    const gf_status status = bench_add_target(bench, &options, error);
     options.threads = threads;
-    return bench_add_target(bench, name, &options, error);
-}
-
-static gf_status bench_add_device(gf_bench *bench, const gf_engine_options *common,
-                                  const char *device, gf_error *error) {
-    gf_engine_options options = *common;
-    char name[48];
-    options.backend = "cuda";
-    options.devices = device;
-    snprintf(name, sizeof name, "cuda %.40s", device);
-    return bench_add_target(bench, name, &options, error);
+    return status || threads == 1 ? status : bench_add_target(bench, &options, error);
 }
 
 /* The devices listed, or all that can be used, each by itself. */
-static gf_status bench_add_cuda(gf_bench *bench, const gf_engine_options *common, const char *list,
+static gf_status bench_add_cuda(gf_bench *bench, gf_engine_options options, const char *list,
                                 gf_error *error) {
+    const bool all = !list || strcmp(list, "all") == 0;
     gf_status status = GF_OK;
     char device[40];
-    if (list && strcmp(list, "all") != 0) {
-        while (list && !status) {
-            snprintf(device, sizeof device, "%.*s", (int)strcspn(list, ","), list);
-            status = bench_add_device(bench, common, device, error);
-            list = strchr(list, ',');
-            list = list ? list + 1 : NULL;
-        }
-        return status;
+    options.devices = device;
+    while (!all && list && !status) {
+        snprintf(device, sizeof device, "%.*s", (int)strcspn(list, ","), list);
+        status = bench_add_target(bench, &options, error);
+        list = strchr(list, ',');
+        list = list ? list + 1 : NULL;
     }
-    for (size_t i = 0; i < bench->machine.count && !status; i++) {
+    for (size_t i = 0; all && i < bench->machine.count && !status; i++) {
         snprintf(device, sizeof device, "%" PRIu32, bench->machine.devices[i].index);
         if (bench->machine.devices[i].usable)
-            status = bench_add_device(bench, common, device, error);
+            status = bench_add_target(bench, &options, error);
     }
     return status;
 }
@@ -141,9 +133,9 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
         status = bench->machine.none.status;
     }
     if (!status && cpu)
-        status = bench_add_cpu(bench, &options, error);
+        status = bench_add_cpu(bench, options, error);
     if (!status && cuda)
-        status = bench_add_cuda(bench, &options, devices, error);
+        status = bench_add_cuda(bench, options, devices, error);
     if (!status && bench->target_count == 0)
         status = gf_set_error(error, GF_NO_BACKEND,
                               "bench: no CUDA device is usable; 'gpufilter devices' says why");
@@ -408,7 +400,7 @@ static gf_status time_item(gf_bench *bench, const gf_bench_item *item, gf_error 
 
 static gf_status time_filters(gf_bench *bench, gf_error *error) {
     gf_status status = GF_OK;
-    bench->rows = calloc(bench->item_count * (1 + bench->target_count), sizeof *bench->rows);
+    bench->rows = calloc((bench->item_count + 1) * (bench->target_count + 1), sizeof *bench->rows);
     if (!bench->rows)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
     if (!bench->json)
@@ -464,41 +456,13 @@ static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 static const char *const types[] = {"u8", "u16", "f32", NULL};
 
 static const gf_param params[] = {
-    {.name = "size",
-     .type = GF_PARAM_INT,
-     .metavar = "MP",
-     .help = "millions of pixels of the picture",
-     .fallback = "24",
-     .min = 1,
-     .max = 10000},
-    {.name = "channels",
-     .type = GF_PARAM_INT,
-     .metavar = "N",
-     .help = "its channels: grey, grey and alpha, RGB, or RGBA",
-     .fallback = "3",
-     .min = 1,
-     .max = 4},
-    {.name = "type",
-     .type = GF_PARAM_CHOICE,
-     .metavar = "TYPE",
-     .help = "its samples",
-     .fallback = "u8",
-     .choices = types},
-    {.name = "seconds",
-     .type = GF_PARAM_FLOAT,
-     .metavar = "S",
-     .help = "about how long each thing is tried, three times at the least",
-     .fallback = "0.2",
-     .min = 0,
-     .max = 1000},
-    {.name = "backend",
-     .letter = 'b',
-     .type = GF_PARAM_CHOICE,
-     .metavar = "NAME",
-     .help = "who is timed beside golden",
-     .fallback = "all",
-     .choices = backends},
-    {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
+    GF_CLI_INT("size", 0, "MP", "millions of pixels of the picture", "24", 1, 10000),
+    GF_CLI_INT("channels", 0, "N", "its channels: grey, grey and alpha, RGB, or RGBA", "3", 1, 4),
+    GF_CLI_CHOICE("type", 0, "TYPE", "its samples", "u8", types),
+    GF_CLI_FLOAT("seconds", 0, "S", "about how long each thing is tried, three times at the least",
+                 "0.2", 0, 1000),
+    GF_CLI_CHOICE("backend", 'b', "NAME", "who is timed beside golden", "all", backends),
+    GF_CLI_FLAG("json", 0, "print one line of JSON"),
 };
 
 static const char *const shared[] = {"device", "threads", "simd",    "max-memory",

@@ -9,17 +9,33 @@
 
 /* ---- options (options.c) --------------------------------------------------------------------- */
 
+/* Parameters of each type: name, letter or 0, how help calls the value, help, the default (NULL:
+ * none), and what the value may be. */
+#define GF_CLI_FLAG(name, letter, help)                                                            \
+    { name, letter, GF_PARAM_FLAG, NULL, help, NULL, 0, 0, NULL, NULL }
+#define GF_CLI_TEXT(name, letter, metavar, help, fallback)                                         \
+    { name, letter, GF_PARAM_TEXT, metavar, help, fallback, 0, 0, NULL, NULL }
+#define GF_CLI_CHOICE(name, letter, metavar, help, fallback, choices)                              \
+    { name, letter, GF_PARAM_CHOICE, metavar, help, fallback, 0, 0, choices, NULL }
+#define GF_CLI_INT(name, letter, metavar, help, fallback, min, max)                                \
+    { name, letter, GF_PARAM_INT, metavar, help, fallback, min, max, NULL, NULL }
+#define GF_CLI_FLOAT(name, letter, metavar, help, fallback, min, max)                              \
+    { name, letter, GF_PARAM_FLOAT, metavar, help, fallback, min, max, NULL, NULL }
+#define GF_CLI_SIZE(name, letter, metavar, help, fallback, min, max)                               \
+    { name, letter, GF_PARAM_SIZE, metavar, help, fallback, min, max, NULL, NULL }
+
 /* The options that filters and commands share, decoded. One that a filter or command does not take
  * is NULL, false or 0. Texts live as long as the line. */
 typedef struct gf_cli_options {
     gf_engine_options engine; /* threads: this rank's share of the cores, unless given */
     gf_file_options files;    /* raw: points to the raw below, or is NULL */
     gf_raw raw;
-    const char *raw_text; /* --raw as given */
-    uint32_t threads;     /* as given; 0: one per core */
+    const char *raw_text;        /* --raw as given */
+    uint32_t threads, band_rows; /* as given; threads 0: one per core */
     const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
-    const char *progress; /* a choice of --progress */
-    bool null, recursive, resume, fail_fast, log, json, csv, quiet, verbose, help, version;
+    const char *progress, *sync, *color; /* choices */
+    bool null, recursive, resume, keep_going, fail_fast, log, json, csv, quiet, verbose;
+    bool no_progress, help, version;
 } gf_cli_options;
 
 /* The command line of one filter or command, parsed. Not to be copied: options point into it. */
@@ -33,7 +49,7 @@ typedef struct gf_cli_line {
     gf_cli_options options;
 } gf_cli_line;
 
-#define GF_CLI_MAX_COMMON 40
+#define GF_CLI_MAX_COMMON 46
 
 /* Fill in the shared options that suit a filter (NULL: all of them); returns how many. */
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
@@ -89,5 +105,12 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
 /* Run a filter command and print its report. GF_FAILED without a message: a test whose answer is
  * no. Failures of such a filter are GF_USAGE, so that the exit code tells them from that answer. */
 gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error);
+
+/* ---- running it on many files (batch.c) ------------------------------------------------------ */
+
+/* Are there, or may there be, many inputs? */
+bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line);
+/* GF_FAILED without a message: some files failed, and that has been printed. */
+gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
 
 #endif

@@ -5,11 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "about.h"
 #include "commands.h"
 
 static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
                                              &gf_info_command, &gf_devices_command};
+
+const gf_about_word gf_about_words[] = {
+    {"help", "tell what there is, or about one filter or command"},
+    {"version", "print the version"},
+    {0}};
 
 const gf_command *gf_command_at(size_t index) {
     return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
@@ -22,10 +26,12 @@ const gf_command *gf_command_find(const char *name) {
     return gf_command_at(i);
 }
 
+/* Find a parameter by its long name or, if it is not 0, its letter. */
 static const gf_param *find_param(const gf_param *params, size_t count, const char *name,
-                                  size_t length) {
+                                  size_t length, char letter) {
     for (size_t i = 0; i < count; i++)
-        if (strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
+        if (letter ? params[i].letter == letter
+                   : strlen(params[i].name) == length && memcmp(params[i].name, name, length) == 0)
             return &params[i];
     return NULL;
 }
@@ -36,7 +42,7 @@ size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_C
     const size_t all_count = gf_cli_common(&command->info, all);
     size_t count = 0;
     for (const char *const *name = command->shared; *name; name++) {
-        const gf_param *param = find_param(all, all_count, *name, strlen(*name));
+        const gf_param *param = find_param(all, all_count, *name, strlen(*name), 0);
         if (param)
             params[count++] = *param;
     }
@@ -125,13 +131,13 @@ static const char *option_owner(const char *name, size_t length) {
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         gf_param common[GF_CLI_MAX_COMMON] = {{0}};
-        if (find_param(info->params, info->param_count, name, length) ||
-            find_param(common, gf_cli_common(info, common), name, length))
+        if (find_param(info->params, info->param_count, name, length, 0) ||
+            find_param(common, gf_cli_common(info, common), name, length, 0))
             return info->name;
     }
     for (size_t i = 0; gf_command_at(i); i++) {
         const gf_filter_info *info = &gf_command_at(i)->info;
-        if (find_param(info->params, info->param_count, name, length))
+        if (find_param(info->params, info->param_count, name, length, 0))
             return info->name;
     }
     return NULL;
@@ -156,8 +162,8 @@ static const char *answer_habit(const gf_filter_info *info, const gf_cli_line *l
     for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
         const char *option = habits[i].option;
         if (strstr(habits[i].names, word) &&
-            (find_param(info->params, info->param_count, option, strlen(option)) ||
-             find_param(line->params, line->param_count, option, strlen(option))))
+            (find_param(info->params, info->param_count, option, strlen(option), 0) ||
+             find_param(line->params, line->param_count, option, strlen(option), 0)))
             return habits[i].answer;
     }
     return NULL;
@@ -199,7 +205,7 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
         guess_try(&guess, gf_filter_describe(gf_filter_at(i))->name);
     for (size_t i = 0; gf_command_at(i); i++)
         guess_try(&guess, gf_command_at(i)->info.name);
-    for (const gf_about_name *word = gf_about_words; or_word && word->name; word++)
+    for (const gf_about_word *word = gf_about_words; or_word && word->name; word++)
         guess_try(&guess, word->name);
     guess_text(&guess, "", text, sizeof text);
     if (text[0])
@@ -219,17 +225,9 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
 static const gf_param *find_option(const gf_filter_info *info, const gf_cli_line *line,
                                    const char *name, size_t length, char letter,
                                    gf_settings **settings) {
-    const gf_param *const tables[] = {info->params, line->params};
-    const size_t counts[] = {info->param_count, line->param_count};
-    for (size_t t = 0; t < 2; t++) {
-        const gf_param *found = letter ? NULL : find_param(tables[t], counts[t], name, length);
-        for (size_t i = 0; letter && i < counts[t] && !found; i++)
-            found = tables[t][i].letter == letter ? &tables[t][i] : NULL;
-        *settings = t == 0 ? line->filter : line->common;
-        if (found)
-            return found;
-    }
-    return NULL;
+    const gf_param *own = find_param(info->params, info->param_count, name, length, letter);
+    *settings = own ? line->filter : line->common;
+    return own ? own : find_param(line->params, line->param_count, name, length, letter);
 }
 
 /* Set the options of an argument: --name, --name=value, -f, -fv, -r3; or with the next argument,

@@ -24,7 +24,26 @@ size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_C
  * may also stand for "help" or "version". */
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error);
 
+/* Words that may stand in place of a filter or command: "help". Ends with a row of NULL. */
+typedef struct gf_about_word {
+    const char *name, *what;
+} gf_about_word;
+
+extern const gf_about_word gf_about_words[];
+
 /* ---- help (help.c), on standard output ------------------------------------------------------- */
+
+/* An exit code. */
+typedef struct gf_about_exit {
+    const char *code;
+    const char *brief; /* for all filters and commands, in a few words */
+    const char *most;  /* a sentence, of those that are no tests */
+    const char *test;  /* a sentence, of a filter that is one */
+} gf_about_exit;
+
+extern const char gf_about_summary[]; /* what the program is, in a line */
+/* Ends with a row of NULL. */
+extern const gf_about_exit gf_about_exits[];
 
 void gf_cli_version(void);
 void gf_cli_help(void);

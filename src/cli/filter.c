@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "batch.h"
 #include "commands.h"
 #include "progress.h"
 #include "ranks.h"
@@ -121,7 +120,6 @@ static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_e
     if (options->json) {
         status = gf_cli_report_json(file, run, error);
     } else if (options->csv) {
-        gf_cli_report_csv_header(file, run->result, NULL);
         gf_cli_report_csv(file, run->result, NULL, false);
     } else if (run->result && !options->quiet) {
         gf_cli_report_text(file, run);
@@ -190,23 +188,14 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
         files.progress = filter_on_progress;
         files.progress_context = &progress;
     }
-    gf_status status;
-    if (gf_cli_ranks()) {
-        const gf_cli_shared_image image = {.engine = &options->engine,
-                                           .filter = job->filter,
-                                           .settings = job->line->filter,
-                                           .in_paths = job->line->operands,
-                                           .out_path = job->done.output,
-                                           .options = &files};
-        status = gf_cli_ranks()->run_image(&image, result, report, error);
-    } else {
-        gf_engine *engine = NULL;
-        status = gf_engine_open(&options->engine, &engine, error);
-        if (!status)
-            status = gf_run_file(engine, job->filter, job->line->filter, job->line->operands,
-                                 job->done.output, &files, result, report, error);
-        gf_engine_close(engine);
-    }
+    gf_engine *engine = NULL;
+    gf_status status = gf_engine_open(&options->engine, &engine, error);
+    status = gf_cli_ranks()->agree(status, error);
+    if (!status)
+        status = (gf_cli_ranks()->launched ? gf_mpi_run_file : gf_run_file)(
+            engine, job->filter, job->line->filter, job->line->operands, job->done.output, &files,
+            result, report, error);
+    gf_engine_close(engine);
     gf_cli_progress_hide();
     if (status && error->message[0])
         gf_cli_event_failed(&progress, job->line->operands[0], error->message);
@@ -227,13 +216,12 @@ static gf_status run_one(const gf_filter *filter, const gf_cli_line *line, bool 
     gf_status status = check_job(&job, error);
     if (!status && gf_cli_ranks_first() && line->options.plot)
         status = gf_cli_plot_open(&line->options, &job.plot, error);
-    status = gf_cli_ranks_agree(status, error);
+    status = gf_cli_ranks()->agree(status, error);
     if (!status)
         status = filter_compute(&job, &result, &report, error);
-    if (!status && gf_cli_ranks_first() && line->options.files.dry_run)
-        filter_list_outputs(&job);
-    else if (!status && gf_cli_ranks_first())
-        print_summary(&job.done, &line->options);
+    if (!status && gf_cli_ranks_first())
+        line->options.files.dry_run ? filter_list_outputs(&job)
+                                    : print_summary(&job.done, &line->options);
     *passed = status || !result || gf_result_passed(result);
     gf_cli_plot_close(job.plot);
     gf_result_free(result);
@@ -250,7 +238,7 @@ gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error
     const bool shown = line.options.help || line.options.version;
     if (!status && !shown)
         status = gf_cli_check_common(info, &line, error);
-    status = gf_cli_ranks_agree(status, error);
+    status = gf_cli_ranks()->agree(status, error);
     if (!status && shown && gf_cli_ranks_first())
         line.options.help ? gf_cli_help_filter(info) : gf_cli_version();
     else if (!status && !shown && gf_cli_is_batch(info, &line))

@@ -2,13 +2,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "about.h"
 #include "commands.h"
+#include "inputs.h"
 #include "ranks.h"
 #include "report.h"
 
 #define NAME_COLUMN 26 /* where the descriptions begin */
 #define LINE_WIDTH 79
+
+const char gf_about_summary[] = "image filters with the same bits on CPU and GPU";
+
+const gf_about_exit gf_about_exits[] = {
+    {"0", "good", "All that was asked for was done.", "The images are the same."},
+    {"1", "a file failed or images differ",
+     "A file, an image, memory or the system failed. A line on standard error says which, why, and "
+     "what to do.",
+     "The images differ."},
+    {"2", "usage (or compare could not compare)", "An option or an operand is not acceptable.",
+     "The images could not be compared, or an option or an operand is not acceptable."},
+    {"3", "no such backend or device", "The backend or device that was asked for is not there.",
+     "The backend or device that was asked for is not there."},
+    {"128 + n", "on signal n", "Signal n ended the program, as a shell tells it.",
+     "Signal n ended the program, as a shell tells it."},
+    {0}};
 
 /* Print words from column `indent` on, wrapped. */
 static void print_wrapped(int indent, const char *text) {

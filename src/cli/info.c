@@ -69,7 +69,7 @@ static const char *const info_shared[] = {
     "max-seconds", "no-sandbox", "color",     "help", "version",    NULL};
 
 static const gf_param info_params[] = {
-    {.name = "json", .type = GF_PARAM_FLAG, .help = "print a line of JSON for each file"},
+    GF_CLI_FLAG("json", 0, "print a line of JSON for each file"),
 };
 
 const gf_command gf_info_command = {
@@ -170,7 +170,7 @@ static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
 }
 
 static const gf_param devices_params[] = {
-    {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
+    GF_CLI_FLAG("json", 0, "print one line of JSON"),
 };
 static const char *const devices_shared[] = {"color", "help", "version", NULL};
 

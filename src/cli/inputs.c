@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* strcasestr */
+#define _GNU_SOURCE /* asprintf, strcasestr */
 #include "inputs.h"
 
 #include <ctype.h>
@@ -9,6 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+const gf_about_format gf_about_formats[] = {
+    {"PNG", "png", true, true,
+     "Every colour type and depth, interlaced, too; 16 bits stay 16. Its metadata go along from PNG "
+     "to PNG."},
+    {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; text or binary in, binary out."},
+    {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; text or binary in, binary out."},
+    {"PBM", "pbm", false, false, "Not read: pbmtopgm makes a PGM of it."},
+    {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
+    {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
+    {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; loses by its nature."},
+    {"BMP", "bmp", true, true, "8 bits."},
+    {"TGA", "tga", true, true, "8 bits; has no mark, so it is known by its name."},
+    {"PSD", "psd", true, false, "RGB; the picture of all layers together."},
+    {"GIF", "gif", true, false, "Its first frame."},
+    {"HDR", "hdr", true, true, "RGB, read as binary32; loses by its nature."},
+    {"raw rows", "raw", false, true,
+     "Samples without a header; read with --raw, written little-endian."},
+    {0}};
 
 typedef struct inputs_gather {
     gf_cli_inputs *inputs;
@@ -125,22 +144,13 @@ static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
 static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t below,
                              gf_error *error);
 
-/* FOLDER/NAME, to be freed. */
-static char *inputs_join(const char *folder, const char *name) {
-    const size_t length = strlen(folder), size = length + strlen(name) + 2;
-    char *path = malloc(size);
-    if (path)
-        snprintf(path, size, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
-                 name);
-    return path;
-}
-
 /* Take what a folder holds under a name. Links to folders are not followed: they may lead back. */
 static gf_status inputs_visit(inputs_gather *gather, const char *folder, const char *name,
                               size_t below, gf_error *error) {
-    char *path = inputs_join(folder, name);
+    const bool root = strcmp(folder, "/") == 0;
+    char *path;
     struct stat info;
-    if (!path)
+    if (asprintf(&path, "%s%s%s", folder, root ? "" : "/", name) < 0)
         return inputs_out_of_memory(error);
     if (!below)
         below = strlen(path) - strlen(name);
@@ -228,23 +238,13 @@ typedef struct inputs_list {
     bool null;       /* a NUL byte ends a name, not a newline */
     uint64_t number; /* of the name, empty ones counted */
     char path[PATH_MAX];
-    size_t length;
 } inputs_list;
-
-static gf_status inputs_fail_list(const inputs_list *list, gf_error *error) {
-    return gf_set_error(error, GF_USAGE,
-                        "--files-from '%s': %s %" PRIu64
-                        " is longer than a path can be (%d bytes); %s",
-                        list->name, list->null ? "name" : "line", list->number, PATH_MAX - 1,
-                        list->null ? "leave --null out if each name is on a line of its own"
-                                   : "put one name on each line");
-}
 
 /* Read the next name. One that no system call takes as a path is not held in memory. */
 static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
     const int end = list->null ? 0 : '\n';
+    size_t length = 0;
     int c;
-    list->length = 0;
     list->number++;
     while ((c = getc_unlocked(list->file)) != end) {
         if (c == EOF && ferror(list->file) && errno == EINTR) {
@@ -258,39 +258,39 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
                                 "--files-from '%s': holds a NUL byte; add --null if they end the "
                                 "names",
                                 list->name);
-        if (list->length == PATH_MAX - 1)
-            return inputs_fail_list(list, error);
-        list->path[list->length++] = (char)c;
+        if (length == PATH_MAX - 1)
+            return gf_set_error(
+                error, GF_USAGE,
+                "--files-from '%s': %s %" PRIu64 " is longer than a path can be (%d bytes); %s",
+                list->name, list->null ? "name" : "line", list->number, PATH_MAX - 1,
+                list->null ? "leave --null out if each name is on a line of its own"
+                           : "put one name on each line");
+        list->path[length++] = (char)c;
     }
-    list->path[list->length] = 0;
+    list->path[length] = 0;
     return ferror(list->file)
                ? gf_set_error(error, GF_FAILED, "%s: cannot read: %s", list->name, strerror(errno))
                : GF_OK;
 }
 
-static gf_status inputs_read_list(inputs_gather *gather, FILE *file, const char *name, bool null,
-                                  gf_error *error) {
-    inputs_list list = {.file = file, .name = name, .null = null};
-    gf_status status = GF_OK;
-    while (!status && !feof(file)) {
-        status = inputs_read_name(&list, error);
-        if (!status &&
-            list.length) /* a file may be called "-": only operands mean standard input */
-            status =
-                inputs_take_name(gather, strcmp(list.path, "-") == 0 ? "./-" : list.path, error);
-    }
-    return status;
-}
-
 static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool null,
                                   gf_error *error) {
-    if (strcmp(name, "-") == 0)
-        return inputs_read_list(gather, stdin, "standard input", null, error);
-    FILE *file = fopen(name, "re");
-    if (!file)
+    const bool standard = strcmp(name, "-") == 0;
+    inputs_list list = {.file = standard ? stdin : fopen(name, "re"),
+                        .name = standard ? "standard input" : name,
+                        .null = null};
+    gf_status status = GF_OK;
+    if (!list.file)
         return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
-    gf_status status = inputs_read_list(gather, file, name, null, error);
-    fclose(file);
+    while (!status && !feof(list.file)) {
+        status = inputs_read_name(&list, error);
+        /* A file may be called "-": only operands mean standard input. */
+        const char *path = strcmp(list.path, "-") == 0 ? "./-" : list.path;
+        if (!status && *path)
+            status = inputs_take_name(gather, path, error);
+    }
+    if (!standard)
+        fclose(list.file);
     return status;
 }
 

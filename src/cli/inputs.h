@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "about.h"
 #include "cli.h"
 
 typedef struct gf_cli_input {
@@ -27,6 +26,17 @@ typedef struct gf_cli_inputs {
     char endings[64]; /* extensions of some of them: ".tif, .webp" */
     bool raw;         /* only images without a header are taken from folders */
 } gf_cli_inputs;
+
+/* A kind of files. */
+typedef struct gf_about_format {
+    const char *name;
+    const char *endings; /* of their names, the one that is written first; a space between them */
+    bool read;           /* without being told that it is one */
+    bool written;
+    const char *holds; /* what it can hold, and what is special about it: a sentence */
+} gf_about_format;
+
+extern const gf_about_format gf_about_formats[]; /* ends with a row of NULL */
 
 /* Return a base name's extension, from its last dot on, or "". The dot of a hidden file begins
  * none. */

@@ -33,7 +33,9 @@ void gf_json_text(FILE *file, const char *text) {
     putc('"', file);
 }
 
-void gf_json_value(FILE *file, const gf_value *value) {
+/* Print a number; quoted where JSON cannot hold it exactly: integers above 2^53, "nan", "inf",
+ * "-inf". */
+static void json_value(FILE *file, const gf_value *value) {
     if (value->type == GF_VALUE_TEXT) {
         gf_json_text(file, value->text);
         return;
@@ -68,7 +70,7 @@ void gf_json_string(FILE *file, const char *key, const char *text) {
 
 void gf_json_count(FILE *file, const char *key, uint64_t count) {
     fprintf(file, ", \"%s\": ", key);
-    gf_json_value(file, &(gf_value){.type = GF_VALUE_UINT, .low = count});
+    json_value(file, &(gf_value){.type = GF_VALUE_UINT, .low = count});
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -126,7 +128,7 @@ void gf_json_names(FILE *file, const char *key, const char *const *names, size_t
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 static void print_real(FILE *file, gf_value_type type, double real) {
-    gf_json_value(file, &(gf_value){.type = type, .real = real});
+    json_value(file, &(gf_value){.type = type, .real = real});
 }
 
 /* Print the names of the bits that are set. */
@@ -160,8 +162,8 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
         print_real(file, GF_VALUE_FLOAT, (double)gf_settings_float(settings, name));
         break;
     case GF_PARAM_SIZE:
-        gf_json_value(file,
-                      &(gf_value){.type = GF_VALUE_UINT, .low = gf_settings_size(settings, name)});
+        json_value(file,
+                   &(gf_value){.type = GF_VALUE_UINT, .low = gf_settings_size(settings, name)});
         break;
     case GF_PARAM_RANGE:
         gf_settings_range(settings, name, &lo, &hi);
@@ -179,7 +181,8 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
     }
 }
 
-void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
+/* Print an object of all parameters, as they are. */
+static void json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
     putc('{', file);
     for (size_t i = 0; i < info->param_count; i++) {
         const gf_param *param = &info->params[i];
@@ -208,7 +211,7 @@ static void json_table(FILE *file, const gf_result *result, size_t index) {
         for (uint64_t row = 0; row < table->row_count; row++) {
             const gf_value value = gf_result_cell(result, index, row, c);
             fputs(row ? ", " : "", file);
-            gf_json_value(file, &value);
+            json_value(file, &value);
         }
         fputs(table->single ? "" : "]", file);
     }
@@ -282,7 +285,7 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
             report->in_bytes, report->out_bytes, report->total_seconds);
     print_busy(file, report);
     fputs(", \"parameters\": ", file);
-    gf_cli_report_settings(file, run->info, effective);
+    json_settings(file, run->info, effective);
     if (run->result)
         print_result(file, run);
     fputs("}\n", file);

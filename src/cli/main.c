@@ -149,5 +149,5 @@ int main(int argc, char **argv) {
     /* Without a message it has been printed, or there is nothing to print. */
     if (status && error.message[0] && gf_cli_ranks_first())
         gf_cli_complain(&error);
-    return peers ? peers->end((int)status) : (int)status;
+    return peers->end((int)status);
 }

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* asprintf */
 #include "outputs.h"
 
 #include <errno.h>
@@ -30,11 +31,9 @@ static bool template_put_word(FILE *file, const char *word, size_t length, const
     char text[16] = "";
     if (length < sizeof text)
         memcpy(text, word, length);
-    int digits = 0;
     const bool has_digits = length > 6 && length < 9 && strncmp(text, "index:", 6) == 0 &&
                             strspn(text + 6, "0123456789") == length - 6;
-    for (size_t i = 6; has_digits && i < length; i++)
-        digits = 10 * digits + text[i] - '0';
+    const int digits = has_digits ? (int)strtol(text + 6, NULL, 10) : 0;
     if (strcmp(text, "stem") == 0)
         fwrite(base, 1, strlen(base) - strlen(gf_cli_ending(base)), file);
     else if (strcmp(text, "ext") == 0)
@@ -101,9 +100,7 @@ static gf_status outputs_find_place(gf_cli_output *output, const gf_cli_output *
                                     gf_error *error) {
     const size_t length = output->folder;
     if (before && before->folder == length && memcmp(before->path, output->path, length) == 0) {
-        output->folder_device = before->folder_device;
-        output->folder_inode = before->folder_inode;
-        output->below_folder = before->below_folder;
+        output->place = before->place;
         return GF_OK;
     }
     char *folder = strndup(output->path, length);
@@ -118,10 +115,10 @@ static gf_status outputs_find_place(gf_cli_output *output, const gf_cli_output *
         *end = 0;
     }
     const char *start = output->path[0] == '/' ? "/" : ".";
-    output->below_folder = strlen(folder);
+    output->place.below = strlen(folder);
     if (there || stat(start, &info) == 0) {
-        output->folder_device = info.st_dev;
-        output->folder_inode = info.st_ino;
+        output->place.device = info.st_dev;
+        output->place.inode = info.st_ino;
     }
     free(folder);
     return GF_OK;
@@ -153,11 +150,9 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
     while (length > 1 && folder[length - 1] == '/')
         length--;
     const bool root = length == 1 && folder[0] == '/';
-    const size_t size = length + strlen(kept) + strlen(name) + 2;
-    output->path = malloc(size);
-    if (output->path)
-        snprintf(output->path, size, "%.*s%s%.*s%s", (int)length, folder, root ? "" : "/",
-                 (int)(base - kept), kept, name);
+    if (asprintf(&output->path, "%.*s%s%.*s%s", (int)length, folder, root ? "" : "/",
+                 (int)(base - kept), kept, name) < 0)
+        output->path = NULL;
     output->below = length + (root ? 0 : 1);
     free(name);
     if (!output->path)
@@ -190,33 +185,6 @@ static int outputs_compare(const void *one, const void *other) {
     const outputs_key *a = one, *b = other;
     const int order = outputs_compare_places(a, b);
     return order ? order : a->output < b->output ? -1 : a->output > b->output;
-}
-
-static gf_status outputs_refuse_two(const gf_cli_inputs *inputs, const outputs_key *first,
-                                    const outputs_key *second, const gf_cli_output *outputs,
-                                    gf_error *error) {
-    return gf_set_error(error, GF_USAGE,
-                        "%s: would be written from %.300s and from %.300s; give them names apart "
-                        "with --name, such as '{index}-{stem}{ext}'",
-                        second->output->path, inputs->list[first->output - outputs].path,
-                        inputs->list[second->output - outputs].path);
-}
-
-static gf_status outputs_check_places(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                      outputs_key *keys, gf_error *error) {
-    const size_t count = inputs->count;
-    const outputs_key *second = NULL; /* the one that is named first */
-    for (size_t i = 0; i < count; i++) {
-        const char *rest = outputs[i].path + outputs[i].below_folder;
-        keys[i] = (outputs_key){outputs[i].folder_device, outputs[i].folder_inode,
-                                rest + (*rest == '/'), &outputs[i]};
-    }
-    qsort(keys, count, sizeof *keys, outputs_compare);
-    for (size_t i = 1; i < count; i++)
-        if (outputs_compare_places(&keys[i - 1], &keys[i]) == 0 &&
-            (!second || keys[i].output < second->output))
-            second = &keys[i];
-    return second ? outputs_refuse_two(inputs, second - 1, second, outputs, error) : GF_OK;
 }
 
 gf_cli_look gf_cli_look_at(const char *path) {
@@ -252,23 +220,45 @@ static bool outputs_is_one_file(const char *a, const char *b) {
            one.st_ino == other.st_ino;
 }
 
-/* Two outputs may be two names of one file, each replaced by itself; but not links to one, nor two
- * spellings of its only name. */
-static gf_status outputs_check_links(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                     const outputs_key *keys, size_t count, gf_error *error) {
+/* May two outputs with this inode be two names of one file, each replaced by itself? Not links to
+ * one, nor two spellings of its only name. */
+static bool outputs_replace_apart(const gf_cli_output *a, const gf_cli_output *b) {
+    const bool names = !b->look.alone && !a->look.link && !b->look.link;
+    return names || !outputs_is_one_file(a->path, b->path);
+}
+
+/* Refuse two outputs with one key: of those, the second one that is named first. */
+static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
+                                     const outputs_key *keys, size_t count, bool files,
+                                     gf_error *error) {
     const outputs_key *first = keys, *one = NULL, *other = NULL;
     for (const outputs_key *key = keys; key < keys + count; key++) {
         if (outputs_compare_places(first, key) != 0)
             first = key;
-        const gf_cli_look *a = &first->output->look, *b = &key->output->look;
-        if (key != first && (b->alone || b->link || a->link) &&
-            (!other || key->output < other->output) &&
-            outputs_is_one_file(first->output->path, key->output->path)) {
+        if (key != first && (!other || key->output < other->output) &&
+            !(files && outputs_replace_apart(first->output, key->output))) {
             one = first;
             other = key;
         }
     }
-    return other ? outputs_refuse_two(inputs, one, other, outputs, error) : GF_OK;
+    if (!other)
+        return GF_OK;
+    return gf_set_error(error, GF_USAGE,
+                        "%s: would be written from %.300s and from %.300s; give them names apart "
+                        "with --name, such as '{index}-{stem}{ext}'",
+                        other->output->path, inputs->list[one->output - outputs].path,
+                        inputs->list[other->output - outputs].path);
+}
+
+static gf_status outputs_check_places(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
+                                      outputs_key *keys, gf_error *error) {
+    for (size_t i = 0; i < inputs->count; i++) {
+        const char *rest = outputs[i].path + outputs[i].place.below;
+        keys[i] = (outputs_key){outputs[i].place.device, outputs[i].place.inode,
+                                rest + (*rest == '/'), &outputs[i]};
+    }
+    qsort(keys, inputs->count, sizeof *keys, outputs_compare);
+    return outputs_check_twice(inputs, outputs, keys, inputs->count, false, error);
 }
 
 /* An input that another one's output replaces would be read before or after that, by chance. With
@@ -312,7 +302,7 @@ static gf_status outputs_check_files(const gf_cli_line *line, const gf_cli_input
     if (!line->options.files.force && !line->options.resume)
         return GF_OK;
     qsort(keys, count, sizeof *keys, outputs_compare);
-    const gf_status status = outputs_check_links(inputs, outputs, keys, count, error);
+    const gf_status status = outputs_check_twice(inputs, outputs, keys, count, true, error);
     return status ? status
                   : outputs_check_inputs(inputs, outputs, keys, count, line->options.resume, error);
 }
@@ -323,8 +313,11 @@ gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inpu
     gf_status status = GF_OK;
     gf_cli_output *outputs = calloc(inputs->count + 1, sizeof *outputs);
     outputs_key *keys = calloc(inputs->count + 1, sizeof *keys);
-    if (!outputs || !keys)
-        status = outputs_out_of_memory(error);
+    if (!outputs || !keys) {
+        free(outputs);
+        free(keys);
+        return outputs_out_of_memory(error);
+    }
     for (size_t i = 0; i < inputs->count && !status; i++)
         status = outputs_name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
     if (!status)
@@ -365,30 +358,26 @@ static int folders_sync(const char *path) {
     return cause;
 }
 
-static bool folders_grow(gf_cli_folders *made) {
-    if (made->count < made->capacity)
-        return true;
-    const size_t capacity = made->capacity ? 2 * made->capacity : 16;
-    char **list = realloc(made->list, capacity * sizeof *list);
-    if (!list)
-        return false;
-    made->list = list;
-    made->capacity = capacity;
-    return true;
-}
+struct gf_cli_folder {
+    struct gf_cli_folder *before;
+    char path[];
+};
 
 /* Returns 0 or an errno. */
 static int folders_make_one(gf_cli_folders *made, const char *path) {
     struct stat info;
-    char *copy = folders_grow(made) ? strdup(path) : NULL;
-    if (!copy)
+    const size_t size = strlen(path) + 1;
+    struct gf_cli_folder *folder = malloc(sizeof *folder + size);
+    if (!folder)
         return ENOMEM;
     if (mkdir(path, 0777) == 0) {
-        made->list[made->count++] = copy;
+        memcpy(folder->path, path, size);
+        folder->before = made->last;
+        made->last = folder;
         return made->sync ? folders_sync(path) : 0;
     }
     const int cause = errno;
-    free(copy);
+    free(folder);
     /* Who may not make it may have it already: EROFS and EACCES come before EEXIST. */
     if (stat(path, &info) == 0)
         return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
@@ -445,10 +434,10 @@ gf_status gf_cli_folders_check(const char *path, gf_error *error) {
 }
 
 void gf_cli_folders_close(gf_cli_folders *made, bool remove) {
-    for (size_t i = made->count; i > 0; i--) {
+    for (struct gf_cli_folder *folder = made->last, *before; folder; folder = before) {
+        before = folder->before;
         if (remove)
-            (void)rmdir(made->list[i - 1]);
-        free(made->list[i - 1]);
+            (void)rmdir(folder->path);
+        free(folder);
     }
-    free(made->list);
 }

@@ -21,11 +21,12 @@ typedef struct gf_cli_output {
     char *path;
     size_t below;  /* where in it the path below --out-dir begins */
     size_t folder; /* the bytes of it that are the folder it is in */
-    /* Its place by whatever path: the innermost folder that exists, and where in the path the rest
-     * begins. */
-    dev_t folder_device;
-    ino_t folder_inode;
-    size_t below_folder;
+    struct {
+        dev_t device;
+        ino_t inode;
+        size_t below;
+    } place; /* by whatever path: the innermost folder that exists, and where in the path the rest
+              * begins */
     gf_cli_look look; /* before any work */
 } gf_cli_output;
 
@@ -50,11 +51,10 @@ bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input);
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* Folders that were made for outputs, outer ones first. All zero: none. */
+/* Folders that were made for outputs. All zero: none. */
 typedef struct gf_cli_folders {
-    char **list;
-    size_t count, capacity;
-    bool sync; /* wait until each is on the disk */
+    struct gf_cli_folder *last; /* the inner ones come after the outer ones */
+    bool sync;                  /* wait until each is on the disk */
 } gf_cli_folders;
 
 /* Make a folder, and those it is in. */

@@ -108,28 +108,6 @@ static struct {
     FUNCTIONS(MEMBER)
 } cairo;
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) /* clang's way to tell */
-#define GF_ADDRESS_SANITIZER
-#endif
-#elif defined __SANITIZE_ADDRESS__
-#define GF_ADDRESS_SANITIZER
-#endif
-
-#ifdef GF_ADDRESS_SANITIZER
-/* Fontconfig keeps what it reads until the process ends. */
-GF_API const char *__lsan_default_suppressions(void);
-GF_API const char *__lsan_default_options(void);
-
-const char *__lsan_default_suppressions(void) {
-    return "leak:libfontconfig";
-}
-
-const char *__lsan_default_options(void) {
-    return "print_suppressions=0";
-}
-#endif
-
 static gf_status load_cairo(gf_error *error) {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library)

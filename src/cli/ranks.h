@@ -1,6 +1,5 @@
 /* The other processes of a job that an MPI launcher (mpirun, srun) started. Only src/mpi knows MPI:
- * it fills in the table below. The program without MPI, and one that no launcher started, has none.
- */
+ * it fills in the table below. */
 #ifndef GF_CLI_RANKS_H
 #define GF_CLI_RANKS_H
 
@@ -41,53 +40,49 @@ typedef struct gf_cli_shared_batch {
      * GF_FAILED if there is no memory; *error then has the reason. */
     gf_status (*render)(void *context, const gf_batch_item *item, const gf_batch_done *done,
                         gf_cli_text *text, gf_error *error);
-    /* Rank 0: print and count an item. False: begin no others. */
+    /* Rank 0's main thread: print and count an item. False: begin no others. */
     bool (*report)(void *context, const gf_cli_finished *finished);
-    /* Rank 0: called every few milliseconds while the batch runs. */
+    /* Rank 0's main thread: called every few milliseconds while the batch runs. */
     void (*tick)(void *context);
 } gf_cli_shared_batch;
 
-/* One image that all ranks do together: each calls with the same, but for options->progress. */
-typedef struct gf_cli_shared_image {
-    const gf_engine_options *engine;
-    const gf_filter *filter;
-    const gf_settings *settings;
-    const char *const *in_paths;
-    const char *out_path;           /* NULL for a filter that measures */
-    const gf_file_options *options; /* its `ready` is called on rank 0 */
-} gf_cli_shared_image;
-
+/* A job's ranks: all of them make the same calls of the functions here, from their main threads. */
 typedef struct gf_cli_peers {
-    uint32_t rank, count;
-    uint32_t threads; /* this rank's share of the cores; 0: all that it may use */
-    /* Return the failure of the lowest rank that has one, with its error. All ranks call it. */
+    uint32_t rank, count; /* rank 0 prints */
+    uint32_t threads;     /* this rank's share of the cores; 0: all that it may use */
+    bool launched;        /* by an MPI launcher */
+    /* Return the failure of the lowest rank that has one, with its error. */
     gf_status (*agree)(gf_status status, gf_error *error);
-    /* gf_run_file by all ranks. Result and report are rank 0's. */
-    gf_status (*run_image)(const gf_cli_shared_image *image, gf_result **result, gf_report *report,
-                           gf_error *error);
-    /* Run a batch; all ranks call it. status is rank 0's so far: a failure becomes everybody's. On
-     * rank 0 it returns the first reason why some rank could run none, on others their own. */
-    gf_status (*run_batch)(const gf_cli_shared_batch *batch, gf_status status, gf_error *error);
     /* Wait for all ranks and leave MPI. Returns the largest of their exit codes. */
     int (*end)(int code);
 } gf_cli_peers;
 
-/* Returns the table of this process, or NULL; the first call joins the others. Main thread only. A
- * program without src/mpi lacks this function. */
+/* A program without src/mpi lacks these functions. */
+
+/* Returns the table of this process, or NULL if no launcher started it; the first call joins the
+ * others. */
 extern const gf_cli_peers *gf_mpi_peers(void) __attribute__((weak));
 
-static inline const gf_cli_peers *gf_cli_ranks(void) {
-    return gf_mpi_peers ? gf_mpi_peers() : NULL;
-}
+/* gf_run_file by all ranks, with the same arguments but for options->progress. Result, report and
+ * options->ready are rank 0's. */
+extern gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter,
+                                 const gf_settings *settings, const char *const *in_paths,
+                                 const char *out_path, const gf_file_options *options,
+                                 gf_result **result, gf_report *report, gf_error *error)
+    __attribute__((weak));
+
+/* Run a batch on several ranks. status is rank 0's so far: a failure ends all ranks. Returns the
+ * failure of the lowest rank that could run none. */
+extern gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status,
+                                  gf_error *error) __attribute__((weak));
+
+/* Returns the table of this process; without other ranks, that of rank 0 of one. The first call is
+ * the main thread's. (text.c) */
+const gf_cli_peers *gf_cli_ranks(void);
 
 /* Is this the rank that prints? */
 static inline bool gf_cli_ranks_first(void) {
-    return !gf_cli_ranks() || gf_cli_ranks()->rank == 0;
-}
-
-/* gf_cli_peers.agree; a process that is alone returns status. */
-static inline gf_status gf_cli_ranks_agree(gf_status status, gf_error *error) {
-    return gf_cli_ranks() ? gf_cli_ranks()->agree(status, error) : status;
+    return gf_cli_ranks()->rank == 0;
 }
 
 #endif

@@ -354,17 +354,13 @@ static void print_field(FILE *file, const char *gap, const char *text, bool show
         putc('"', file);
 }
 
-void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input) {
+void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown) {
     const gf_table *table = gf_result_table(result, 0);
     if (input)
         print_field(file, "", "file", false);
     for (size_t c = 0; c < table->column_count; c++)
         print_field(file, c || input ? "," : "", table->columns[c].name, false);
     putc('\n', file);
-}
-
-void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown) {
-    const gf_table *table = gf_result_table(result, 0);
     for (uint64_t row = 0; row < table->row_count; row++) {
         if (input)
             print_field(file, "", input, shown);

@@ -41,12 +41,10 @@ void gf_cli_print_bytes(FILE *file, uint64_t bytes);
 /* Print a heading, the tables, charts of bars as far as the line is wide, and the result's own
  * lines. */
 void gf_cli_report_text(FILE *file, const gf_cli_run *run);
-/* Print the first table as RFC 4180 has it, with the line ends of this system. input: the name of
- * the image, for a first column; NULL: there is none. shown: on a terminal, which gets no control
- * characters; files have the name as it is. */
+/* Print a header line and the first table as RFC 4180 has it, with the line ends of this system.
+ * input: the name of the image, for a first column; NULL: there is none. shown: on a terminal,
+ * which gets no control characters; files have the name as it is. */
 void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown);
-/* Print its header line. */
-void gf_cli_report_csv_header(FILE *file, const gf_result *result, const char *input);
 
 /* These print on standard error. Once per process: that a device failed, and what did its work. */
 void gf_cli_report_failure(const gf_cli_run *run);
@@ -75,9 +73,6 @@ void gf_cli_report_brightness(const gf_cli_brightness *brightness);
 
 /* Print text, quoted and escaped; bytes that are no UTF-8 become U+FFFD. */
 void gf_json_text(FILE *file, const char *text);
-/* Print a number; quoted where JSON cannot hold it exactly: integers above 2^53, "nan", "inf",
- * "-inf". */
-void gf_json_value(FILE *file, const gf_value *value);
 /* Print {"width": 768, "height": 512, "channels": 3, "type": "u8"}. */
 void gf_json_format(FILE *file, const gf_format *format);
 /* Append a member to an object that has one already: a comma, "KEY": and its value; text NULL:
@@ -95,8 +90,6 @@ void gf_json_names(FILE *file, const char *key, const char *const *names, size_t
 /* Print one line: a record whose last member, "result", is the same for every backend. Nothing if
  * there is no memory for it. */
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
-/* Print a JSON object of all parameters, as they are. */
-void gf_cli_report_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 
 /* ---- plots (plot.c) -------------------------------------------------------------------------- */
 

@@ -6,6 +6,26 @@
 #include "cli.h"
 #include "ranks.h"
 
+/* ---- which process prints -------------------------------------------------------------------- */
+
+static gf_status text_agree_alone(gf_status status, gf_error *error) {
+    (void)error;
+    return status;
+}
+
+static int text_end_alone(int code) {
+    return code;
+}
+
+const gf_cli_peers *gf_cli_ranks(void) {
+    static const gf_cli_peers alone = {
+        .count = 1, .agree = text_agree_alone, .end = text_end_alone};
+    const gf_cli_peers *peers = gf_mpi_peers ? gf_mpi_peers() : NULL;
+    return peers ? peers : &alone;
+}
+
+/* ---- colours --------------------------------------------------------------------------------- */
+
 enum { AUTO, ALWAYS, NEVER };
 
 const char *const gf_cli_colours[] = {
@@ -23,7 +43,7 @@ bool gf_cli_colour_on(FILE *file) {
         return colour_choice == ALWAYS;
     /* https://no-color.org: set to anything but nothing. */
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(file)) && !gf_cli_ranks() && !(no && *no) && term && *term &&
+    return isatty(fileno(file)) && !gf_cli_ranks()->launched && !(no && *no) && term && *term &&
            strcmp(term, "dumb") != 0;
 }
 

@@ -639,12 +639,8 @@ static void verify_print_json(const gf_verify *verify) {
 static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
     const gf_cli_options *options = &line->options;
     gf_verify *verify = calloc(1, sizeof *verify);
-    const char **unread = calloc(line->operand_count + 1, sizeof *unread);
-    if (!verify || !unread) {
-        free(verify);
-        free(unread);
+    if (!verify)
         return gf_set_error(error, GF_FAILED, "verify: out of memory");
-    }
     *verify = (gf_verify){.seed = (uint64_t)gf_settings_int(line->filter, "seed"),
                           .goal = gf_settings_size(line->filter, "samples"),
                           .max_memory = options->files.max_memory,
@@ -652,7 +648,7 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
                           .workers = options->threads ? options->threads : gf_cores(),
                           .json = options->json,
                           .progress = isatty(STDERR_FILENO) != 0,
-                          .unread = unread};
+                          .unread = calloc(line->operand_count + 1, sizeof *verify->unread)};
     pthread_mutex_init(&verify->lock, NULL);
     gf_status status = verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error);
     if (!status)
@@ -675,30 +671,12 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
 static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 
 static const gf_param params[] = {
-    {.name = "samples",
-     .letter = 'n',
-     .type = GF_PARAM_SIZE,
-     .metavar = "N",
-     .help = "samples to compare, at least, evenly over the filters",
-     .fallback = "64M",
-     .min = 1,
-     .max = 1e18},
-    {.name = "seed",
-     .letter = 's',
-     .type = GF_PARAM_INT,
-     .metavar = "N",
-     .help = "which images are made; the same seed makes the same ones",
-     .fallback = "1",
-     .min = 0,
-     .max = 999999999999},
-    {.name = "backend",
-     .letter = 'b',
-     .type = GF_PARAM_CHOICE,
-     .metavar = "NAME",
-     .help = "what is compared with golden",
-     .fallback = "all",
-     .choices = backends},
-    {.name = "json", .type = GF_PARAM_FLAG, .help = "print one line of JSON"},
+    GF_CLI_SIZE("samples", 'n', "N", "samples to compare, at least, evenly over the filters", "64M",
+                1, 1e18),
+    GF_CLI_INT("seed", 's', "N", "which images are made; the same seed makes the same ones", "1", 0,
+               999999999999),
+    GF_CLI_CHOICE("backend", 'b', "NAME", "what is compared with golden", "all", backends),
+    GF_CLI_FLAG("json", 0, "print one line of JSON"),
 };
 
 static const char *const shared[] = {"device",     "threads",   "raw",         "max-memory",

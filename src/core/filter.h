@@ -203,6 +203,13 @@ static inline bool gf_rows_stand_alone(const gf_filter *filter, const gf_plan *p
     return !plan->halo && !plan->state_bytes && !plan->has_payload && !filter->before;
 }
 
+/* Declares what a .cu defines as extern "C". */
+#ifdef __cplusplus
+#define GF_EXTERN_C extern "C"
+#else
+#define GF_EXTERN_C extern
+#endif
+
 #ifdef GF_WITH_CUDA
 #define GF_IF_CUDA(pointer) (pointer)
 #else

@@ -63,7 +63,8 @@ static gf_status devices_parse(gf_device_list *devices, const char *text, int pr
     for (const char *p = text;; p++) {
         char *end;
         const long n = strtol(p, &end, 10);
-        if (*p < '0' || *p > '9' || (*end && *end != ',') || devices->count == GF_MAX_DEVICES)
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || n > 99999 ||
+            devices->count == GF_MAX_DEVICES)
             return gf_fail(error, GF_USAGE,
                            "--device '%s': must be device numbers such as 0 or 0,2, or all", text);
         if (n >= present)

@@ -4,6 +4,9 @@
 
 #include "gpufilter.h"
 
+/* Inlined at every call: parameters that are constants there make a loop of their own. */
+#define GF_INLINE static inline __attribute__((always_inline))
+
 /* In the order of gf_simd_names() after "auto". Every level gives the same bits. */
 typedef enum gf_isa {
     GF_ISA_PORTABLE, /* what the compiler assumes: SSE2 on x86-64, NEON on arm64 */

@@ -312,7 +312,7 @@ static void held_encode(held_batch *all, held_image *held) {
         ending->status = options->ready(options->ready_context, &ready, &ending->error);
     }
     if (!ending->status && sink)
-        ending->status = sink->ops->place(sink, &ending->error);
+        ending->status = gf_sink_place(sink, &ending->error);
     if (sink)
         sink->ops->close(sink);
     ending->report.total_seconds = gf_now() - held->began;

@@ -4,6 +4,7 @@
 #include "engine/task.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,7 @@ static gf_status partial_new(const gf_filter *filter, const gf_settings *setting
     gf_status status = gf_plan_new(filter, settings, format, &partial->plan, error);
     if (!status) {
         gf_partial_head *head = &partial->head;
-        strncpy(head->filter, filter->info.name, sizeof head->filter - 1);
+        snprintf(head->filter, sizeof head->filter, "%s", filter->info.name);
         head->in = *format;
         head->settings = partial_digest_settings(filter, settings);
         head->state_bytes = partial->plan->state_bytes;
@@ -237,7 +238,8 @@ gf_status gf_rows_file_open(const char *path, const gf_format *format,
     *out = NULL;
     if (!file)
         return gf_fail_memory(error, path, sizeof *file, "a file");
-    const gf_status status = gf_sink_open_named(path, format, options, &file->sink, error);
+    const gf_status status =
+        gf_sink_open_part(path, NULL, format, 0, options, 1, &file->sink, error);
     if (status)
         free(file);
     else
@@ -311,8 +313,12 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
     GF_FLOAT_ENV_SCOPE();
     gf_task task = {.filter = filter, .threads = 1};
     gf_status status = gf_check_use(filter, settings, error);
+    *possible = false;
     if (status)
         return status;
+    for (uint32_t i = 0; i < filter->info.inputs; i++)
+        if (!gf_see(in_paths[i]).regular) /* opening a pipe would take what is in it */
+            return GF_OK;
     if (!filter->info.makes_image)
         out_path = gf_filter_file(filter, settings, GF_PARAM_IMAGE);
     status = gf_task_open_files(&task, settings, in_paths, options, error);

@@ -68,7 +68,7 @@ static void run_report_outputs(gf_task *task) {
 }
 
 void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
-    *(gf_output **)ready->outputs = gf_output_file_output(file);
+    *(gf_output **)ready->outputs = file;
 }
 
 /* beside: one of the caller's, or NULL. */

@@ -1,4 +1,4 @@
-/* Byte order of numbers and samples in files. */
+/* Byte order of numbers, samples and rows in files. */
 #ifndef GF_BYTES_H
 #define GF_BYTES_H
 
@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "core/image.h"
 
 static inline bool gf_host_is_little(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -84,6 +86,39 @@ static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, b
         v = __builtin_bswap32(v);
         memcpy(out + 4 * i, &v, sizeof v);
     }
+}
+
+/* How rows lie in a plain file: one behind the other, in a byte order that may not be the host's.
+ */
+typedef struct gf_row_order {
+    gf_format format;
+    uint64_t start; /* offset of the first sample in the file */
+    bool upwards;   /* the last row comes first */
+    bool little;    /* byte order of samples of more than a byte */
+} gf_row_order;
+
+/* Is a row in the file the same bytes as in memory? */
+static inline bool gf_row_order_plain(const gf_row_order *order) {
+    return order->format.type == GF_U8 || order->little == gf_host_is_little();
+}
+
+/* Copies samples of rows from the file's order to the host's, or back; dst == src is allowed. */
+static inline void gf_row_order_copy(const gf_row_order *order, void *dst, const void *src,
+                                     uint64_t samples) {
+    if (gf_row_order_plain(order)) {
+        if (dst != src)
+            memcpy(dst, src, (size_t)(samples * gf_type_bytes(order->format.type)));
+    } else if (order->format.type == GF_U16) {
+        gf_copy_order16(dst, src, samples, order->little);
+    } else {
+        gf_copy_order32(dst, src, samples, order->little);
+    }
+}
+
+/* Where `rows` rows of the image from row y on begin in the file. */
+static inline uint64_t gf_row_order_offset(const gf_row_order *order, uint64_t y, uint64_t rows) {
+    const uint64_t first = order->upwards ? order->format.height - y - rows : y;
+    return order->start + first * gf_row_bytes(&order->format);
 }
 
 #endif

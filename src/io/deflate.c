@@ -2,10 +2,11 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "io/bytes.h"
 #include "io/deflate.h"
 
-/* FRAG deflate_code.c ---- code lengths
- * ---------------------------------------------------------------------------- */
+/* ---- code lengths ---------------------------------------------------------------------------- */
+
 typedef struct leaf {
     uint32_t frequency;
     uint32_t symbol;
@@ -190,7 +191,8 @@ void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *co
                             extra_of[codes->step[i].symbol];
 }
 
-uint64_t gf_deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes) {
+/* Bits of a whole block: description, symbols, extra bits. */
+static uint64_t deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes) {
     uint64_t bits = codes->head_bits;
     for (unsigned s = 0; s < GF_DEFLATE_LITERALS; s++) {
         /* Lengths 265 to 284 carry 1 to 5 bits, four symbols each. */
@@ -204,7 +206,8 @@ uint64_t gf_deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes
     return bits;
 }
 
-void gf_deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int last) {
+/* Writes what stands in front of the symbols. */
+static void deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int last) {
     gf_put_bits(out, (last ? 1u : 0u) | 2u << 1, 3);
     gf_put_bits(out, codes->literals - 257, 5);
     gf_put_bits(out, codes->distances - 1, 5);
@@ -218,7 +221,6 @@ void gf_deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int 
     }
 }
 
-/* FRAG deflate.c  */
 const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
     static const gf_deflate_simd *const by_isa[GF_ISA_COUNT] = {
         [GF_ISA_PORTABLE] = &gf_deflate_simd_portable,
@@ -232,24 +234,12 @@ const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static inline uint32_t deflate_load32(const unsigned char *p) {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
-}
-
-static inline uint64_t deflate_load64(const unsigned char *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
-}
-
 /* How many bytes at a and b are the same, most of them at most; a lies before b. */
 static inline size_t deflate_same_bytes(const unsigned char *a, const unsigned char *b,
                                         size_t most) {
     size_t n = 0;
     for (; n + 8 <= most; n += 8) {
-        const uint64_t differ = deflate_load64(a + n) ^ deflate_load64(b + n);
+        const uint64_t differ = gf_little64(a + n) ^ gf_little64(b + n);
         if (differ)
             return n + (size_t)__builtin_ctzll(differ) / 8;
     }
@@ -266,7 +256,7 @@ static void deflate_finish_plan(gf_deflate_plan *plan) {
     for (uint32_t t = 0; t < plan->tokens; t++)
         plan->literals += plan->token[t].literals;
     gf_deflate_make_codes(&plan->counts, &plan->codes);
-    plan->bits = gf_deflate_size(&plan->counts, &plan->codes);
+    plan->bits = deflate_size(&plan->counts, &plan->codes);
 }
 
 static void deflate_add_token(gf_deflate_plan *plan, size_t literals, size_t length,
@@ -336,7 +326,7 @@ static inline uint32_t deflate_hash4(uint32_t v) {
 static inline size_t deflate_match_at(const unsigned char *src, size_t i, size_t n,
                                       size_t distance) {
     if (distance - 1 >= GF_DEFLATE_WINDOW || distance > i ||
-        deflate_load32(src + i - distance) != deflate_load32(src + i))
+        gf_little32(src + i - distance) != gf_little32(src + i))
         return 0;
     const size_t most = n - i < GF_DEFLATE_MAX_MATCH ? n - i : GF_DEFLATE_MAX_MATCH;
     return deflate_same_bytes(src + i - distance, src + i, most);
@@ -349,7 +339,7 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
     memset(seen, 0, sizeof *seen);
     plan->tokens = 0;
     while (i + 8 <= n) {
-        const uint32_t hash = deflate_hash4(deflate_load32(src + i));
+        const uint32_t hash = deflate_hash4(gf_little32(src + i));
         size_t distance = i + 1 - seen->at[hash]; /* i + 1, which is too far, if it was not seen */
         seen->at[hash] = (uint32_t)(i + 1);
         size_t length = deflate_match_at(src, i, n, distance);
@@ -379,7 +369,7 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
             plan->counts.literal[src[k]]++;
         deflate_add_token(plan, i - done, length, distance);
         for (size_t k = i + 1; k < i + length && k + 4 <= n; k += 1 + (length >> 4))
-            seen->at[deflate_hash4(deflate_load32(src + k))] = (uint32_t)(k + 1);
+            seen->at[deflate_hash4(gf_little32(src + k))] = (uint32_t)(k + 1);
         i += length;
         done = i;
     }
@@ -449,7 +439,7 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
         gf_deflate_write_stored(src, n, last, out);
         return;
     }
-    gf_deflate_put_head(out, codes, last);
+    deflate_put_head(out, codes, last);
     for (uint32_t t = 0; t < plan->tokens; t++) {
         const gf_token *token = &plan->token[t];
         simd->put(out, codes, src, token->literals);

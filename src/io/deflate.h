@@ -93,10 +93,6 @@ typedef struct gf_deflate_counts {
 } gf_deflate_counts;
 
 void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *codes);
-/* Bits of a whole block: description, symbols, extra bits. */
-uint64_t gf_deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes);
-/* Writes what stands in front of the symbols. */
-void gf_deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int last);
 
 /* ---- lengths and distances ------------------------------------------------------------------- */
 

@@ -269,23 +269,23 @@ bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
            sink_is_plain(kind);
 }
 
-/* Which part of its output a sink writes. */
+/* Which part of a file that processes share a sink writes. */
 typedef struct sink_part {
-    bool named;            /* the header, of a file that other processes write, too */
-    const char *temporary; /* rows of the file that a process has begun so; NULL: no others' file */
+    const char *temporary; /* rows of the file that a process has begun so; NULL: its header */
     uint64_t first;        /* of these rows */
 } sink_part;
 
 static gf_status sink_open_output(const char *path, const gf_file_options *options,
                                   const sink_part *part, gf_output **output, gf_error *error) {
-    if (part->temporary)
+    if (part && part->temporary)
         return gf_output_join(path, part->temporary, output, error);
-    gf_status status = gf_output_open_as(path, options->force, part->named, output, error);
+    gf_status status = gf_output_open_as(path, options->force, part, output, error);
     if (!status && (status = gf_output_set_sync(*output, options->sync, error)))
         gf_output_close(*output);
     return status;
 }
 
+/* part: NULL for the whole of a file that nobody shares. */
 static gf_status sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
                            gf_sink **sink, gf_error *error) {
@@ -313,8 +313,8 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .compression = options->compression,
         .max_memory = resolved.max_memory,
         .threads = resolved.threads,
-        .first = part->first,
-        .header = !part->temporary,
+        .first = part ? part->first : 0,
+        .header = !part || !part->temporary,
     };
     status = kind->open(&setup, sink, error);
     if (status)
@@ -325,12 +325,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error) {
-    return sink_open(path, format, metadata, options, threads, &(sink_part){0}, sink, error);
-}
-
-gf_status gf_sink_open_named(const char *path, const gf_format *format,
-                             const gf_file_options *options, gf_sink **sink, gf_error *error) {
-    return sink_open(path, format, NULL, options, 1, &(sink_part){.named = true}, sink, error);
+    return sink_open(path, format, metadata, options, threads, NULL, sink, error);
 }
 
 gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_format *format,

@@ -48,8 +48,7 @@ gf_open_sink gf_png_sink_open;
 gf_open_sink gf_plain_sink_open; /* PGM, PPM, PAM, PFM, raw */
 gf_open_sink gf_stb_sink_open;   /* JPEG, BMP, TGA, HDR */
 
-/* ---- costs
- * --------------------------------------------------------------------------------------- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 /* Estimates for the choice of a backend: nanoseconds of one core for a sample of a photograph. */
 #define GF_PNG_DECODE_COST 3.0

@@ -59,11 +59,7 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
     if (!input->name)
         return gf_fail_memory(error, name, strlen(name) + 1, "its name");
     input->file = standard ? stdin : fopen(path, "rbe");
-    if (!input->file) {
-        gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
-        goto failed;
-    }
-    if (fstat(fileno(input->file), &info) != 0) {
+    if (!input->file || fstat(fileno(input->file), &info) != 0) {
         gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
         goto failed;
     }

@@ -150,32 +150,48 @@ gf_status gf_sink_place(gf_sink *sink, gf_error *error) {
     return sink->output ? gf_output_place(sink->output, error) : GF_OK;
 }
 
-/* ---- an image in memory ---------------------------------------------------------------------- */
+/* ---- images in memory: one, or many below each other ----------------------------------------- */
+
+/* The next row: of which image, and which one of it. */
+typedef struct memory_place {
+    uint64_t image, y, height;
+} memory_place;
 
 typedef struct memory_source {
     gf_source base;
-    const unsigned char *data;
-    size_t stride;
-    uint64_t y;                   /* of the next row */
+    const gf_pixels *images; /* each `step` behind the one before */
+    size_t step;
+    gf_pixels one; /* images points here if there is one */
+    memory_place next;
     void *owned;                  /* released in the end, if not borrowed */
     void (*release)(void *owned); /* NULL: borrowed */
 } memory_source;
 
 typedef struct memory_sink {
     gf_sink base;
-    unsigned char *data;
-    size_t stride, row_bytes;
-    uint64_t y; /* of the next row */
+    const gf_out_pixels *images;
+    gf_out_pixels one; /* as in memory_source */
+    size_t row_bytes;
+    memory_place next;
 } memory_sink;
+
+static void memory_advance(memory_place *next) {
+    if (++next->y == next->height) {
+        next->y = 0;
+        next->image++;
+    }
+}
 
 static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                              gf_error *error) {
     (void)error;
     memory_source *source = (memory_source *)base;
     const size_t row_bytes = gf_row_bytes(&base->format);
-    for (uint64_t i = 0; i < rows; i++, source->y++)
-        memcpy((unsigned char *)dst + i * stride, source->data + source->y * source->stride,
-               row_bytes);
+    for (uint64_t i = 0; i < rows; i++, memory_advance(&source->next)) {
+        const gf_pixels *image = &source->images[source->next.image * source->step];
+        memcpy((unsigned char *)dst + i * stride,
+               (const unsigned char *)image->data + source->next.y * image->stride, row_bytes);
+    }
     return GF_OK;
 }
 
@@ -203,25 +219,51 @@ static gf_status memory_check_stride(const gf_format *format, size_t stride, gf_
                    "memory: a stride of %zu bytes is shorter than a row of %zu bytes", stride, row);
 }
 
-static gf_status memory_check(const gf_format *format, size_t stride, gf_error *error) {
+static gf_status memory_check_one(const gf_format *format, size_t stride, gf_error *error) {
     gf_status status = gf_format_check(format, "memory", error);
     return status ? status : memory_check_stride(format, stride, error);
 }
 
+static gf_status memory_check_image(const gf_format *format, const void *data, size_t stride,
+                                    gf_error *error) {
+    if (!data)
+        return gf_fail(error, GF_USAGE, "memory: an image of the batch is NULL");
+    return memory_check_stride(format, stride, error);
+}
+
+/* NULL if there is no memory. */
+static memory_source *memory_make_source(const gf_format *format, uint64_t count,
+                                         const gf_pixels *images, size_t step, gf_error *error) {
+    memory_source *source = gf_source_new(sizeof *source, &memory_ops, "memory", error);
+    if (source) {
+        source->base.format = *format;
+        source->base.format.height *= count;
+        source->images = images;
+        source->step = step;
+        source->next.height = format->height;
+    }
+    return source;
+}
+
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
                            gf_source **source, gf_error *error) {
-    *source = NULL;
-    gf_status status = memory_check(format, stride, error);
-    if (status)
-        return status;
-    memory_source *new = gf_source_new(sizeof *new, &memory_ops, "memory", error);
+    gf_status status = memory_check_one(format, stride, error);
+    memory_source *new = status ? NULL : memory_make_source(format, 1, NULL, 0, error);
+    *source = (gf_source *)new;
     if (!new)
         return GF_FAILED;
-    new->base.format = *format;
-    new->data = data;
-    new->stride = stride;
-    *source = &new->base;
+    new->one = (gf_pixels){data, stride};
+    new->images = &new->one;
     return GF_OK;
+}
+
+gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
+                          size_t step, gf_source **source, gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = memory_check_image(format, images[i * step].data, images[i * step].stride, error);
+    *source = status ? NULL : (gf_source *)memory_make_source(format, count, images, step, error);
+    return status || *source ? status : GF_FAILED;
 }
 
 void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *data)) {
@@ -231,13 +273,15 @@ void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *dat
 }
 
 bool gf_memory_source_is(const gf_source *base) {
-    return base->ops == &memory_ops;
+    const memory_source *source = (const memory_source *)base;
+    return base->ops == &memory_ops && source->images == &source->one;
 }
 
 bool gf_memory_source_rewind(gf_source *base) {
     if (!gf_memory_source_is(base))
         return false;
-    ((memory_source *)base)->y = 0;
+    memory_source *source = (memory_source *)base;
+    source->next = (memory_place){.height = base->format.height};
     return true;
 }
 
@@ -245,9 +289,11 @@ static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uin
                               gf_error *error) {
     (void)error;
     memory_sink *sink = (memory_sink *)base;
-    for (uint64_t i = 0; i < rows; i++, sink->y++)
-        memcpy(sink->data + sink->y * sink->stride, (const unsigned char *)src + i * stride,
-               sink->row_bytes);
+    for (uint64_t i = 0; i < rows; i++, memory_advance(&sink->next)) {
+        const gf_out_pixels *image = &sink->images[sink->next.image];
+        memcpy((unsigned char *)image->data + sink->next.y * image->stride,
+               (const unsigned char *)src + i * stride, sink->row_bytes);
+    }
     return GF_OK;
 }
 
@@ -260,126 +306,37 @@ static void memory_sink_close(gf_sink *base) {
     free(base);
 }
 
+static memory_sink *memory_make_sink(const gf_format *format, const gf_out_pixels *images,
+                                     gf_error *error) {
+    static const gf_sink_ops ops = {memory_write, memory_finish, memory_sink_close};
+    memory_sink *sink = gf_sink_new(sizeof *sink, &ops, NULL, error);
+    if (sink) {
+        sink->images = images;
+        sink->row_bytes = gf_row_bytes(format);
+        sink->next.height = format->height;
+    }
+    return sink;
+}
+
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
                          gf_error *error) {
-    static const gf_sink_ops ops = {memory_write, memory_finish, gf_sink_place, memory_sink_close};
-    *sink = NULL;
-    gf_status status = memory_check(format, stride, error);
-    if (status)
-        return status;
-    memory_sink *new = gf_sink_new(sizeof *new, &ops, NULL, error);
+    gf_status status = memory_check_one(format, stride, error);
+    memory_sink *new = status ? NULL : memory_make_sink(format, NULL, error);
+    *sink = (gf_sink *)new;
     if (!new)
         return GF_FAILED;
-    new->data = data;
-    new->stride = stride;
-    new->row_bytes = gf_row_bytes(format);
-    *sink = &new->base;
-    return GF_OK;
-}
-
-/* ---- many images in memory ------------------------------------------------------------------- */
-
-/* The next row: of which image, and which one of it. */
-typedef struct batch_place {
-    uint64_t image, y, height;
-} batch_place;
-
-typedef struct batch_source {
-    gf_source base;
-    const gf_pixels *images;
-    size_t step;
-    batch_place next;
-} batch_source;
-
-typedef struct batch_sink {
-    gf_sink base;
-    const gf_out_pixels *images;
-    size_t row_bytes;
-    batch_place next;
-} batch_sink;
-
-static void batch_advance(batch_place *next) {
-    if (++next->y == next->height) {
-        next->y = 0;
-        next->image++;
-    }
-}
-
-static gf_status batch_check(const gf_format *format, const void *data, size_t stride,
-                             gf_error *error) {
-    if (!data)
-        return gf_fail(error, GF_USAGE, "memory: an image of the batch is NULL");
-    return memory_check_stride(format, stride, error);
-}
-
-static gf_status batch_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
-                            gf_error *error) {
-    (void)error;
-    batch_source *source = (batch_source *)base;
-    const size_t row_bytes = gf_row_bytes(&base->format);
-    for (uint64_t i = 0; i < rows; i++, batch_advance(&source->next)) {
-        const gf_pixels *image = &source->images[source->next.image * source->step];
-        memcpy((unsigned char *)dst + i * stride,
-               (const unsigned char *)image->data + source->next.y * image->stride, row_bytes);
-    }
-    return GF_OK;
-}
-
-static void batch_source_close(gf_source *base) {
-    gf_metadata_clear(&base->metadata);
-    free(base);
-}
-
-gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
-                          size_t step, gf_source **out, gf_error *error) {
-    static const gf_source_ops ops = {batch_read, memory_read_end, batch_source_close, NULL};
-    gf_status status = GF_OK;
-    *out = NULL;
-    for (uint64_t i = 0; i < count && !status; i++)
-        status = batch_check(format, images[i * step].data, images[i * step].stride, error);
-    if (status)
-        return status;
-    batch_source *source = gf_source_new(sizeof *source, &ops, "memory", error);
-    if (!source)
-        return GF_FAILED;
-    source->base.format = *format;
-    source->base.format.height *= count;
-    source->images = images;
-    source->step = step;
-    source->next.height = format->height;
-    *out = &source->base;
-    return GF_OK;
-}
-
-static gf_status batch_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
-                             gf_error *error) {
-    (void)error;
-    batch_sink *sink = (batch_sink *)base;
-    for (uint64_t i = 0; i < rows; i++, batch_advance(&sink->next)) {
-        const gf_out_pixels *image = &sink->images[sink->next.image];
-        memcpy((unsigned char *)image->data + sink->next.y * image->stride,
-               (const unsigned char *)src + i * stride, sink->row_bytes);
-    }
+    new->one = (gf_out_pixels){data, stride};
+    new->images = &new->one;
     return GF_OK;
 }
 
 gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
-                        gf_sink **out, gf_error *error) {
-    static const gf_sink_ops ops = {batch_write, memory_finish, gf_sink_place, memory_sink_close};
+                        gf_sink **sink, gf_error *error) {
     gf_status status = GF_OK;
-    *out = NULL;
     for (uint64_t i = 0; i < count && !status; i++)
-        status = batch_check(format, images[i].data, images[i].stride, error);
-    if (status)
-        return status;
-    batch_sink *sink = gf_sink_new(sizeof *sink, &ops, NULL, error);
-    if (!sink)
-        return GF_FAILED;
-    sink->images = images;
-    sink->row_bytes = gf_row_bytes(format);
-    sink->next.height = format->height;
-    *out = &sink->base;
-    return GF_OK;
+        status = memory_check_image(format, images[i].data, images[i].stride, error);
+    *sink = status ? NULL : (gf_sink *)memory_make_sink(format, images, error);
+    return status || *sink ? status : GF_FAILED;
 }
 
 /* ---- two sources as one ---------------------------------------------------------------------- */

@@ -147,9 +147,7 @@ typedef struct gf_sink_ops {
     /* After the last row: writes what follows the pixels. All that can fail has then happened, but
      * for the renaming. metadata is the source's, now complete (NULL for none). */
     gf_status (*finish)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
-    /* After finish: puts the output in place. */
-    gf_status (*place)(gf_sink *sink, gf_error *error);
-    /* Frees the sink. Without a successful place before it: removes what was written. */
+    /* Frees the sink. Unless the output was put in place: removes what was written. */
     void (*close)(gf_sink *sink);
 } gf_sink_ops;
 
@@ -178,7 +176,7 @@ static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
 
 /* As gf_source_new; output, which may be NULL, is owned from now on. */
 void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
-/* Puts the output in place: gf_sink_ops.place of all kinds. */
+/* After finish: puts the output in place. */
 gf_status gf_sink_place(gf_sink *sink, gf_error *error);
 
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
@@ -191,12 +189,10 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
 
 /* Can processes write parts of it? A file of rows that have their place. */
 bool gf_sink_has_parts(const char *path, const gf_file_options *options);
-/* Opens such a file, which gets its header here and its rows by gf_sink_open_part, from any
- * processes. It has the temporary name gf_output_reach(sink->output). */
-gf_status gf_sink_open_named(const char *path, const gf_format *format,
-                             const gf_file_options *options, gf_sink **sink, gf_error *error);
-/* Opens it to write rows from `first` on; format is the whole image's. After finish the rows are in
- * the file; the sink is not put in place. */
+/* Opens such a file; format is the whole image's. temporary NULL: creates it, with its header but
+ * without rows, under the temporary name gf_output_reach(sink->output). Otherwise that name, of a
+ * file created so by any process, to write rows from `first` on; after finish they are in the file,
+ * and the sink is not put in place. */
 gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_format *format,
                             uint64_t first, const gf_file_options *options, uint32_t threads,
                             gf_sink **sink, gf_error *error);

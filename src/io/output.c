@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -21,13 +22,10 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <linux/magic.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
-#endif
+#include <time.h>
+#include <unistd.h>
 
 #include "core/error.h"
 
@@ -72,7 +70,8 @@ void gf_claim_drop(gf_claim *claim) {
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-const char *gf_path_last_part(const char *path) {
+/* The part behind the last slash. */
+static const char *path_last_part(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -83,14 +82,10 @@ const char *gf_path_ending(const char *path) {
     return dot ? dot + 1 : "";
 }
 
-char *gf_path_folder(const char *path) {
-    const char *last = gf_path_last_part(path);
-    return last == path ? strdup(".") : strndup(path, (size_t)(last - path));
-}
-
 /* ---- the output ------------------------------------------------------------------------------ */
 
-gf_output *gf_output_new(const char *name, bool force, gf_error *error) {
+/* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
+static gf_output *output_new(const char *name, bool force, gf_error *error) {
     gf_output *new = malloc(sizeof *new);
     if (!new) {
         gf_fail_memory(error, name, sizeof *new, "output");
@@ -124,6 +119,7 @@ void gf_output_close(gf_output *output) {
     gf_temporary_drop(output->slot);
     gf_claim_drop(&output->claim);
     free(output->temporary);
+    free(output->folder_path);
     free(output->target);
     free(output->name);
     free(output);
@@ -181,17 +177,13 @@ gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error) {
     if (sync != GF_SYNC_ALWAYS || !output->target || output->joined)
         return GF_OK;
     /* Whether its folder can be synced is found out before any work. */
-    char *folder = gf_path_folder(output->target);
-    if (!folder)
-        return gf_fail_memory(error, output->name, strlen(output->target), "a name");
-    output->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int cause = errno;
-    free(folder);
-    return output->folder >= 0 ? GF_OK
-                               : gf_fail(error, GF_FAILED,
-                                         "%s: cannot open its folder, to sync it: %s; leave --sync "
-                                         "out, or allow it to be read",
-                                         output->name, strerror(cause));
+    output->folder = open(output->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (output->folder >= 0)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: cannot open its folder, to sync it: %s; leave --sync out, or allow it to "
+                   "be read",
+                   output->name, strerror(errno));
 }
 
 /* Returns 0 or an errno. EINVAL counts as done: the file system has no need of it. */
@@ -238,15 +230,12 @@ gf_status gf_output_sync_folder(const gf_output *output, gf_error *error) {
 
 /* ---- access: of a file that replaces another, never more people than before ------------------ */
 
-#ifdef __linux__
 static bool output_has_no_list(int cause) {
     return cause == ENODATA || cause == EOPNOTSUPP || cause == ENOSYS;
 }
-#endif
 
 /* Its access control list; without one, none that the folder gives to new files. */
 static bool output_keep_list(gf_output *output, const char *from) {
-#ifdef __linux__
     static const char name[] = "system.posix_acl_access";
     /* Nothing is in the buffer yet, or not any more. */
     const ssize_t size = getxattr(from, name, output->buffer, sizeof output->buffer);
@@ -255,10 +244,6 @@ static bool output_keep_list(gf_output *output, const char *from) {
     if (size < 0 && !output_has_no_list(errno))
         return false;
     return fremovexattr(output->fd, name) == 0 || output_has_no_list(errno);
-#else
-    (void)output, (void)from;
-    return true;
-#endif
 }
 
 int gf_output_keep_access(gf_output *output, const char *from, const struct stat *info) {
@@ -300,7 +285,7 @@ static int temporary_stem_bytes(const char *stem) {
 
 /* ".NAME.gpufilter-RANDOM.tmp" in the target's folder, so that renaming it is atomic. */
 static char *temporary_name(const char *target) {
-    const char *stem = gf_path_last_part(target);
+    const char *stem = path_last_part(target);
     size_t folder = (size_t)(stem - target);
     size_t size = folder + STEM_BYTES + AROUND_STEM;
     char *name = malloc(size);
@@ -327,15 +312,10 @@ static bool folder_is_append_only(const char *folder) {
 /* Check whether a file can have such a name, and be renamed and removed. Returns 0 or an errno:
  * ENAMETOOLONG for its path, EPERM where the folder is append-only. */
 static int output_check_temporary(const gf_output *output) {
-    const char *stem = gf_path_last_part(output->target);
+    const char *stem = path_last_part(output->target);
     if (stem - output->target + temporary_stem_bytes(stem) + AROUND_STEM > PATH_MAX)
         return ENAMETOOLONG;
-    char *folder = gf_path_folder(output->target);
-    if (!folder)
-        return ENOMEM;
-    const bool append_only = folder_is_append_only(folder);
-    free(folder);
-    return append_only ? EPERM : 0;
+    return folder_is_append_only(output->folder_path) ? EPERM : 0;
 }
 
 int gf_output_begin_temporary(gf_output *output) {
@@ -399,18 +379,6 @@ gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *e
 
 /* ---- its file -------------------------------------------------------------------------------- */
 
-int gf_output_open_nameless(const char *beside, int flags, mode_t mode) {
-#ifdef O_TMPFILE
-    char *folder = gf_path_folder(beside);
-    const int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | flags, mode) : -1;
-    free(folder);
-    return fd;
-#else
-    (void)beside, (void)flags, (void)mode;
-    return -1;
-#endif
-}
-
 /* It gets its name through /proc, which must be that of this process. */
 static bool output_is_reached(gf_output *output) {
     struct stat made, reached;
@@ -423,7 +391,7 @@ static gf_status output_create(gf_output *output, mode_t mode, gf_error *error) 
     /* An output that replaces a file needs a temporary name in the end: check now that it can have
      * one. */
     const bool refused = output->replaces && output_check_temporary(output) != 0;
-    output->fd = refused ? -1 : gf_output_open_nameless(output->target, 0, mode);
+    output->fd = refused ? -1 : open(output->folder_path, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
     output->owned = output->fd >= 0;
     if (output->owned && output_is_reached(output))
         return GF_OK;
@@ -483,41 +451,34 @@ static gf_status output_open_special(gf_output *output, const char *path, const 
     return GF_OK;
 }
 
-/* Sets output->target. */
+/* Sets output->target and its folder. */
 static gf_status output_resolve_target(gf_output *output, const char *path, bool exists,
                                        gf_error *error) {
     struct stat info;
-    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
-        if (!exists)
-            return gf_fail(error, GF_FAILED,
-                           "%s: is a symbolic link to nothing; remove it or create its target",
-                           path);
-        /* Replace what a link points to, not the link. */
-        output->target = realpath(path, NULL);
-        if (!output->target)
-            return gf_fail(error, GF_FAILED, "%s: cannot resolve: %s", path, strerror(errno));
-        return GF_OK;
-    }
-    if (*gf_path_last_part(path) == '\0')
+    const bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    if (link && !exists)
+        return gf_fail(error, GF_FAILED,
+                       "%s: is a symbolic link to nothing; remove it or create its target", path);
+    if (!link && *path_last_part(path) == '\0')
         return gf_fail(error, GF_FAILED, "%s: is not a file name", path);
-    output->target = strdup(path);
-    if (!output->target)
-        return gf_fail_memory(error, path, strlen(path) + 1, "its name");
-    return GF_OK;
+    /* Replace what a link points to, not the link. */
+    output->target = link ? realpath(path, NULL) : strdup(path);
+    if (!output->target && link)
+        return gf_fail(error, GF_FAILED, "%s: cannot resolve: %s", path, strerror(errno));
+    if (output->target) {
+        const size_t folder = (size_t)(path_last_part(output->target) - output->target);
+        output->folder_path = folder ? strndup(output->target, folder) : strdup(".");
+    }
+    return output->folder_path ? GF_OK : gf_fail_memory(error, path, strlen(path) + 1, "its name");
 }
 
 /* Nobody else may write to the target until it is in place. */
 static gf_status output_claim_target(gf_output *output, gf_error *error) {
-    const char *last = gf_path_last_part(output->target);
+    const char *last = path_last_part(output->target);
     struct stat info;
-    char *folder = gf_path_folder(output->target);
-    if (!folder)
-        return gf_fail_memory(error, output->name, strlen(output->target), "a name");
-    const bool there = stat(folder, &info) == 0;
-    const int cause = errno;
-    free(folder);
-    return there ? output_take_claim(output, info.st_dev, info.st_ino, last, error)
-                 : output_fail_create(output->name, cause, error);
+    return stat(output->folder_path, &info) == 0
+               ? output_take_claim(output, info.st_dev, info.st_ino, last, error)
+               : output_fail_create(output->name, errno, error);
 }
 
 /* What is printed, or told of errors, would go to the file that is replaced, and be lost with it.
@@ -529,6 +490,14 @@ static bool output_is_standard(const struct stat *info) {
             standard.st_ino == info->st_ino)
             return true;
     return false;
+}
+
+static gf_status output_keep_target_access(gf_output *output, const struct stat *info,
+                                           gf_error *error) {
+    if (gf_output_keep_access(output, output->target, info) == 0)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED, "%s: cannot keep its permissions: %s", output->name,
+                   strerror(errno));
 }
 
 static gf_status output_open_path(gf_output *output, const char *path, bool named,
@@ -553,18 +522,17 @@ static gf_status output_open_path(gf_output *output, const char *path, bool name
     /* Nobody else may open it before it is known who may. */
     const mode_t mode = exists ? info.st_mode & S_IRWXU : 0666;
     output->replaces = exists;
-    status = named ? gf_output_create_temporary(output, mode, error)
-                   : output_create(output, mode, error);
-    if (!status && exists && gf_output_keep_access(output, output->target, &info) != 0)
-        status =
-            gf_fail(error, GF_FAILED, "%s: cannot keep its permissions: %s", path, strerror(errno));
-    return status;
+    output->access_later = exists && named;
+    if (named)
+        return gf_output_create_temporary(output, mode | S_IRUSR | S_IWUSR, error);
+    status = output_create(output, mode, error);
+    return status || !exists ? status : output_keep_target_access(output, &info, error);
 }
 
 gf_status gf_output_open_as(const char *path, bool force, bool named, gf_output **output,
                             gf_error *error) {
     const bool standard = strcmp(path, "-") == 0;
-    gf_output *new = gf_output_new(standard ? "standard output" : path, force, error);
+    gf_output *new = output_new(standard ? "standard output" : path, force, error);
     *output = NULL;
     if (!new)
         return GF_FAILED;
@@ -592,58 +560,6 @@ static bool output_can_retry(int fd, int cause) {
     return cause == EINTR;
 }
 
-int gf_output_write_fd(int to, const unsigned char *data, size_t size) {
-    while (size != 0) {
-        const ssize_t put = write(to, data, size);
-        if (put < 0 && errno != EINTR)
-            return errno;
-        data += put < 0 ? 0 : put;
-        size -= put < 0 ? 0 : (size_t)put;
-    }
-    return 0;
-}
-
-/* Writes all of it at the file position (at < 0) or at an offset. */
-static gf_status output_write_all(gf_output *output, const unsigned char *data, size_t size,
-                                  off_t at, gf_error *error) {
-    while (size != 0) {
-        ssize_t put = at < 0 ? write(output->fd, data, size) : pwrite(output->fd, data, size, at);
-        if (put < 0) {
-            if (output_can_retry(output->fd, errno))
-                continue;
-            return gf_output_fail_write(output, errno, error);
-        }
-        data += put;
-        size -= (size_t)put;
-        if (at < 0)
-            output->streamed += (uint64_t)put;
-        else
-            at += put;
-    }
-    return GF_OK;
-}
-
-static gf_status output_flush(gf_output *output, gf_error *error) {
-    size_t used = output->used;
-    output->used = 0;
-    return output_write_all(output, output->buffer, used, -1, error);
-}
-
-gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error) {
-    if (size > GF_OUTPUT_BUFFER - output->used) {
-        gf_status status = output_flush(output, error);
-        if (status)
-            return status;
-    }
-    if (size >= GF_OUTPUT_BUFFER)
-        return output_write_all(output, data, size, -1, error);
-    if (size != 0) {
-        memcpy(output->buffer + output->used, data, size);
-        output->used += size;
-    }
-    return GF_OK;
-}
-
 /* Writes all of the vectors at the file position. */
 static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, int count,
                                       gf_error *error) {
@@ -665,10 +581,37 @@ static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, 
     return GF_OK;
 }
 
+static gf_status output_write_all(gf_output *output, const void *data, size_t size,
+                                  gf_error *error) {
+    /* writev would not write to it. */
+    struct iovec vector = {(void *)data, size};
+    return size ? output_write_vectors(output, &vector, 1, error) : GF_OK;
+}
+
+static gf_status output_flush(gf_output *output, gf_error *error) {
+    size_t used = output->used;
+    output->used = 0;
+    return output_write_all(output, output->buffer, used, error);
+}
+
+gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error) {
+    if (size > GF_OUTPUT_BUFFER - output->used) {
+        gf_status status = output_flush(output, error);
+        if (status)
+            return status;
+    }
+    if (size >= GF_OUTPUT_BUFFER)
+        return output_write_all(output, data, size, error);
+    if (size != 0) {
+        memcpy(output->buffer + output->used, data, size);
+        output->used += size;
+    }
+    return GF_OK;
+}
+
 gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t stride, size_t row_bytes,
                                uint64_t count, gf_error *error) {
-    /* writev would not write to it. */
-    unsigned char *row = (unsigned char *)rows;
+    unsigned char *row = (unsigned char *)rows; /* as above */
     struct iovec vectors[VECTORS];
     gf_status status = GF_OK;
     if (stride == row_bytes)
@@ -699,7 +642,15 @@ gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, u
                              gf_error *error) {
     if (offset > INT64_MAX)
         return gf_output_fail_write(output, EFBIG, error);
-    return output_write_all(output, data, size, (off_t)offset, error);
+    for (const unsigned char *at = data; size != 0;) {
+        const ssize_t put = pwrite(output->fd, at, size, (off_t)offset);
+        if (put < 0 && !output_can_retry(output->fd, errno))
+            return gf_output_fail_write(output, errno, error);
+        at += put < 0 ? 0 : put;
+        size -= put < 0 ? 0 : (size_t)put;
+        offset += put < 0 ? 0 : (uint64_t)put;
+    }
+    return GF_OK;
 }
 
 /* ---- completing ------------------------------------------------------------------------------ */
@@ -720,6 +671,8 @@ static int output_close_file(gf_output *output) {
 gf_status gf_output_prepare(gf_output *output, gf_error *error) {
     gf_status status = output_flush(output, error);
     struct stat info;
+    if (!status && output->access_later && stat(output->target, &info) == 0)
+        status = output_keep_target_access(output, &info, error);
     if (!status)
         status = output_sync_if_due(output, error);
     if (status)
@@ -735,7 +688,9 @@ gf_status gf_output_prepare(gf_output *output, gf_error *error) {
 
 /* ---- pieces in memory ------------------------------------------------------------------------ */
 
-#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
+#ifndef MADV_POPULATE_WRITE /* in Linux since 5.14, in glibc since 2.35 */
+#define MADV_POPULATE_WRITE 23
+#endif
 
 int gf_output_map_open(const gf_output *output, uint64_t offset, size_t size, gf_output_map *map) {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = offset % page;
@@ -775,24 +730,6 @@ bool gf_output_map_start(gf_output *output, uint64_t size) {
     return true;
 }
 
-#else
-
-bool gf_output_map_start(gf_output *output, uint64_t size) {
-    (void)output, (void)size;
-    return false;
-}
-
-int gf_output_map_open(const gf_output *output, uint64_t offset, size_t size, gf_output_map *map) {
-    (void)output, (void)offset, (void)size, (void)map;
-    return ENOSYS;
-}
-
-void gf_output_map_close(gf_output_map *map) {
-    (void)map;
-}
-
-#endif
-
 /* ---- a part of another process's file -------------------------------------------------------- */
 
 bool gf_output_sharable(const char *path) {
@@ -804,14 +741,9 @@ bool gf_output_sharable(const char *path) {
  * open for reading, too, NFS may write a whole page back of which this process changed only some
  * bytes, over those of the process beside it. */
 static int output_part_flags(const char *temporary) {
-#ifdef __linux__
     struct statfs system;
-    if (statfs(temporary, &system) == 0 && system.f_type == TMPFS_MAGIC)
-        return O_RDWR | O_CLOEXEC;
-#else
-    (void)temporary;
-#endif
-    return O_WRONLY | O_CLOEXEC;
+    const bool mapped = statfs(temporary, &system) == 0 && system.f_type == TMPFS_MAGIC;
+    return (mapped ? O_RDWR : O_WRONLY) | O_CLOEXEC;
 }
 
 static gf_status output_open_part(gf_output *output, const char *temporary, gf_error *error) {
@@ -838,7 +770,7 @@ static gf_status output_open_part(gf_output *output, const char *temporary, gf_e
 
 gf_status gf_output_join(const char *path, const char *temporary, gf_output **joined,
                          gf_error *error) {
-    gf_output *output = gf_output_new(path, false, error);
+    gf_output *output = output_new(path, false, error);
     *joined = NULL;
     if (!output)
         return GF_FAILED;

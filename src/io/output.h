@@ -10,7 +10,7 @@
 /* A file written in the folder of its target without a name, or under a temporary one, which gets
  * its name when complete. Devices and pipes that exist already, and standard output, are written
  * directly. */
-typedef struct gf_output gf_output;
+typedef struct gf_output gf_output; /* and gf_output_file */
 
 /* GF_USAGE for what another output of this process is writing. */
 gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error);
@@ -54,8 +54,6 @@ gf_status gf_output_place(gf_output *output, gf_error *error);
  * replaced is there again. (Not on file systems that cannot exchange two names: the message then
  * says so.) */
 gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *error);
-/* Of a file of one's own. */
-gf_output *gf_output_file_output(const gf_output_file *file);
 /* Frees; what was not put in place is gone. */
 void gf_output_close(gf_output *output);
 
@@ -95,12 +93,8 @@ void gf_temporary_give_way(void);
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The part behind the last slash. */
-const char *gf_path_last_part(const char *path);
 /* What follows the last dot of the last part; "" if there is none. */
 const char *gf_path_ending(const char *path);
-/* The folder that a path is in, for the caller to free; NULL if out of memory. */
-char *gf_path_folder(const char *path);
 
 /* ---- what output.c and output_place.c share ---------------------------------------- */
 
@@ -130,6 +124,7 @@ typedef enum gf_placed {
 struct gf_output {
     char *name;        /* for messages: the path as given, or "standard output" */
     char *target;      /* where the file goes, symbolic links resolved; NULL if written directly */
+    char *folder_path; /* of target; "." for a name alone */
     char *temporary;   /* what it is called until it is complete; NULL if it has no name, or is
                         * written directly */
     char nameless[32]; /* how this process reaches a file without a name; "" if it has one */
@@ -141,17 +136,16 @@ struct gf_output {
     gf_placed placed;
     struct stat made; /* the file, when it gets its name */
     bool force;
-    bool replaces; /* something was there when it was opened */
+    bool replaces;     /* something was there when it was opened, */
+    bool access_later; /* and other processes open the file until it gets that one's access */
     bool synced;
-    bool owned;  /* close fd in the end (not for standard output) */
-    bool joined; /* the temporary is another process's, to be put in place or removed */
+    bool written; /* a gf_output_file, which is written once */
+    bool owned;   /* close fd in the end (not for standard output) */
+    bool joined;  /* the temporary is another process's, to be put in place or removed */
     size_t used;
     uint64_t streamed; /* bytes written in order, of what is written directly */
     unsigned char buffer[GF_OUTPUT_BUFFER];
 };
-
-/* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
-gf_output *gf_output_new(const char *name, bool force, gf_error *error);
 
 /* Fail with an errno for an operation on an output, and for one that would replace a file without
  * --force. */
@@ -178,12 +172,5 @@ int gf_output_begin_temporary(gf_output *output);
 void gf_output_end_temporary(gf_output *output);
 /* Creates a file of such a name for output->target. */
 gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *error);
-
-/* A file without a name, open to read and write, in the folder of a path; -1 where there is no such
- * thing. flags: more of open's. */
-int gf_output_open_nameless(const char *beside, int flags, mode_t mode);
-
-/* Writes all bytes at the position of a descriptor. Returns 0 or an errno. */
-int gf_output_write_fd(int fd, const unsigned char *data, size_t size);
 
 #endif

@@ -15,6 +15,17 @@
 
 /* ---- copying: these return 0 or an errno ----------------------------------------------------- */
 
+static int output_write_copy(int to, const unsigned char *data, size_t size) {
+    while (size != 0) {
+        const ssize_t put = write(to, data, size);
+        if (put < 0 && errno != EINTR)
+            return errno;
+        data += put < 0 ? 0 : put;
+        size -= put < 0 ? 0 : (size_t)put;
+    }
+    return 0;
+}
+
 static int output_copy_bytes(gf_output *output, int from) {
     off_t at = 0;
     int cause = 0;
@@ -23,7 +34,7 @@ static int output_copy_bytes(gf_output *output, int from) {
         if (got < 0)
             cause = errno == EINTR ? 0 : errno;
         else
-            cause = gf_output_write_fd(output->fd, output->buffer, (size_t)got);
+            cause = output_write_copy(output->fd, output->buffer, (size_t)got);
     }
     return cause;
 }
@@ -298,53 +309,34 @@ gf_status gf_output_place(gf_output *output, gf_error *error) {
 
 /* ---- whole files ----------------------------------------------------------------------------- */
 
-struct gf_output_file {
-    gf_output *output;
-    bool written;
-};
-
 gf_status gf_output_file_open(const char *path, const gf_file_options *options,
                               gf_output_file **file, gf_error *error) {
     const gf_file_options defaults = {0};
-    gf_output_file *new = calloc(1, sizeof *new);
-    *file = NULL;
-    if (!new)
-        return gf_fail_memory(error, path, sizeof *new, "a file");
     if (!options)
         options = &defaults;
-    gf_status status = gf_output_open(path, options->force, &new->output, error);
-    if (!status)
-        status = gf_output_set_sync(new->output, options->sync, error);
-    if (status) {
-        gf_output_file_close(new);
-        return status;
+    gf_status status = gf_output_open(path, options->force, file, error);
+    if (!status && (status = gf_output_set_sync(*file, options->sync, error))) {
+        gf_output_close(*file);
+        *file = NULL;
     }
-    *file = new;
-    return GF_OK;
+    return status;
 }
 
 gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
                                gf_error *error) {
     if (file->written)
-        return gf_fail(error, GF_USAGE, "%s: is finished already", gf_output_name(file->output));
+        return gf_fail(error, GF_USAGE, "%s: is finished already", file->name);
     file->written = true;
-    gf_status status = gf_output_write(file->output, data, size, error);
-    return status ? status : gf_output_prepare(file->output, error);
+    gf_status status = gf_output_write(file, data, size, error);
+    return status ? status : gf_output_prepare(file, error);
 }
 
 gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
                                 gf_error *error) {
     const gf_status status = gf_output_file_write(file, data, size, error);
-    return status ? status : gf_output_place(file->output, error);
-}
-
-gf_output *gf_output_file_output(const gf_output_file *file) {
-    return file->output;
+    return status ? status : gf_output_place(file, error);
 }
 
 void gf_output_file_close(gf_output_file *file) {
-    if (!file)
-        return;
-    gf_output_close(file->output);
-    free(file);
+    gf_output_close(file);
 }

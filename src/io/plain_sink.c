@@ -1,6 +1,7 @@
 /* Plain files out: a header and the rows as they are. PGM, PPM and PAM have 16-bit samples in
  * big-endian order; PFM has little-endian f32, the last row first; raw rows have no header and are
- * little-endian. */
+ * little-endian. Many rows go into one call to the system; several threads write where that is
+ * faster. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,30 +10,132 @@
 
 #include "core/c_locale.h"
 #include "core/error.h"
-#include "io/rows.h"
+#include "core/thread.h"
+#include "io/bytes.h"
+#include "io/formats.h"
+
+enum {
+    WRITE_BUFFER_BYTES = 1 << 18, /* rows in the file's order, on their way from cache to cache */
+    WRITE_PART_BYTES =
+        1 << 19, /* of a thread, at least: less is slower than one thread's write() */
+    WRITE_PIECE_BYTES = 1 << 20, /* mapped at a time, about */
+    WRITE_LEAST_THREADS = 3      /* fewer make the pages of a file more slowly than write() does */
+};
+/* More wait for each other: a file takes new pages one at a time. */
+#define WRITE_MAX_THREADS 4u
 
 typedef struct plain_sink {
     gf_sink base;
     gf_row_order order;
-    gf_row_writer *writer; /* NULL: the last row comes first, and the output cannot seek */
-    unsigned char *bytes;  /* then: the whole image, in the file's order */
-    uint64_t y;            /* then: of the next row */
+    uint64_t y;            /* of the next row */
+    gf_pool *pool;         /* of base.threads; NULL: one thread writes */
+    uint32_t widest;       /* threads that have written at a time */
+    unsigned char *buffer; /* of rows in the file's order; NULL: those in memory are written */
+    uint64_t buffer_rows;
+    bool
+        held; /* the last row comes first, and the output cannot seek: all rows are in the buffer */
 } plain_sink;
+
+/* Puts rows in the file's order, close together. */
+static void plain_arrange(const gf_row_order *order, unsigned char *dst, const unsigned char *src,
+                          size_t stride, uint64_t rows) {
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    for (uint64_t i = 0; i < rows; i++) {
+        const uint64_t row = order->upwards ? rows - 1 - i : i;
+        gf_row_order_copy(order, dst + i * row_bytes, src + row * stride,
+                          gf_row_samples(&order->format));
+    }
+}
+
+/* ---- writing: one thread --------------------------------------------------------------------- */
+
+static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, size_t stride,
+                                  uint64_t rows, gf_error *error) {
+    const gf_row_order *order = &sink->order;
+    gf_output *output = sink->base.output;
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    gf_status status = GF_OK;
+    if (!sink->buffer)
+        return gf_output_write_rows(output, src, stride, row_bytes, rows, error);
+    for (uint64_t i = 0, n; i < rows && !status; i += n) {
+        n = rows - i < sink->buffer_rows ? rows - i : sink->buffer_rows;
+        plain_arrange(order, sink->buffer, src + i * stride, stride, n);
+        status = order->upwards
+                     ? gf_output_write_at(output, sink->buffer, n * row_bytes,
+                                          gf_row_order_offset(order, sink->y + i, n), error)
+                     : gf_output_write(output, sink->buffer, n * row_bytes, error);
+    }
+    return status;
+}
+
+/* ---- writing: several threads ---------------------------------------------------------------- */
+
+typedef struct write_job {
+    const plain_sink *sink;
+    const unsigned char *src;
+    size_t stride;
+    uint64_t rows;
+    uint32_t parts;
+    int causes[WRITE_MAX_THREADS]; /* errno of each, 0 for none */
+} write_job;
+
+static void plain_write_part(void *context, uint32_t task, uint32_t thread) {
+    write_job *job = context;
+    const plain_sink *sink = job->sink;
+    const gf_row_order *order = &sink->order;
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    const uint64_t end = gf_share(job->rows, task + 1, job->parts);
+    const uint64_t most = WRITE_PIECE_BYTES / row_bytes + 1;
+    (void)thread;
+    for (uint64_t i = gf_share(job->rows, task, job->parts), n; i < end; i += n) {
+        gf_output_map map;
+        n = end - i < most ? end - i : most;
+        job->causes[task] = gf_output_map_open(
+            sink->base.output, gf_row_order_offset(order, sink->y + i, n), n * row_bytes, &map);
+        if (job->causes[task] != 0)
+            return;
+        plain_arrange(order, map.data, job->src + i * job->stride, job->stride, n);
+        gf_output_map_close(&map);
+    }
+}
+
+static gf_status plain_write_shared(plain_sink *sink, const unsigned char *src, size_t stride,
+                                    uint64_t rows, gf_error *error) {
+    const uint64_t parts = rows * gf_row_bytes(&sink->order.format) / WRITE_PART_BYTES;
+    const uint32_t threads = sink->base.threads;
+    write_job job = {.sink = sink,
+                     .src = src,
+                     .stride = stride,
+                     .rows = rows,
+                     .parts = parts < 1         ? 1
+                              : parts < threads ? (uint32_t)parts
+                                                : threads};
+    gf_work work = {.run = plain_write_part, .context = &job, .count = job.parts};
+    if (job.parts > sink->widest)
+        sink->widest = job.parts;
+    gf_pool_run(sink->pool, &work);
+    for (uint32_t i = 0; i < job.parts; i++)
+        if (job.causes[i] != 0)
+            return gf_output_fail_write(sink->base.output, job.causes[i], error);
+    return GF_OK;
+}
 
 /* ---- the sink -------------------------------------------------------------------------------- */
 
 static gf_status plain_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                              gf_error *error) {
     plain_sink *sink = (plain_sink *)base;
-    const gf_format *format = &sink->order.format;
-    if (sink->writer)
-        return gf_row_writer_write(sink->writer, src, stride, rows, error);
-    for (uint64_t i = 0; i < rows; i++, sink->y++)
-        gf_row_order_copy(&sink->order,
-                          sink->bytes +
-                              gf_row_order_turn(&sink->order, sink->y) * gf_row_bytes(format),
-                          (const unsigned char *)src + i * stride, gf_row_samples(format));
-    return GF_OK;
+    const gf_row_order *order = &sink->order;
+    gf_status status = GF_OK;
+    if (sink->held)
+        plain_arrange(order,
+                      sink->buffer + gf_row_order_offset(order, sink->y, rows) - order->start, src,
+                      stride, rows);
+    else
+        status =
+            (sink->pool ? plain_write_shared : plain_write_rows)(sink, src, stride, rows, error);
+    sink->y += rows;
+    return status;
 }
 
 static gf_status plain_sink_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
@@ -40,42 +143,83 @@ static gf_status plain_sink_finish(gf_sink *base, const gf_metadata *metadata, g
     plain_sink *sink = (plain_sink *)base;
     const gf_format *format = &sink->order.format;
     gf_status status = GF_OK;
-    if (sink->writer) {
-        const gf_busy busy = gf_row_writer_busy(sink->writer);
-        base->threads = busy.workers;
-        base->busy_seconds = busy.seconds;
-    } else {
-        status = gf_output_write(base->output, sink->bytes, gf_row_bytes(format) * format->height,
-                                 error);
+    if (sink->pool) {
+        base->threads = sink->widest;
+        base->busy_seconds = gf_pool_busy(sink->pool);
     }
+    if (sink->held)
+        status = gf_output_write(base->output, sink->buffer, gf_row_bytes(format) * format->height,
+                                 error);
     return status ? status : gf_output_prepare(base->output, error);
 }
 
-static void plain_sink_close(gf_sink *base) {
-    plain_sink *sink = (plain_sink *)base;
-    gf_row_writer_close(sink->writer);
-    gf_output_close(base->output);
-    free(sink->bytes);
+static void plain_free_sink(plain_sink *sink) {
+    gf_pool_close(sink->pool);
+    free(sink->buffer);
     free(sink);
 }
 
-/* Hold the image until its last row is known, for a PFM into a pipe. */
-static gf_status plain_start_held(plain_sink *sink, const char *header, uint64_t max_memory,
-                                  gf_error *error) {
-    const char *name = gf_output_name(sink->base.output), *what = "a PFM to a pipe";
-    const gf_format *format = &sink->order.format;
-    const uint64_t bytes = gf_row_bytes(format) * format->height;
-    gf_status status = gf_check_memory(bytes, max_memory, name, what, error);
-    if (status)
-        return status;
-    sink->bytes = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
-    if (!sink->bytes)
-        return gf_fail_memory(error, name, bytes, what);
-    sink->base.memory = bytes;
-    return gf_output_write(sink->base.output, header, strlen(header), error);
+static void plain_sink_close(gf_sink *base) {
+    gf_output_close(base->output);
+    plain_free_sink((plain_sink *)base);
 }
 
-/* ---- opening ---- */
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Several threads, if there is enough to do and the file system lets them. */
+static gf_status plain_open_writers(plain_sink *sink, uint32_t threads, gf_error *error) {
+    const gf_row_order *order = &sink->order;
+    const uint64_t bytes = order->format.height * gf_row_bytes(&order->format);
+    if (threads > WRITE_MAX_THREADS)
+        threads = WRITE_MAX_THREADS;
+    if (bytes / WRITE_PART_BYTES < threads)
+        threads = (uint32_t)(bytes / WRITE_PART_BYTES);
+    if (threads < WRITE_LEAST_THREADS ||
+        !gf_output_map_start(sink->base.output, order->start + bytes))
+        return GF_OK;
+    sink->base.threads = threads;
+    return gf_pool_open(threads, &sink->pool, error);
+}
+
+static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_error *error) {
+    const gf_format *format = &sink->order.format;
+    const char *name = gf_output_name(sink->base.output);
+    const char *what = sink->held ? "a PFM to a pipe" : "a row";
+    const size_t row_bytes = gf_row_bytes(format);
+    const uint64_t most = max_memory < WRITE_BUFFER_BYTES ? max_memory : WRITE_BUFFER_BYTES;
+    uint64_t rows = most / row_bytes;
+    if (gf_row_order_plain(&sink->order) && !sink->order.upwards)
+        return GF_OK;
+    if (sink->held || rows > format->height)
+        rows = format->height;
+    if (rows == 0)
+        rows = 1;
+    const uint64_t bytes = rows * row_bytes;
+    gf_status status =
+        gf_check_memory(sink->held ? bytes : row_bytes, max_memory, name, what, error);
+    if (status)
+        return status;
+    sink->buffer_rows = rows;
+    sink->buffer = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
+    if (!sink->buffer)
+        return gf_fail_memory(error, name, bytes, sink->held ? what : "rows");
+    if (sink->held)
+        sink->base.memory = bytes;
+    return GF_OK;
+}
+
+/* What is written in the file's order goes on behind the header. */
+static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *setup,
+                                  const char *header, gf_error *error) {
+    const gf_row_order *order = &sink->order;
+    const size_t size = (size_t)order->start;
+    if (setup->header)
+        return sink->pool ? gf_output_write_at(setup->output, header, size, 0, error)
+                          : gf_output_write(setup->output, header, size, error);
+    return order->upwards
+               ? GF_OK
+               : gf_output_seek(setup->output, gf_row_order_offset(order, setup->first, 0), error);
+}
 
 /* "-SCALE" in the fewest digits that read back as the same number, with a point as other writers
  * have it. */
@@ -116,8 +260,7 @@ static void plain_header(const gf_sink_setup *setup, char header[256]) {
 }
 
 gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const gf_sink_ops ops = {plain_write, plain_sink_finish, gf_sink_place,
-                                    plain_sink_close};
+    static const gf_sink_ops ops = {plain_write, plain_sink_finish, plain_sink_close};
     const bool pfm = setup->kind == GF_SINK_PFM;
     char header[256];
     plain_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
@@ -131,16 +274,17 @@ gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_er
                                  .start = strlen(header),
                                  .upwards = pfm,
                                  .little = pfm || setup->kind == GF_SINK_RAW};
-    gf_status status = pfm && !gf_output_seekable(setup->output)
-                           ? plain_start_held(sink, header, setup->max_memory, error)
-                           : gf_row_writer_open(setup, &sink->order, header, &sink->writer, error);
+    sink->y = setup->first;
+    sink->held = pfm && !gf_output_seekable(setup->output);
+    gf_status status = sink->held ? GF_OK : plain_open_writers(sink, setup->threads, error);
+    if (!status && !sink->pool)
+        status = plain_open_buffer(sink, setup->max_memory, error);
+    if (!status)
+        status = plain_start_rows(sink, setup, header, error);
     if (status) {
-        free(sink->bytes);
-        free(sink);
+        plain_free_sink(sink);
         return status;
     }
-    if (sink->writer && gf_row_writer_threads(sink->writer) > 1)
-        sink->base.threads = gf_row_writer_threads(sink->writer);
     *opened = &sink->base;
     return GF_OK;
 }

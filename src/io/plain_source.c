@@ -1,15 +1,22 @@
 /* Plain files in: PGM, PPM, PAM and PFM, whose header says what the rows behind it are, and raw
- * rows, of which the user says it. */
+ * rows, of which the user says it. Rows of a regular file go straight to where they are wanted,
+ * read by several threads at a time. */
+#define _GNU_SOURCE /* preadv, 64-bit offsets */
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "core/c_locale.h"
 #include "core/error.h"
-#include "io/rows.h"
+#include "core/thread.h"
+#include "io/bytes.h"
+#include "io/formats.h"
 
 typedef struct pnm_header {
     gf_format format;
@@ -25,12 +32,15 @@ typedef struct plain_source {
     pnm_header header;
     uint64_t max_memory;
     gf_row_order order;
-    gf_row_reader *reader; /* NULL: rows are read in the file's order */
-    uint64_t y;            /* of the next row */
-    unsigned char *held;   /* a PFM that cannot be read backwards, once read */
-    bool returned;         /* from a pipe: the header ends in CR, */
-    bool fed;              /* and the first byte behind it is LF */
-    bool raw;              /* no header: rows are all that there may be */
+    gf_pool *pool;          /* of threads that read rows in any order; NULL: only in the file's */
+    uint32_t threads;       /* of the pool */
+    uint32_t widest;        /* threads that have read at a time */
+    size_t left, row_bytes; /* of a row: bytes that are skipped, and those that are read */
+    uint64_t y;             /* of the next row */
+    unsigned char *held;    /* a PFM that cannot be read backwards, once read */
+    bool returned;          /* from a pipe: the header ends in CR, */
+    bool fed;               /* and the first byte behind it is LF */
+    bool raw;               /* no header: rows are all that there may be */
 } plain_source;
 
 /* Longest word or line of a header, in bytes, with its end. Numbers need 20. */
@@ -323,7 +333,7 @@ static gf_status pnm_read_any_header(gf_input *input, const gf_limits *limits, p
     return status;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows of files --------------------------------------------------------------------------- */
 
 static gf_status plain_fail_short(const plain_source *source, uint64_t y, gf_error *error) {
     return gf_fail(error, GF_FAILED,
@@ -343,6 +353,164 @@ static uint64_t plain_end(const plain_source *source) {
            source->base.format.height * (uint64_t)gf_row_bytes(&source->base.format);
 }
 
+/* ---- rows in any order, by several threads --------------------------------------------------- */
+
+enum {
+    VECTORS = 256,              /* rows in one call to the system */
+    READ_PART_BYTES = 1 << 18,  /* read by a thread at a time, at least */
+    READ_MOST_PARTS = 4,        /* a thread: who is late does fewer of them */
+    READ_PIECE_BYTES = 1 << 18, /* read, and while still in the cache put in order */
+    READ_NARROW_BYTES = 512,    /* a shorter row is copied sooner than the system is told of it */
+    READ_BUFFER_BYTES = 1 << 15
+};
+#define READ_MAX_THREADS GF_PLAIN_DECODE_THREADS
+
+/* Rows of one call, and what became of it. */
+typedef struct read_job {
+    const plain_source *source;
+    unsigned char *dst;
+    size_t stride;
+    uint64_t rows;
+    uint32_t parts;
+    struct read_part {
+        int cause; /* errno, 0 for none */
+        bool ended;
+        uint64_t row; /* of the file, where it ended */
+    } results[READ_MOST_PARTS * READ_MAX_THREADS];
+} read_job;
+
+/* Fills all vectors from the file. Returns the bytes that are there: fewer at its end, or on a
+ * failure, which is in *cause. */
+static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint64_t offset,
+                                 int *cause) {
+    size_t all = 0;
+    while (count > 0) {
+        const ssize_t got = preadv(fd, vectors, count, (off_t)(offset + all));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            *cause = got < 0 ? errno : 0;
+            break;
+        }
+        all += (size_t)got;
+        size_t rest = (size_t)got;
+        for (; count > 0 && rest >= vectors->iov_len; vectors++, count--)
+            rest -= vectors->iov_len;
+        if (count > 0) {
+            vectors->iov_base = (unsigned char *)vectors->iov_base + rest;
+            vectors->iov_len -= rest;
+        }
+    }
+    return all;
+}
+
+/* Vectors for rows that lie together in the file, in its order: one where they do so in memory. */
+static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
+                              struct iovec vectors[VECTORS]) {
+    const size_t row_bytes = job->source->row_bytes;
+    const bool upwards = job->source->order.upwards;
+    if (!upwards && job->stride == row_bytes) {
+        vectors[0] = (struct iovec){dst, rows * row_bytes};
+        return 1;
+    }
+    for (uint64_t i = 0; i < rows; i++) {
+        const uint64_t row = upwards ? rows - 1 - i : i;
+        vectors[i] = (struct iovec){dst + row * job->stride, row_bytes};
+    }
+    return (int)rows;
+}
+
+/* Reads rows to where they belong. Returns how many bytes were there. */
+static size_t plain_read_wide(const read_job *job, unsigned char *dst, uint64_t rows,
+                              uint64_t offset, int *cause) {
+    struct iovec vectors[VECTORS];
+    const gf_row_order *order = &job->source->order;
+    const size_t row_bytes = job->source->row_bytes;
+    const int count = plain_make_vectors(job, dst, rows, vectors);
+    const size_t got =
+        plain_read_vectors(fileno(job->source->input.file), vectors, count, offset, cause);
+    for (uint64_t i = 0; got == rows * row_bytes && !gf_row_order_plain(order) && i < rows; i++)
+        gf_row_order_copy(order, dst + i * job->stride, dst + i * job->stride,
+                          row_bytes / gf_type_bytes(order->format.type));
+    return got;
+}
+
+/* The same through a buffer that holds them all. */
+static size_t plain_read_narrow(const read_job *job, unsigned char *dst, uint64_t rows,
+                                uint64_t offset, int *cause) {
+    const gf_row_order *order = &job->source->order;
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    unsigned char buffer[READ_BUFFER_BYTES];
+    struct iovec vector = {buffer, (size_t)rows * row_bytes};
+    const size_t got =
+        plain_read_vectors(fileno(job->source->input.file), &vector, 1, offset, cause);
+    for (uint64_t i = 0; got == rows * row_bytes && i < rows; i++) {
+        const uint64_t row = order->upwards ? rows - 1 - i : i;
+        gf_row_order_copy(order, dst + row * job->stride, buffer + i * row_bytes,
+                          gf_row_samples(&order->format));
+    }
+    return got;
+}
+
+static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
+    read_job *job = context;
+    const plain_source *source = job->source;
+    const gf_row_order *order = &source->order;
+    const size_t row_bytes = source->row_bytes;
+    const bool whole = row_bytes == gf_row_bytes(&order->format);
+    const bool narrow = whole && row_bytes < READ_NARROW_BYTES && row_bytes != job->stride;
+    const uint64_t piece = READ_PIECE_BYTES / row_bytes + 1;
+    const uint64_t most = !whole            ? 1
+                          : narrow          ? READ_BUFFER_BYTES / row_bytes
+                          : piece < VECTORS ? piece
+                                            : VECTORS;
+    const uint64_t end = gf_share(job->rows, task + 1, job->parts);
+    struct read_part *result = &job->results[task];
+    (void)thread;
+    for (uint64_t i = gf_share(job->rows, task, job->parts), rows; i < end; i += rows) {
+        rows = end - i < most ? end - i : most;
+        const uint64_t offset = gf_row_order_offset(order, source->y + i, rows) + source->left;
+        const size_t got = (narrow ? plain_read_narrow : plain_read_wide)(
+            job, job->dst + i * job->stride, rows, offset, &result->cause);
+        if (got < rows * row_bytes) {
+            result->ended = result->cause == 0;
+            result->row = (offset + got - order->start) / gf_row_bytes(&order->format);
+            return;
+        }
+    }
+}
+
+static uint32_t plain_count_parts(const plain_source *source, uint64_t rows, uint32_t most) {
+    const uint64_t parts = rows * source->row_bytes / READ_PART_BYTES;
+    return parts < 1 ? 1 : parts < most ? (uint32_t)parts : most;
+}
+
+static gf_status plain_read_shared(plain_source *source, void *dst, size_t stride, uint64_t rows,
+                                   gf_error *error) {
+    read_job job = {.source = source,
+                    .dst = dst,
+                    .stride = stride,
+                    .rows = rows,
+                    .parts = plain_count_parts(source, rows, READ_MOST_PARTS * source->threads)};
+    gf_work work = {.run = plain_read_part, .context = &job, .count = job.parts};
+    const uint32_t width = job.parts < source->threads ? job.parts : source->threads;
+    if (width > source->widest)
+        source->widest = width;
+    gf_pool_run(source->pool, &work);
+    for (uint32_t i = 0; i < job.parts; i++) {
+        const struct read_part *result = &job.results[i];
+        if (result->cause != 0)
+            return gf_fail(error, GF_FAILED, "%s: cannot read: %s", source->input.name,
+                           strerror(result->cause));
+        if (result->ended)
+            return plain_fail_short(source, result->row, error);
+    }
+    return GF_OK;
+}
+
+/* ---- rows in the file's order -----------------------------------------------------------------
+ */
+
 /* Reads exactly size bytes that hold rows from row y on. */
 static gf_status plain_read_exactly(plain_source *source, void *data, size_t size, uint64_t y,
                                     gf_error *error) {
@@ -359,7 +527,7 @@ static gf_status plain_read_text(plain_source *source, unsigned char *row, gf_er
     const gf_format *format = &source->base.format;
     uint64_t max = format->type == GF_U8 ? 255 : 65535;
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
-        uint64_t value;
+        uint64_t value = 0;
         gf_status status = pnm_read_number(&source->input, max, "sample", &value, error);
         if (status)
             return status;
@@ -397,10 +565,12 @@ static gf_status plain_hold(plain_source *source, gf_error *error) {
 
 static gf_status plain_read_held(plain_source *source, unsigned char *row, gf_error *error) {
     const gf_format *format = &source->base.format;
-    const uint64_t offset = gf_row_order_turn(&source->order, source->y) * gf_row_bytes(format);
+    const gf_row_order *order = &source->order;
     gf_status status = !source->held ? plain_hold(source, error) : GF_OK;
     if (!status)
-        gf_row_order_copy(&source->order, row, source->held + offset, gf_row_samples(format));
+        gf_row_order_copy(order, row,
+                          source->held + gf_row_order_offset(order, source->y, 1) - order->start,
+                          gf_row_samples(format));
     return status;
 }
 
@@ -409,8 +579,8 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
     plain_source *source = (plain_source *)base;
     unsigned char *out = dst;
     gf_status status = GF_OK;
-    if (source->reader) {
-        status = gf_row_reader_read(source->reader, dst, stride, source->y, rows, error);
+    if (source->pool) {
+        status = plain_read_shared(source, dst, stride, rows, error);
         source->y += rows;
         return status;
     }
@@ -447,14 +617,13 @@ static gf_status plain_finish(gf_source *base, gf_error *error) {
                        "%s: its header ends in CR LF, which may be part of the image; give it as a "
                        "file, not by a pipe",
                        source->input.name);
-    if (source->reader)
+    if (source->pool)
         gf_input_skip_to(&source->input, plain_end(source));
     else if (source->raw && plain_check_end(source, error))
         return GF_FAILED;
     if (base->threads != 0) {
-        const gf_busy busy = gf_row_reader_busy(source->reader);
-        base->threads = busy.workers;
-        base->busy_seconds = busy.seconds;
+        base->threads = source->widest;
+        base->busy_seconds = gf_pool_busy(source->pool);
     }
     base->bytes = source->input.offset;
     return GF_OK;
@@ -463,7 +632,7 @@ static gf_status plain_finish(gf_source *base, gf_error *error) {
 static void plain_close(gf_source *base) {
     plain_source *source = (plain_source *)base;
     gf_metadata_clear(&base->metadata);
-    gf_row_reader_close(source->reader);
+    gf_pool_close(source->pool);
     gf_input_close(&source->input);
     free(source->held);
     free(source);
@@ -471,21 +640,24 @@ static void plain_close(gf_source *base) {
 
 static void plain_seek(gf_source *base, const gf_window *window) {
     plain_source *source = (plain_source *)base;
+    const size_t pixel = base->format.channels * gf_type_bytes(base->format.type);
     source->y = window->y;
-    gf_row_reader_narrow(source->reader, window->x, window->width);
+    source->left = (size_t)window->x * pixel;
+    source->row_bytes = (size_t)window->width * pixel;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static gf_status plain_open_reader(plain_source *source, uint32_t threads, gf_error *error) {
+static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
+    const gf_format *format = &source->order.format;
     if (source->header.plain ||
         !(source->order.upwards ? source->input.regular : plain_knows_size(source)))
         return GF_OK;
-    gf_status status =
-        gf_row_reader_open(&source->input, &source->order, threads, &source->reader, error);
-    if (!status && gf_row_reader_threads(source->reader) > 1)
-        source->base.threads = gf_row_reader_threads(source->reader);
-    return status;
+    source->row_bytes = gf_row_bytes(format);
+    source->threads = plain_count_parts(source, format->height,
+                                        threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
+    source->base.threads = source->threads > 1 ? source->threads : 0;
+    return gf_pool_open(source->threads, &source->pool, error);
 }
 
 /* Finds out what the rows are and where: format, order and all else that is not 0. */
@@ -506,7 +678,7 @@ static gf_status plain_open(plain_find_rows *find, const gf_input *input, const 
         free(source);
         return status;
     }
-    if (source->reader)
+    if (source->pool)
         source->base.ops = &in_any_order;
     *opened = &source->base;
     return GF_OK;
@@ -571,7 +743,7 @@ static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_erro
     status = pnm_check_size(source, error);
     if (!status)
         status = pnm_skip_line_feed(source, error);
-    return status ? status : plain_open_reader(source, limits->threads, error);
+    return status ? status : plain_open_readers(source, limits->threads, error);
 }
 
 gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
@@ -636,8 +808,8 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
     raw_describe(raw, &source->base);
     status = raw_check_size(source, error);
     if (!status)
-        status = plain_open_reader(source, limits->threads, error);
-    return !status && !source->reader ? raw_skip_to_rows(source, error) : status;
+        status = plain_open_readers(source, limits->threads, error);
+    return !status && !source->pool ? raw_skip_to_rows(source, error) : status;
 }
 
 gf_status gf_raw_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,

@@ -4,7 +4,7 @@
 
 #include "core/image.h"
 #include "io/deflate.h"
-#include "io/output.h"
+#include "io/formats.h"
 #include "io/png_filter.h"
 
 /* What the user may choose, in the order of gf_compressions(). */
@@ -14,9 +14,6 @@ typedef enum gf_png_effort {
     GF_PNG_SMALL,    /* the best of that and of zlib's slowest */
     GF_PNG_STORED    /* "none": rows as they are, in stored blocks */
 } gf_png_effort;
-
-/* False for a name that gf_compressions() does not have. NULL: fast. */
-bool gf_png_effort_of(const char *name, gf_png_effort *effort);
 
 /* Does this effort try zlib, and choose each band's filter for it beforehand? */
 static inline bool gf_png_asks_zlib(gf_png_effort effort) {
@@ -121,24 +118,12 @@ size_t gf_png_band_bound(const gf_png_bands *bands);
 /* False if zlib had no memory. */
 bool gf_png_band_code(gf_png_scratch *scratch, gf_png_band *band);
 
-/* ---- the encoder ----------------------------------------------------------------------------- */
+/* ---- the sink -------------------------------------------------------------------------------- */
 
-typedef struct gf_png_encoder gf_png_encoder;
-
-/* Uses at most so many threads (at least 1: the caller's alone), as far as half of max_memory goes
- * for what they need beside the first one's. What that one needs is not counted, but for wide rows:
- * refused if it is over max_memory. The output is borrowed until close. */
-gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_isa isa,
-                              uint32_t threads, uint64_t max_memory, gf_output *output,
-                              gf_png_encoder **encoder, gf_error *error);
-/* Bytes that it takes of max_memory. */
-uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder);
-/* Takes the next rows of native samples. After the last row of the image everything is written. */
-gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
-                               uint64_t rows, gf_error *error);
-/* Its threads; 0 if the caller does everything. */
-uint32_t gf_png_encoder_threads(const gf_png_encoder *encoder);
-/* Stops its threads. NULL is allowed. */
-void gf_png_encoder_close(gf_png_encoder *encoder);
+/* gf_png_sink_open for a level of SIMD. Of setup->threads as many are used as half of max_memory is
+ * enough for, beside what the first one needs. What that one needs is not counted, but for wide
+ * rows: refused if it is over max_memory. */
+gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink **sink,
+                               gf_error *error);
 
 #endif

@@ -306,21 +306,17 @@ OF_UNIT(4)
 OF_UNIT(6)
 OF_UNIT(8)
 
-static void unfilter_row(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                         size_t bytes, uint32_t unit, uint32_t filter) {
+static void unfilter_pixels(unsigned char *out, const unsigned char *in, const unsigned char *above,
+                            size_t bytes, uint32_t unit, uint32_t filter) {
     static void (*const rows[9])(unsigned char *, const unsigned char *, const unsigned char *,
                                  size_t, uint32_t) = {
         [1] = row1, [2] = row2, [3] = row3, [4] = row4, [6] = row6, [8] = row8};
-
-    if (filter == GF_PNG_NONE)
-        memcpy(out, in, bytes);
-    else if (filter == GF_PNG_UP)
-        unfilter_up(out, in, above, bytes);
-    else
-        rows[unit](out, in, above, bytes, filter);
+    rows[unit](out, in, above, bytes, filter);
 }
 
 #else /* no x86: what waits for its left neighbour goes a byte at a time */
+#define unfilter_pixels gf_png_unfilter_golden
+#endif
 
 static void unfilter_row(unsigned char *out, const unsigned char *in, const unsigned char *above,
                          size_t bytes, uint32_t unit, uint32_t filter) {
@@ -329,10 +325,8 @@ static void unfilter_row(unsigned char *out, const unsigned char *in, const unsi
     else if (filter == GF_PNG_UP)
         unfilter_up(out, in, above, bytes);
     else
-        gf_png_unfilter_golden(out, in, above, bytes, unit, filter);
+        unfilter_pixels(out, in, above, bytes, unit, filter);
 }
-
-#endif
 
 const gf_png_simd GF_SIMD_NAME(gf_png_simd) = {filter_row, unfilter_row, filter_magnitude,
                                                copy_big16, count_largest};

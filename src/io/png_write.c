@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "io/bytes.h"
-#include "io/formats.h"
 #include "io/png.h"
 
 /* ---- efforts --------------------------------------------------------------------------------- */
@@ -24,7 +23,8 @@ const char *const *gf_compressions(void) {
     return names;
 }
 
-bool gf_png_effort_of(const char *name, gf_png_effort *effort) {
+/* False for a name that gf_compressions() does not have. NULL: fast. */
+static bool png_effort_of(const char *name, gf_png_effort *effort) {
     const char *const *names = gf_compressions();
     int i = 0; /* fast, also without a name */
     while (name && names[i] && strcmp(name, names[i]) != 0)
@@ -35,7 +35,7 @@ bool gf_png_effort_of(const char *name, gf_png_effort *effort) {
 
 double gf_png_encode_cost(const char *compression) {
     gf_png_effort effort;
-    gf_png_effort_of(compression, &effort);
+    png_effort_of(compression, &effort);
     return effort == GF_PNG_STORED ? GF_PNG_ENCODE_COST_NONE
            : effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST
                                    : GF_PNG_ENCODE_COST_SLOW;
@@ -134,33 +134,32 @@ typedef struct encoder_slot {
     bool coded;
 } encoder_slot;
 
-struct gf_png_encoder {
+typedef struct png_encoder {
+    gf_sink base; /* threads: 0 if the caller does everything */
     gf_png_bands bands;
     gf_format format;
-    gf_output *output;
-    uint64_t memory;
+    uint64_t max_memory;
     double callers;   /* seconds that the caller was busy */
     uint64_t y;       /* rows taken so far */
     uint64_t written; /* bands */
     uint32_t adler;   /* of what was written */
-    uint64_t clipped; /* samples at the largest value, of the rows taken so far */
     gf_png_rule rule; /* of the last band handed over */
     encoder_slot *slots;
     uint32_t slot_count;
     pthread_t *threads;
     gf_png_scratch *scratch; /* the caller's, if it codes by itself or looks at bands beforehand */
-    uint32_t wanted, started;
+    uint32_t started;
 
     pthread_mutex_t lock;
     pthread_cond_t filled_more, coded_more;
     uint64_t filled, taken; /* bands */
     double busy;            /* of the threads */
     bool stop, no_memory;
-};
+} png_encoder;
 
 /* ---- coding ---------------------------------------------------------------------------------- */
 
-static encoder_slot *encoder_slot_at(const gf_png_encoder *encoder, uint64_t k) {
+static encoder_slot *encoder_slot_at(const png_encoder *encoder, uint64_t k) {
     return &encoder->slots[k % encoder->slot_count];
 }
 
@@ -173,7 +172,7 @@ static size_t encoder_head_bytes(uint64_t k) {
     return k == 0 ? 2 : 0;
 }
 
-static bool encoder_code(const gf_png_encoder *encoder, gf_png_scratch *scratch, uint64_t k) {
+static bool encoder_code(const png_encoder *encoder, gf_png_scratch *scratch, uint64_t k) {
     static const unsigned char zlib_head[2] = {0x78, 0x01}; /* a window of 32 KiB; coded fast */
     encoder_slot *s = encoder_slot_at(encoder, k);
     s->band.out = encoder_bytes_of(s);
@@ -188,7 +187,7 @@ static bool encoder_code(const gf_png_encoder *encoder, gf_png_scratch *scratch,
 }
 
 static void *encoder_work(void *argument) {
-    gf_png_encoder *encoder = argument;
+    png_encoder *encoder = argument;
     gf_png_scratch *scratch = gf_png_scratch_new(&encoder->bands);
     pthread_mutex_lock(&encoder->lock);
     if (!scratch)
@@ -217,7 +216,7 @@ static void *encoder_work(void *argument) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static gf_status encoder_write_band(gf_png_encoder *encoder, gf_error *error) {
+static gf_status encoder_write_band(png_encoder *encoder, gf_error *error) {
     const uint64_t k = encoder->written++;
     encoder_slot *s = encoder_slot_at(encoder, k);
     unsigned char *data = encoder_bytes_of(s) - encoder_head_bytes(k);
@@ -230,17 +229,17 @@ static gf_status encoder_write_band(gf_png_encoder *encoder, gf_error *error) {
         s->crc = one ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
         size += 4;
     }
-    return one ? idat_write(encoder->output, data, size, s->crc, error)
-               : gf_png_idat_write_parts(encoder->output, data, size, GF_PNG_IDAT_MOST, error);
+    return one ? idat_write(encoder->base.output, data, size, s->crc, error)
+               : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MOST, error);
 }
 
-static gf_status encoder_fail_memory(const gf_png_encoder *encoder, gf_error *error) {
-    return gf_fail_memory(error, gf_output_name(encoder->output),
+static gf_status encoder_fail_memory(const png_encoder *encoder, gf_error *error) {
+    return gf_fail_memory(error, gf_output_name(encoder->base.output),
                           gf_png_scratch_bytes(&encoder->bands), "the encoder");
 }
 
 /* Writes what is coded, and waits until no more than `most` bands are left. */
-static gf_status encoder_write_coded(gf_png_encoder *encoder, uint64_t most, gf_error *error) {
+static gf_status encoder_write_coded(png_encoder *encoder, uint64_t most, gf_error *error) {
     gf_status status = GF_OK;
     while (encoder->written < encoder->filled && !status) {
         encoder_slot *s = encoder_slot_at(encoder, encoder->written);
@@ -266,13 +265,13 @@ static size_t encoder_slot_rows(const gf_png_bands *bands) {
     return (size_t)(bands->rows + bands->context + 1);
 }
 
-static unsigned char *encoder_row_in(const gf_png_encoder *encoder, const encoder_slot *s,
+static unsigned char *encoder_row_in(const png_encoder *encoder, const encoder_slot *s,
                                      uint64_t r) {
     return s->memory + GF_PNG_PAD + (size_t)r * encoder->bands.row_stride;
 }
 
 /* A new band begins with rows of the one before. */
-static void encoder_begin_band(gf_png_encoder *encoder) {
+static void encoder_begin_band(png_encoder *encoder) {
     const gf_png_bands *bands = &encoder->bands;
     encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
     if (encoder->y == 0) {
@@ -290,13 +289,13 @@ static void encoder_begin_band(gf_png_encoder *encoder) {
     s->coded = false;
 }
 
-static gf_status encoder_start_threads(gf_png_encoder *encoder, gf_error *error) {
-    while (encoder->started < encoder->wanted) {
+static gf_status encoder_start_threads(png_encoder *encoder, gf_error *error) {
+    while (encoder->started < encoder->base.threads) {
         const int failed =
             gf_thread_start(&encoder->threads[encoder->started], encoder_work, encoder);
         if (failed && encoder->started == 0)
             return gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s; use --threads 1",
-                           gf_output_name(encoder->output), strerror(failed));
+                           gf_output_name(encoder->base.output), strerror(failed));
         if (failed)
             break;
         encoder->started++;
@@ -305,14 +304,14 @@ static gf_status encoder_start_threads(gf_png_encoder *encoder, gf_error *error)
 }
 
 /* Hands a full band to the threads, or codes it here. */
-static gf_status encoder_hand_over(gf_png_encoder *encoder, gf_error *error) {
+static gf_status encoder_hand_over(png_encoder *encoder, gf_error *error) {
     const uint64_t k = encoder->filled;
     gf_png_band *band = &encoder_slot_at(encoder, k)->band;
     band->last = encoder->y == encoder->format.height;
     if (gf_png_asks_zlib(encoder->bands.effort))
         gf_png_band_choose(encoder->scratch, encoder->rule, band);
     encoder->rule = band->rule;
-    if (encoder->wanted) {
+    if (encoder->base.threads) {
         gf_status status = encoder_start_threads(encoder, error);
         if (status)
             return status;
@@ -328,8 +327,10 @@ static gf_status encoder_hand_over(gf_png_encoder *encoder, gf_error *error) {
     return encoder_write_band(encoder, error);
 }
 
-gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src, size_t stride,
-                               uint64_t rows, gf_error *error) {
+static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                               gf_error *error) {
+    png_encoder *encoder = (png_encoder *)base;
+    const unsigned char *from = src;
     const gf_png_bands *bands = &encoder->bands;
     const gf_png_simd *simd = gf_png_simd_of(bands->isa);
     const double start = gf_now();
@@ -340,10 +341,10 @@ gf_status gf_png_encoder_write(gf_png_encoder *encoder, const unsigned char *src
             encoder_begin_band(encoder);
         unsigned char *to = encoder_row_in(encoder, s, s->band.context + 1 + s->band.count++);
         if (encoder->format.type == GF_U16)
-            simd->swap16(to, src + i * stride, bands->row_bytes / 2);
+            simd->swap16(to, from + i * stride, bands->row_bytes / 2);
         else
-            memcpy(to, src + i * stride, bands->row_bytes);
-        encoder->clipped += simd->count_largest(&encoder->format, to);
+            memcpy(to, from + i * stride, bands->row_bytes);
+        encoder->base.clipped += simd->count_largest(&encoder->format, to);
         encoder->y++;
         if (encoder->y % bands->rows == 0 || encoder->y == encoder->format.height)
             status = encoder_hand_over(encoder, error);
@@ -371,7 +372,7 @@ static uint64_t encoder_bytes_for(const gf_png_bands *bands, uint32_t threads) {
                         : (threads + 2) * slot_bytes + (threads + 1) * gf_png_scratch_bytes(bands);
 }
 
-static bool encoder_allocate(gf_png_encoder *encoder) {
+static bool encoder_allocate(png_encoder *encoder) {
     const gf_png_bands *bands = &encoder->bands;
     encoder->slots = calloc(encoder->slot_count, sizeof *encoder->slots);
     if (!encoder->slots)
@@ -383,70 +384,37 @@ static bool encoder_allocate(gf_png_encoder *encoder) {
         if (!s->memory || !s->out)
             return false;
     }
-    if (encoder->wanted && !(encoder->threads = calloc(encoder->wanted, sizeof(pthread_t))))
+    if (encoder->base.threads &&
+        !(encoder->threads = calloc(encoder->base.threads, sizeof(pthread_t))))
         return false;
-    if (encoder->wanted && !gf_png_asks_zlib(bands->effort))
+    if (encoder->base.threads && !gf_png_asks_zlib(bands->effort))
         return true;
     encoder->scratch = gf_png_scratch_new(bands);
     return encoder->scratch;
 }
 
-gf_status gf_png_encoder_open(const gf_format *format, gf_png_effort effort, gf_isa isa,
-                              uint32_t threads, uint64_t max_memory, gf_output *output,
-                              gf_png_encoder **opened, gf_error *error) {
-    gf_png_encoder *encoder = calloc(1, sizeof *encoder);
-    *opened = NULL;
-    if (!encoder)
-        return gf_fail_memory(error, gf_output_name(output), sizeof *encoder, "the encoder");
-    pthread_mutex_init(&encoder->lock, NULL);
-    pthread_cond_init(&encoder->filled_more, NULL);
-    pthread_cond_init(&encoder->coded_more, NULL);
-    encoder->format = *format;
-    encoder->output = output;
-    encoder->adler = 1;
-    gf_png_bands_init(format, effort, isa, &encoder->bands);
+/* Open for at most so many threads, as far as half of max_memory goes for what they need beside the
+ * first one's. */
+static gf_status encoder_open_slots(png_encoder *encoder, uint32_t threads, gf_error *error) {
     const gf_png_bands *bands = &encoder->bands;
-    const uint64_t count = (format->height - 1) / bands->rows + 1;
+    const char *name = gf_output_name(encoder->base.output);
+    const uint64_t count = (encoder->format.height - 1) / bands->rows + 1;
     const uint64_t least = encoder_bytes_for(bands, 1);
     const uint64_t counted = least > FREE_BYTES ? least - FREE_BYTES : 0;
     uint32_t used = threads < count ? threads : (uint32_t)count;
-    while (used > 1 && encoder_bytes_for(bands, used) - least + counted > max_memory / 2)
+    while (used > 1 && encoder_bytes_for(bands, used) - least + counted > encoder->max_memory / 2)
         used--;
-    encoder->wanted = used > 1 ? used : 0;
+    encoder->base.threads = used > 1 ? used : 0;
     encoder->slot_count = used > 1 ? used + 2 : 1;
-    encoder->memory = encoder_bytes_for(bands, used) - least + counted;
+    encoder->base.memory = encoder_bytes_for(bands, used) - least + counted;
     const gf_status status =
-        gf_check_memory(counted, max_memory, gf_output_name(output), "the encoder", error);
-    if (status) {
-        gf_png_encoder_close(encoder);
-        return status;
-    }
-    if (!encoder_allocate(encoder)) {
-        const uint64_t bytes = encoder_bytes_for(bands, used);
-        gf_png_encoder_close(encoder);
-        return gf_fail_memory(error, gf_output_name(output), bytes, "the encoder");
-    }
-    *opened = encoder;
-    return GF_OK;
+        gf_check_memory(counted, encoder->max_memory, name, "the encoder", error);
+    return status || encoder_allocate(encoder)
+               ? status
+               : gf_fail_memory(error, name, encoder_bytes_for(bands, used), "the encoder");
 }
 
-uint64_t gf_png_encoder_memory(const gf_png_encoder *encoder) {
-    return encoder->memory;
-}
-
-uint32_t gf_png_encoder_threads(const gf_png_encoder *encoder) {
-    return encoder->wanted;
-}
-
-void gf_png_encoder_close(gf_png_encoder *encoder) {
-    if (!encoder)
-        return;
-    pthread_mutex_lock(&encoder->lock);
-    encoder->stop = true;
-    pthread_cond_broadcast(&encoder->filled_more);
-    pthread_mutex_unlock(&encoder->lock);
-    for (uint32_t i = 0; i < encoder->started; i++)
-        pthread_join(encoder->threads[i], NULL);
+static void encoder_free_slots(png_encoder *encoder) {
     for (uint32_t i = 0; encoder->slots && i < encoder->slot_count; i++) {
         free(encoder->slots[i].memory);
         free(encoder->slots[i].out);
@@ -454,32 +422,22 @@ void gf_png_encoder_close(gf_png_encoder *encoder) {
     gf_png_scratch_free(encoder->scratch);
     free(encoder->threads);
     free(encoder->slots);
-    pthread_cond_destroy(&encoder->coded_more);
-    pthread_cond_destroy(&encoder->filled_more);
-    pthread_mutex_destroy(&encoder->lock);
-    free(encoder);
+    encoder->scratch = NULL;
+    encoder->threads = NULL;
+    encoder->slots = NULL;
 }
 
-/* ---- the sink -------------------------------------------------------------------------------- */
-
-typedef struct png_sink {
-    gf_sink base;
-    gf_png_encoder *encoder;
-    gf_format format;
-    gf_png_effort effort;
-    uint64_t max_memory;
-} png_sink;
-
-static gf_status png_sink_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
-                                gf_error *error) {
-    return gf_png_encoder_write(((png_sink *)base)->encoder, src, stride, rows, error);
+static gf_status encoder_spare(gf_sink *base, gf_error *error) {
+    png_encoder *encoder = (png_encoder *)base;
+    base->spare = NULL;
+    encoder_free_slots(encoder);
+    return encoder_open_slots(encoder, 1, error);
 }
 
-static gf_status png_sink_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
-    const gf_png_encoder *encoder = ((png_sink *)base)->encoder;
+static gf_status encoder_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    const png_encoder *encoder = (png_encoder *)base;
     gf_status status = GF_OK;
     base->busy_seconds = encoder->busy + encoder->callers;
-    base->clipped = encoder->clipped;
     if (metadata)
         status = chunk_write_metadata(base->output, metadata, GF_AFTER_IDAT, error);
     if (!status)
@@ -487,56 +445,58 @@ static gf_status png_sink_finish(gf_sink *base, const gf_metadata *metadata, gf_
     return status ? status : gf_output_prepare(base->output, error);
 }
 
-static void png_sink_close(gf_sink *base) {
-    gf_png_encoder_close(((png_sink *)base)->encoder);
+static void encoder_free(png_encoder *encoder) {
+    pthread_mutex_lock(&encoder->lock);
+    encoder->stop = true;
+    pthread_cond_broadcast(&encoder->filled_more);
+    pthread_mutex_unlock(&encoder->lock);
+    for (uint32_t i = 0; i < encoder->started; i++)
+        pthread_join(encoder->threads[i], NULL);
+    encoder_free_slots(encoder);
+    pthread_cond_destroy(&encoder->coded_more);
+    pthread_cond_destroy(&encoder->filled_more);
+    pthread_mutex_destroy(&encoder->lock);
+    free(encoder);
+}
+
+static void encoder_close(gf_sink *base) {
     gf_output_close(base->output);
-    free(base);
+    encoder_free((png_encoder *)base);
 }
 
-static gf_status png_open_encoder(png_sink *sink, uint32_t threads, gf_error *error) {
-    const gf_status status =
-        gf_png_encoder_open(&sink->format, sink->effort, gf_isa_best(), threads, sink->max_memory,
-                            sink->base.output, &sink->encoder, error);
-    if (status)
-        return status;
-    sink->base.memory = sink->encoder->memory;
-    sink->base.threads = sink->encoder->wanted;
-    return GF_OK;
-}
-
-static gf_status png_spare(gf_sink *base, gf_error *error) {
-    png_sink *sink = (png_sink *)base;
-    gf_png_encoder_close(sink->encoder);
-    sink->encoder = NULL;
-    base->spare = NULL;
-    return png_open_encoder(sink, 1, error);
-}
-
-gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const gf_sink_ops ops = {png_sink_write, png_sink_finish, gf_sink_place, png_sink_close};
+gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink **opened,
+                               gf_error *error) {
+    static const gf_sink_ops ops = {encoder_write, encoder_finish, encoder_close};
     gf_png_effort effort;
-    if (!gf_png_effort_of(setup->compression, &effort))
+    if (!png_effort_of(setup->compression, &effort))
         return gf_fail(error, GF_USAGE,
                        "%s: there is no compression '%s'; take none, fast, balanced or small",
                        gf_output_name(setup->output), setup->compression);
-    png_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
-    if (!sink)
+    png_encoder *encoder = gf_sink_new(sizeof *encoder, &ops, setup->output, error);
+    if (!encoder)
         return GF_FAILED;
-    sink->format = *setup->format;
-    sink->effort = effort;
-    sink->max_memory = setup->max_memory;
-    sink->base.cost = gf_png_encode_cost(setup->compression);
-    sink->base.exact = true;
-    sink->base.counts_clipped = true;
-    sink->base.spare = png_spare;
-    gf_status status = png_open_encoder(sink, setup->threads, error);
+    pthread_mutex_init(&encoder->lock, NULL);
+    pthread_cond_init(&encoder->filled_more, NULL);
+    pthread_cond_init(&encoder->coded_more, NULL);
+    encoder->base.cost = gf_png_encode_cost(setup->compression);
+    encoder->base.exact = true;
+    encoder->base.counts_clipped = true;
+    encoder->base.spare = encoder_spare;
+    encoder->format = *setup->format;
+    encoder->max_memory = setup->max_memory;
+    encoder->adler = 1;
+    gf_png_bands_init(setup->format, effort, isa, &encoder->bands);
+    gf_status status = encoder_open_slots(encoder, setup->threads, error);
     if (!status)
         status = chunk_write_head(setup->output, setup->format, setup->metadata, error);
     if (status) {
-        gf_png_encoder_close(sink->encoder);
-        free(sink);
+        encoder_free(encoder);
         return status;
     }
-    *opened = &sink->base;
+    *opened = &encoder->base;
     return GF_OK;
+}
+
+gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return gf_png_sink_open_for(gf_isa_best(), setup, opened, error);
 }

@@ -96,8 +96,21 @@ static char *sample_put_uint(char *to, uint64_t x) {
     return to + sizeof digits - at;
 }
 
-static char *sample_put_float(char *to, float x, bool quote) {
+/* JSON has no infinities, and -0 is an integer to many readers: one without a sign. */
+static char *sample_put_value(char *to, gf_type type, const void *value, bool json) {
+    uint16_t integer;
+    float x;
+    if (type == GF_U8)
+        return sample_put_uint(to, *(const uint8_t *)value);
+    if (type == GF_U16) {
+        memcpy(&integer, value, sizeof integer);
+        return sample_put_uint(to, integer);
+    }
+    memcpy(&x, value, sizeof x);
+    if (json && x == 0 && signbit(x))
+        return stpcpy(to, "-0.0");
     const gf_value number = {.type = GF_VALUE_FLOAT, .real = (double)x};
+    const bool quote = json && !isfinite(x);
     if (quote)
         *to++ = '"';
     gf_value_format(&number, to, 40);
@@ -105,20 +118,6 @@ static char *sample_put_float(char *to, float x, bool quote) {
     if (quote)
         *to++ = '"';
     return to;
-}
-
-static float sample_get_float(const void *value) {
-    float x;
-    memcpy(&x, value, sizeof x);
-    return x;
-}
-
-static uint16_t sample_get_integer(gf_type type, const void *value) {
-    uint16_t x;
-    if (type == GF_U8)
-        return *(const uint8_t *)value;
-    memcpy(&x, value, sizeof x);
-    return x;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -139,9 +138,7 @@ static char *csv_sample(char *to, const gf_sample_layout *layout, const struct s
     *to++ = ',';
     to = stpcpy(to, layout->names[sample->channel]);
     *to++ = ',';
-    to = layout->type == GF_F32
-             ? sample_put_float(to, sample_get_float(sample->value), false)
-             : sample_put_uint(to, sample_get_integer(layout->type, sample->value));
+    to = sample_put_value(to, layout->type, sample->value, false);
     *to++ = '\n';
     return to;
 }
@@ -168,13 +165,6 @@ static char *json_uint(char *to, uint64_t x) {
     return to;
 }
 
-/* JSON has no infinities, and -0 is an integer to many readers: one without a sign. */
-static char *json_float(char *to, float x) {
-    if (x == 0 && signbit(x))
-        return stpcpy(to, "-0.0");
-    return sample_put_float(to, x, !isfinite(x));
-}
-
 static char *json_sample(char *to, const gf_sample_layout *layout, const struct sample *sample) {
     to = stpcpy(to, sample->index != 0 ? ",\n[" : "\n[");
     if (layout->with_bin)
@@ -184,9 +174,7 @@ static char *json_sample(char *to, const gf_sample_layout *layout, const struct 
     *to++ = '"';
     to = stpcpy(to, layout->names[sample->channel]);
     to = stpcpy(to, "\",");
-    to = layout->type == GF_F32
-             ? json_float(to, sample_get_float(sample->value))
-             : sample_put_uint(to, sample_get_integer(layout->type, sample->value));
+    to = sample_put_value(to, layout->type, sample->value, true);
     *to++ = ']';
     return to;
 }
@@ -242,11 +230,19 @@ static gf_status sample_choose_kind(const char *path, const char *format, const 
                    path);
 }
 
-/* Make a sink for an opened output, which it owns, also on failure. */
-static gf_status sample_make_sink(const sample_kind *kind, const gf_sample_layout *layout,
-                                  gf_output *output, gf_sample_sink **sink, gf_error *error) {
+gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
+                              const gf_sample_layout *layout, gf_sample_sink **sink,
+                              gf_error *error) {
+    const bool standard = strcmp(path, "-") == 0;
+    const sample_kind *kind;
+    gf_output *output;
+    gf_status status = sample_choose_kind(path, format, &kind, error);
+    *sink = NULL;
+    /* Text may go to a terminal. */
+    if (status ||
+        (status = gf_output_open(path, force || (standard && !kind->counted), &output, error)))
+        return status;
     gf_sample_sink *new = calloc(1, sizeof *new);
-    *sink = new;
     if (!new) {
         gf_fail_memory(error, gf_output_name(output), sizeof *new, "a sink");
         gf_output_close(output);
@@ -261,21 +257,8 @@ static gf_status sample_make_sink(const sample_kind *kind, const gf_sample_layou
         new->at = head;
     else if (!kind->counted)
         new->used = head;
+    *sink = new;
     return GF_OK;
-}
-
-gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
-                              const gf_sample_layout *layout, gf_sample_sink **sink,
-                              gf_error *error) {
-    const bool standard = strcmp(path, "-") == 0;
-    const sample_kind *kind;
-    gf_output *output;
-    gf_status status = sample_choose_kind(path, format, &kind, error);
-    *sink = NULL;
-    /* Text may go to a terminal. */
-    if (!status)
-        status = gf_output_open(path, force || (standard && !kind->counted), &output, error);
-    return status ? status : sample_make_sink(kind, layout, output, sink, error);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

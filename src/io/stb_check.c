@@ -303,20 +303,31 @@ static unsigned jpeg_byte_at(const unsigned char *data, size_t size, size_t at) 
     return at < size ? data[at] : 0;
 }
 
-/* Offset behind the next marker, or size. Zero behind 0xff stands for a 0xff in the data, and
- * restart markers belong to the data. */
-static size_t jpeg_next_marker(const unsigned char *data, size_t size, size_t at,
-                               unsigned *marker) {
+typedef struct jpeg_segment {
+    unsigned marker;
+    size_t at, bytes; /* behind its length; the end may be past that of the file */
+} jpeg_segment;
+
+/* Find the next segment from *next on, and set that behind it. False at the end of the image, or
+ * where stb ends, too. Zero behind 0xff stands for a 0xff in the data, and restart markers belong
+ * to the data. */
+static bool jpeg_next_segment(const unsigned char *data, size_t size, size_t *next,
+                              jpeg_segment *segment) {
+    size_t at = *next;
     while (at < size) {
         if (data[at++] != 0xff)
             continue;
         while (at < size && data[at] == 0xff)
             at++;
-        *marker = jpeg_byte_at(data, size, at++);
-        if (*marker != 0 && (*marker & 0xf8) != 0xd0)
-            return at;
+        const unsigned marker = jpeg_byte_at(data, size, at++);
+        if (marker == 0 || (marker & 0xf8) == 0xd0 || marker == SOI)
+            continue;
+        const size_t length = jpeg_byte_at(data, size, at) << 8 | jpeg_byte_at(data, size, at + 1);
+        *segment = (jpeg_segment){marker, at + 2, length - 2};
+        *next = at + length;
+        return at < size && marker != EOI && length >= 2;
     }
-    return size;
+    return false;
 }
 
 /* The tables of a DHT segment: a class and a number, the count of codes of each length, the codes.
@@ -335,19 +346,11 @@ static bool jpeg_segment_fits(const unsigned char *data, size_t size, size_t at,
 }
 
 bool gf_jpeg_tables_fit(const unsigned char *data, size_t size) {
-    unsigned marker = 0;
-    size_t at = jpeg_next_marker(data, size, 0, &marker);
-    while (at < size && marker != EOI) {
-        if (marker != SOI) {
-            size_t length = jpeg_byte_at(data, size, at) << 8 | jpeg_byte_at(data, size, at + 1);
-            if (length < 2)
-                return true; /* stb ends here, too */
-            if (marker == DHT && !jpeg_segment_fits(data, size, at + 2, (long)length - 2))
-                return false;
-            at += length;
-        }
-        at = jpeg_next_marker(data, size, at, &marker);
-    }
+    jpeg_segment segment;
+    for (size_t next = 0; jpeg_next_segment(data, size, &next, &segment);)
+        if (segment.marker == DHT &&
+            !jpeg_segment_fits(data, size, segment.at, (long)segment.bytes))
+            return false;
     return true;
 }
 
@@ -384,26 +387,19 @@ static bool jpeg_is_turned(const unsigned char *exif, size_t size) {
 uint32_t gf_jpeg_metadata(const unsigned char *data, size_t size) {
     static const char exif[] = "Exif\0", icc[] = "ICC_PROFILE"; /* each with a NUL byte more */
     uint32_t found = 0;
-    unsigned marker = 0;
-    size_t at = jpeg_next_marker(data, size, 0, &marker);
-    while (at < size && marker != EOI && marker != SOS) {
-        if (marker != SOI) {
-            const size_t length =
-                jpeg_byte_at(data, size, at) << 8 | jpeg_byte_at(data, size, at + 1);
-            if (length < 2 || length > size - at)
-                break;
-            const unsigned char *segment = data + at + 2;
-            const size_t bytes = length - 2;
-            if (marker == APP1 && bytes >= sizeof exif && memcmp(segment, exif, sizeof exif) == 0) {
-                found |= GF_DROPPED_EXIF;
-                if (jpeg_is_turned(segment + sizeof exif, bytes - sizeof exif))
-                    found |= GF_DROPPED_ORIENTATION;
-            }
-            if (marker == APP2 && bytes >= sizeof icc && memcmp(segment, icc, sizeof icc) == 0)
-                found |= GF_DROPPED_ICC;
-            at += length;
+    jpeg_segment segment;
+    for (size_t next = 0;
+         jpeg_next_segment(data, size, &next, &segment) && segment.marker != SOS && next <= size;) {
+        const unsigned char *text = data + segment.at;
+        const size_t bytes = segment.bytes;
+        if (segment.marker == APP1 && bytes >= sizeof exif &&
+            memcmp(text, exif, sizeof exif) == 0) {
+            found |= GF_DROPPED_EXIF;
+            if (jpeg_is_turned(text + sizeof exif, bytes - sizeof exif))
+                found |= GF_DROPPED_ORIENTATION;
         }
-        at = jpeg_next_marker(data, size, at, &marker);
+        if (segment.marker == APP2 && bytes >= sizeof icc && memcmp(text, icc, sizeof icc) == 0)
+            found |= GF_DROPPED_ICC;
     }
     return found;
 }

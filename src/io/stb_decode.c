@@ -131,10 +131,8 @@ static gf_stb_outcome stb_load(gf_stb_bytes *bytes, const gf_stb_task *task, stb
          (outcome = gf_gif_check(bytes->data, bytes->size)) != GF_STB_DECODED) ||
         task->look)
         return outcome;
-    gf_stb_depth depth = format->type == GF_F32   ? GF_STB_FLOAT
-                         : format->type == GF_U16 ? GF_STB_16
-                                                  : GF_STB_8;
-    image->pixels = gf_stb_load(bytes, task->arena, depth, channels, &width, &height, &found);
+    image->pixels =
+        gf_stb_load(bytes, task->arena, format->type, channels, &width, &height, &found);
     if (!image->pixels || bytes->past_end)
         return stb_failure(bytes, task->arena, task->result);
     if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
@@ -147,11 +145,11 @@ static gf_stb_outcome stb_load(gf_stb_bytes *bytes, const gf_stb_task *task, stb
     return GF_STB_DECODED;
 }
 
-static void stb_give_up(void *context, gf_stb_end why) {
+static void stb_give_up(void *context, gf_stb_outcome why) {
     const gf_stb_task *task = context;
     if (!task->leave)
         return;
-    task->result->outcome = why == GF_STB_PAST_END ? GF_STB_CUT_OFF : GF_STB_OVER_MEMORY;
+    task->result->outcome = why;
     task->leave();
 }
 

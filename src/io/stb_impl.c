@@ -8,7 +8,7 @@
 static _Thread_local gf_stb_bytes *at_work;
 static _Thread_local gf_arena *arena_at_work;
 
-static void impl_give_up(gf_stb_end why) {
+static void impl_give_up(gf_stb_outcome why) {
     if (at_work->give_up)
         at_work->give_up(at_work->context, why);
 }
@@ -16,7 +16,7 @@ static void impl_give_up(gf_stb_end why) {
 static void *impl_allocate(size_t size) {
     void *block = gf_arena_alloc(arena_at_work, size);
     if (!block)
-        impl_give_up(GF_STB_NO_MEMORY);
+        impl_give_up(GF_STB_OVER_MEMORY);
     return block;
 }
 
@@ -65,7 +65,7 @@ static _Thread_local void *row_scratch;
 static void impl_end_reached(gf_stb_bytes *bytes) {
     bytes->past_end = true;
     if (bytes->loading)
-        impl_give_up(GF_STB_PAST_END);
+        impl_give_up(GF_STB_CUT_OFF);
 }
 
 static int impl_on_read(void *user, char *data, int size) {
@@ -122,14 +122,14 @@ bool gf_stb_info(gf_stb_bytes *bytes, gf_arena *arena, int *width, int *height, 
     return stbi_info_from_callbacks(&callbacks, bytes, width, height, channels) != 0;
 }
 
-void *gf_stb_load(gf_stb_bytes *bytes, gf_arena *arena, gf_stb_depth depth, int channels,
-                  int *width, int *height, int *found) {
+void *gf_stb_load(gf_stb_bytes *bytes, gf_arena *arena, gf_type type, int channels, int *width,
+                  int *height, int *found) {
     impl_begin(bytes, arena);
     bytes->loading = true;
-    bytes->hdr = depth == GF_STB_FLOAT;
-    if (depth == GF_STB_FLOAT)
+    bytes->hdr = type == GF_F32;
+    if (type == GF_F32)
         return stbi_loadf_from_callbacks(&callbacks, bytes, width, height, found, channels);
-    if (depth == GF_STB_16)
+    if (type == GF_U16)
         return stbi_load_16_from_callbacks(&callbacks, bytes, width, height, found, channels);
     return stbi_load_from_callbacks(&callbacks, bytes, width, height, found, channels);
 }
@@ -142,23 +142,25 @@ const char *gf_stb_reason(void) {
 /* Of 100; above 90 stb keeps the colour at full resolution. */
 enum { JPEG_QUALITY = 95 };
 
-bool gf_stb_write(gf_stb_kind kind, gf_stb_write_func *write, void *context, int width, int height,
+bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context, int width, int height,
                   int channels, const void *pixels, void *scratch) {
     int done = 0;
     row_scratch = scratch;
     switch (kind) {
-    case GF_STB_JPG:
+    case GF_SINK_JPG:
         done =
             stbi_write_jpg_to_func(write, context, width, height, channels, pixels, JPEG_QUALITY);
         break;
-    case GF_STB_BMP:
+    case GF_SINK_BMP:
         done = stbi_write_bmp_to_func(write, context, width, height, channels, pixels);
         break;
-    case GF_STB_TGA:
+    case GF_SINK_TGA:
         done = stbi_write_tga_to_func(write, context, width, height, channels, pixels);
         break;
-    case GF_STB_HDR:
+    case GF_SINK_HDR:
         done = stbi_write_hdr_to_func(write, context, width, height, channels, pixels);
+        break;
+    default:
         break;
     }
     row_scratch = NULL;

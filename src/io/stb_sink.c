@@ -8,14 +8,13 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "io/formats.h"
 #include "io/png_filter.h"
 #include "io/stb.h"
 
 typedef struct stb_sink {
     gf_sink base;
     gf_format format;
-    gf_stb_kind kind;
+    gf_sink_kind kind;
     unsigned char *pixels;
     void *scratch;  /* HDR: what stb needs for a row */
     uint64_t y;     /* of the next row */
@@ -45,7 +44,7 @@ static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64
     const unsigned char *in = src;
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < rows && !status; i++, sink->y++) {
-        if (sink->kind == GF_STB_HDR)
+        if (sink->kind == GF_SINK_HDR)
             status = stb_check_samples(sink, in + i * stride, error);
         else
             base->clipped += simd->count_largest(&sink->format, in + i * stride);
@@ -88,7 +87,7 @@ static void stb_close(gf_sink *base) {
 static gf_status stb_hold(stb_sink *sink, uint64_t max_memory, gf_error *error) {
     const char *name = gf_output_name(sink->base.output);
     uint64_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
-    uint64_t scratch = sink->kind == GF_STB_HDR ? 4 * sink->format.width : 0;
+    uint64_t scratch = sink->kind == GF_SINK_HDR ? 4 * sink->format.width : 0;
     gf_status status = gf_check_memory(bytes + scratch, max_memory, name, "the image", error);
     if (status)
         return status;
@@ -102,18 +101,14 @@ static gf_status stb_hold(stb_sink *sink, uint64_t max_memory, gf_error *error) 
 }
 
 gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    static const gf_stb_kind kinds[] = {[GF_SINK_JPG] = GF_STB_JPG,
-                                        [GF_SINK_BMP] = GF_STB_BMP,
-                                        [GF_SINK_TGA] = GF_STB_TGA,
-                                        [GF_SINK_HDR] = GF_STB_HDR};
-    static const gf_sink_ops ops = {stb_write, stb_finish, gf_sink_place, stb_close};
+    static const gf_sink_ops ops = {stb_write, stb_finish, stb_close};
     stb_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
     sink->base.cost = GF_STB_ENCODE_COST;
     sink->base.counts_clipped = setup->kind != GF_SINK_HDR;
     sink->format = *setup->format;
-    sink->kind = kinds[setup->kind];
+    sink->kind = setup->kind;
     gf_status status = stb_hold(sink, setup->max_memory, error);
     if (status) {
         free(sink->pixels);

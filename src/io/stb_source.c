@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "io/formats.h"
 #include "io/sandbox.h"
 #include "io/stb.h"
 
@@ -118,42 +117,40 @@ static gf_status stb_fail_memory(const opening *file, gf_error *error) {
 /* Nothing in the result need be true. */
 static gf_status stb_judge(gf_stb_result *result, const opening *file, gf_format *format,
                            gf_error *error) {
+    static const char *const faults[] = {
+        [GF_STB_BAD_HEADER] = "its header is damaged; get an intact copy",
+        [GF_STB_BAD_TABLE] = "the JPEG is damaged (bad Huffman table); get an intact copy",
+        [GF_STB_BAD_CODES] =
+            "the GIF is damaged (a code that stands for nothing); get an intact copy",
+        [GF_STB_PSD_CHANNELS] = "only PSD with the three channels of RGB is read; save it as PNG",
+        [GF_STB_PSD_PACKED] = "compressed 16-bit PSD is not read; save it uncompressed or as PNG"};
     const char *name = file->name;
-    gf_status status;
+    gf_status status = GF_OK;
     switch ((gf_stb_outcome)result->outcome) {
     case GF_STB_DECODED:
         return stb_check_format(result, file, format, error);
     case GF_STB_OVER_LIMIT:
         status = stb_check_format(result, file, format, error);
-        return status ? status : stb_fail_stopped(name, error);
+        break;
     case GF_STB_CUT_OFF:
-        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
+        (void)gf_fail_short(name, error);
+        return GF_FAILED;
     case GF_STB_REFUSED:
         return gf_fail(error, GF_FAILED,
                        "%s: cannot decode (%.*s); get an intact copy or convert it to PNG", name,
                        (int)sizeof result->reason - 1, result->reason);
     case GF_STB_BAD_HEADER:
-        return gf_fail(error, GF_FAILED, "%s: its header is damaged; get an intact copy", name);
     case GF_STB_BAD_TABLE:
-        return gf_fail(error, GF_FAILED,
-                       "%s: the JPEG is damaged (bad Huffman table); get an intact copy", name);
     case GF_STB_BAD_CODES:
-        return gf_fail(
-            error, GF_FAILED,
-            "%s: the GIF is damaged (a code that stands for nothing); get an intact copy", name);
     case GF_STB_PSD_CHANNELS:
-        return gf_fail(error, GF_FAILED,
-                       "%s: only PSD with the three channels of RGB is read; save it as PNG", name);
     case GF_STB_PSD_PACKED:
-        return gf_fail(error, GF_FAILED,
-                       "%s: compressed 16-bit PSD is not read; save it uncompressed or as PNG",
-                       name);
+        return gf_fail(error, GF_FAILED, "%s: %s", name, faults[result->outcome]);
     case GF_STB_OVER_MEMORY:
         return stb_fail_memory(file, error);
     case GF_STB_NOTHING:
         break;
     }
-    return stb_fail_stopped(name, error);
+    return status ? status : stb_fail_stopped(name, error);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -288,9 +285,7 @@ static void stb_describe(const opening *file, const gf_format *format, char *tex
     if (gf_stb_is_jpeg(data)) {
         snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
     } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
-        /* The oldest of the second headers has 12 bytes and smaller fields. */
-        const unsigned char *bits = data + (data[14] == 12 ? 24 : 28);
-        snprintf(text, size, "%d bits a pixel", bits[0] | bits[1] << 8);
+        snprintf(text, size, "%u bits a pixel", gf_bmp_bits(data));
     } else if (memcmp(data, "8BPS", 4) == 0) {
         snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
     } else if (memcmp(data, "GIF8", 4) == 0) {
@@ -309,8 +304,7 @@ static gf_status stb_open_source(opening *file, gf_input *input, gf_source **ope
     unsigned char *pixels;
     gf_status status = stb_load_file(file, input, error);
     if (!status && file->size < GF_STB_LEAST_BYTES)
-        return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy",
-                       file->name);
+        return gf_fail_short(file->name, error);
     if (status || (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) ||
         (status = stb_map_shared(file, error)) ||
         (status = stb_decode_file(file, &format, &pixels, error)))

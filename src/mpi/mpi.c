@@ -15,25 +15,20 @@ pthread_mutex_t gf_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
 
 static gf_cli_peers mpi_peers;
 
-static size_t mpi_piece(size_t size) {
-    return size < GF_MPI_MAX_PIECE ? size : GF_MPI_MAX_PIECE;
-}
-
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 void gf_mpi_rest(unsigned *tries) {
-    enum { YIELDS = 4, DOUBLINGS = 6, SHORTEST = 20000, LONGEST = 1000000 }; /* nanoseconds */
-    struct timespec pause = {0, LONGEST};
+    enum { YIELDS = 4, DOUBLINGS = 5, SHORTEST = 30000 }; /* nanoseconds */
     if (++*tries <= YIELDS) {
         sched_yield();
         return;
     }
-    if (*tries - YIELDS < DOUBLINGS)
-        pause.tv_nsec = SHORTEST << (*tries - YIELDS);
-    nanosleep(&pause, NULL);
+    const unsigned doublings = *tries - YIELDS < DOUBLINGS ? *tries - YIELDS : DOUBLINGS;
+    nanosleep(&(struct timespec){.tv_nsec = SHORTEST << doublings}, NULL);
 }
 
-void gf_mpi_finish(MPI_Request *request) {
+/* Wait until a request is complete. */
+static void mpi_finish(MPI_Request *request) {
     int done = 0;
     for (unsigned tries = 0;; gf_mpi_rest(&tries)) {
         pthread_mutex_lock(&gf_mpi_calls);
@@ -44,96 +39,98 @@ void gf_mpi_finish(MPI_Request *request) {
     }
 }
 
-_Noreturn void gf_mpi_abort(const char *why) {
-    char host[64] = "";
-    gf_remove_temporaries();
+/* ---- failures of one rank -------------------------------------------------------------------- */
+
+const char *gf_mpi_name(void) {
+    static char name[96];
+    char host[64] = "a host without a name";
     (void)gethostname(host, sizeof host - 1);
-    fprintf(stderr, "gpufilter: rank %u on %s: %s\n", mpi_peers.rank, host, why);
+    (void)snprintf(name, sizeof name, "rank %u on %s", mpi_peers.rank, host);
+    return name;
+}
+
+_Noreturn void gf_mpi_abort(const char *why) {
+    gf_remove_temporaries();
+    fprintf(stderr, "gpufilter: %s: %s\n", gf_mpi_name(), why);
     MPI_Abort(gf_mpi_world, GF_FAILED);
     _exit(GF_FAILED);
 }
 
+void *gf_mpi_need(void *memory) {
+    if (!memory)
+        gf_mpi_abort("out of memory for messages between ranks");
+    return memory;
+}
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
-void gf_mpi_broadcast(void *data, size_t size) {
+typedef enum mpi_way { MPI_BROADCAST, MPI_SEND, MPI_RECEIVE } mpi_way;
+
+/* MPI counts bytes in int: longer messages are cut into pieces of at most 1 GiB. */
+static void mpi_move(mpi_way way, uint32_t rank, void *data, size_t size) {
+    const size_t most = (size_t)1 << 30;
+    const int peer = (int)rank;
     char *at = data;
     for (size_t n; size; at += n, size -= n) {
         MPI_Request request;
-        n = mpi_piece(size);
-        MPI_Ibcast(at, (int)n, MPI_BYTE, 0, gf_mpi_world, &request);
-        gf_mpi_finish(&request);
-    }
-}
-
-void gf_mpi_send(uint32_t to, int tag, const void *data, size_t size) {
-    const char *at = data;
-    for (size_t n; size; at += n, size -= n) {
-        MPI_Request request;
-        n = mpi_piece(size);
+        n = size < most ? size : most;
         pthread_mutex_lock(&gf_mpi_calls);
-        MPI_Isend(at, (int)n, MPI_BYTE, (int)to, tag, gf_mpi_world, &request);
+        if (way == MPI_BROADCAST)
+            MPI_Ibcast(at, (int)n, MPI_BYTE, peer, gf_mpi_world, &request);
+        else if (way == MPI_SEND)
+            MPI_Isend(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_FIRST, gf_mpi_world, &request);
+        else
+            MPI_Irecv(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_FIRST, gf_mpi_world, &request);
         pthread_mutex_unlock(&gf_mpi_calls);
-        gf_mpi_finish(&request);
+        mpi_finish(&request);
     }
 }
 
-void gf_mpi_receive(uint32_t from, int tag, void *data, size_t size) {
-    char *at = data;
-    for (size_t n; size; at += n, size -= n) {
-        MPI_Request request;
-        n = mpi_piece(size);
-        MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, tag, gf_mpi_world, &request);
-        gf_mpi_finish(&request);
-    }
+void gf_mpi_broadcast(void *data, size_t size) {
+    mpi_move(MPI_BROADCAST, 0, data, size);
+}
+
+void gf_mpi_send(void *data, size_t size) {
+    mpi_move(MPI_SEND, 0, data, size);
+}
+
+void gf_mpi_receive(uint32_t from, void *data, size_t size) {
+    mpi_move(MPI_RECEIVE, from, data, size);
 }
 
 /* ---- agreeing on failures -------------------------------------------------------------------- */
 
-typedef struct mpi_outcome {
-    gf_status status;
-    gf_error error;
-} mpi_outcome;
-
-gf_status gf_mpi_follow(gf_status status, gf_error *error) {
-    mpi_outcome outcome = {.status = status};
+/* Return the status and error of one rank. */
+static gf_status mpi_follow(uint32_t rank, gf_status status, gf_error *error) {
+    gf_error outcome = {0};
     if (status)
-        outcome.error = *error;
-    gf_mpi_broadcast(&outcome, sizeof outcome);
+        outcome = *error;
+    outcome.status = status;
+    mpi_move(MPI_BROADCAST, rank, &outcome, sizeof outcome);
     if (outcome.status)
-        *error = outcome.error;
+        *error = outcome;
     return outcome.status;
 }
 
+gf_status gf_mpi_follow(gf_status status, gf_error *error) {
+    return mpi_follow(0, status, error);
+}
+
 gf_status gf_mpi_agree(gf_status status, gf_error *error) {
-    mpi_outcome own = {.status = status};
-    mpi_outcome *all = calloc(mpi_peers.count, sizeof *all);
+    const uint32_t failed = status ? mpi_peers.rank : mpi_peers.count;
+    uint32_t lowest;
     MPI_Request request;
-    if (!all)
-        gf_mpi_abort("out of memory");
-    if (status)
-        own.error = *error;
-    MPI_Igather(&own, (int)sizeof own, MPI_BYTE, all, (int)sizeof own, MPI_BYTE, 0, gf_mpi_world,
-                &request);
-    gf_mpi_finish(&request);
-    for (uint32_t r = mpi_peers.count; r-- > 0 && mpi_peers.rank == 0;)
-        if (all[r].status)
-            own = all[r];
-    free(all);
-    if (own.status)
-        *error = own.error;
-    return gf_mpi_follow(own.status, error);
+    MPI_Iallreduce(&failed, &lowest, 1, MPI_UINT32_T, MPI_MIN, gf_mpi_world, &request);
+    mpi_finish(&request);
+    return lowest < mpi_peers.count ? mpi_follow(lowest, status, error) : GF_OK;
 }
 
 /* ---- starting and ending --------------------------------------------------------------------- */
 
 /* Joining takes a tenth of a second and more, so a process that no launcher started does not. */
 static bool mpi_is_launched(void) {
-    static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
-                                        NULL};
-    const char *const *sign = signs;
-    while (*sign && !getenv(*sign))
-        sign++;
-    return *sign != NULL;
+    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
+           getenv("PMI_SIZE");
 }
 
 /* Launchers bind each rank to cores of its own, or leave all cores to all: then they are shared. */
@@ -158,7 +155,7 @@ static int mpi_end(int code) {
     MPI_Request request;
     int worst = code;
     MPI_Iallreduce(&code, &worst, 1, MPI_INT, MPI_MAX, gf_mpi_world, &request);
-    gf_mpi_finish(&request);
+    mpi_finish(&request);
     MPI_Finalize();
     return worst;
 }
@@ -177,9 +174,8 @@ static void mpi_start(void) {
     mpi_peers = (gf_cli_peers){.rank = (uint32_t)rank,
                                .count = (uint32_t)count,
                                .threads = mpi_share_cores(host, (uint32_t)locals),
+                               .launched = true,
                                .agree = gf_mpi_agree,
-                               .run_image = gf_mpi_run_image,
-                               .run_batch = gf_mpi_run_batch,
                                .end = mpi_end};
     gf_set_turn((uint32_t)local, (uint32_t)locals);
     MPI_Comm_free(&host);

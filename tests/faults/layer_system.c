@@ -4,12 +4,15 @@
 #include "layer_inside.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 void *__real_mmap(void *, size_t, int, int, int, off_t);
 void *__wrap_mmap(void *, size_t, int, int, int, off_t);
+int __wrap_asprintf(char **, const char *, ...) __attribute__((format(printf, 2, 3)));
+int __wrap___asprintf_chk(char **, int, const char *, ...) __attribute__((format(printf, 3, 4)));
 long __real_syscall(long, ...);
 long __wrap_syscall(long, ...);
 pid_t __real_wait4(pid_t, int *, int, struct rusage *);
@@ -27,6 +30,39 @@ void *__wrap_mmap(void *at, size_t bytes, int allowed, int flags, int fd, off_t 
     if (met.act == FAULT_DIE)
         gf_fault_die();
     return result;
+}
+
+/* Formats into memory; -1 without memory for it. */
+__attribute__((format(printf, 3, 0))) static int fault_asprintf(const gf_fault_meeting *met,
+                                                                char **text, const char *format,
+                                                                va_list args) {
+    if (met->act == FAULT_FAIL) {
+        errno = met->cause;
+        return -1;
+    }
+    const int length = vasprintf(text, format, args);
+    if (met->act == FAULT_DIE)
+        gf_fault_die();
+    return length;
+}
+
+int __wrap_asprintf(char **text, const char *format, ...) {
+    const gf_fault_meeting met = gf_fault_meet(CALL_asprintf, 0, SITE);
+    va_list args;
+    va_start(args, format);
+    const int length = fault_asprintf(&met, text, format, args);
+    va_end(args);
+    return length;
+}
+
+int __wrap___asprintf_chk(char **text, int flag, const char *format, ...) {
+    const gf_fault_meeting met = gf_fault_meet(CALL___asprintf_chk, 0, SITE);
+    va_list args;
+    (void)flag;
+    va_start(args, format);
+    const int length = fault_asprintf(&met, text, format, args);
+    va_end(args);
+    return length;
 }
 
 /* Only the one that makes a process is met: all others are that process's own. */

@@ -51,7 +51,7 @@ static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t
     if (status == GF_OK)
         status = sink->ops->finish(sink, NULL, &error);
     if (status == GF_OK)
-        status = sink->ops->place(sink, &error);
+        status = gf_sink_place(sink, &error);
     if (sink != NULL)
         sink->ops->close(sink);
     FUZZ_CHECK(status == GF_OK, "%s", error.message);

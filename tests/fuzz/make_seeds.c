@@ -144,7 +144,7 @@ static void growing_on_write(void *context, void *data, int size) {
     growing_put(context, data, (size_t)size);
 }
 
-static void seed_written(gf_stb_kind kind, int width, int height, int channels) {
+static void seed_written(gf_sink_kind kind, int width, int height, int channels) {
     static growing file;
     unsigned char scratch[4 * 64];
     float floats[64 * 64 * 4];
@@ -156,7 +156,7 @@ static void seed_written(gf_stb_kind kind, int width, int height, int channels) 
         floats[i] = (float)bytes[i] * 0.25f;
     }
     if (!gf_stb_write(kind, growing_on_write, &file, width, height, channels,
-                      kind == GF_STB_HDR ? (const void *)floats : bytes, scratch))
+                      kind == GF_SINK_HDR ? (const void *)floats : bytes, scratch))
         abort();
     seed_put("fuzz_stb", file.bytes, file.size);
 }
@@ -275,12 +275,12 @@ static void seed_stb(void) {
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int channels = 1; channels <= 4; channels++) {
-            seed_written(GF_STB_TGA, sizes[i][0], sizes[i][1], channels);
+            seed_written(GF_SINK_TGA, sizes[i][0], sizes[i][1], channels);
             if (channels != 2)
-                seed_written(GF_STB_BMP, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_SINK_BMP, sizes[i][0], sizes[i][1], channels);
             if (channels == 1 || channels == 3) {
-                seed_written(GF_STB_JPG, sizes[i][0], sizes[i][1], channels);
-                seed_written(GF_STB_HDR, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_SINK_JPG, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_SINK_HDR, sizes[i][0], sizes[i][1], channels);
             }
         }
     }

@@ -1,19 +1,29 @@
-/* u8 samples inside a signal by integers, on the CPU: what plan->integer allows.
- *
- * A window is `first`, where its first sample lies, and `step`, the bytes from one sample of it to
+/* What the files of smooth's CPU implementation share: the vector loops, compiled once for each
+ * SIMD level from smooth_simd.c, and u8 samples by integers (smooth_u8.c). */
+#ifndef GF_SMOOTH_CPU_H
+#define GF_SMOOTH_CPU_H
+
+#include "smooth/smooth.h"
+
+/* Floats that a loop may read or write past the n it is asked for, in scratch (never in images). */
+#define GF_SMOOTH_PAD 64
+
+/* Memory that will soon be read and written: `bytes` of each for every float. Memory answers while
+ * a loop over scratch has none to wait for. */
+typedef struct gf_smooth_soon {
+    const unsigned char *read, *write;
+    size_t bytes; /* 0: nothing is known */
+} gf_smooth_soon;
+
+/* ---- u8 samples inside a signal by integers: what plan->integer allows ----------------------- */
+
+/* A window is `first`, where its first sample lies, and `step`, the bytes from one sample of it to
  * the next: the channels along a row, the stride down a column. n windows lie side by side, one
  * byte apart.
  *
  * Where integers cannot tell how the chain of binary32 rounds, an output is in doubt: its index
  * goes into a list, in no order, some twice, and the caller lets the chain decide. What is written
  * there meanwhile may be any number. */
-#ifndef GF_SMOOTH_U8_H
-#define GF_SMOOTH_U8_H
-
-#include "smooth/smooth.h"
-#include "smooth/smooth_simd.h"
-
-/* ---- loops, compiled once per SIMD level from smooth_u8_simd.c ------------------------------- */
 
 /* Outputs of one call, at most. */
 #define GF_SMOOTH_U8_MOST 4096
@@ -54,7 +64,27 @@ typedef struct gf_smooth_ahead {
     size_t read, write;
 } gf_smooth_ahead;
 
-typedef struct gf_smooth_u8_simd {
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+typedef struct gf_smooth_simd {
+    /* dst[i] = src[i] * gain, i < n; by gf_type. src is read exactly, dst may be padded. */
+    void (*load[3])(float *dst, const void *src, size_t n, float gain);
+    /* dst[i] = (src[i] + src[i + step] + ... + src[i + (taps-1) * step]) / taps, left to right. */
+    void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n,
+                 gf_smooth_soon soon);
+    /* dst[i] = (rows[0][i] + rows[1][i] + ... + rows[taps-1][i]) / taps, left to right. */
+    void (*blur_rows)(float *dst, const float *const *rows, unsigned taps, size_t n,
+                      gf_smooth_soon soon);
+    /* t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; t = t * factor; dst[i] = t, clamped
+     * and rounded, or with NaN made canonical; by gf_type. prev and next may be NULL: their line is
+     * left out. dst is written exactly. */
+    void (*finish[3])(void *dst, const float *prev, const float *mid, const float *next, size_t n,
+                      float w, float factor);
+    /* dst[i] = src[i] for n bytes, where mask[i % 64] is 0xff. */
+    void (*blend)(unsigned char *dst, const unsigned char *src, size_t n,
+                  const unsigned char mask[64]);
+
+    /* Of u8 by integers. */
     bool seven_scales; /* does `seven` do without a factor? */
     void (*seven)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
                   const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_doubts *doubts);
@@ -70,26 +100,28 @@ typedef struct gf_smooth_u8_simd {
      * first two is less than 2^16; all three are padded. */
     void (*round)(uint8_t *dst, const uint16_t *before, const uint16_t *here, const uint16_t *after,
                   size_t n, const gf_smooth_weights *weights, gf_smooth_doubts *doubts);
-} gf_smooth_u8_simd;
+} gf_smooth_simd;
 
-extern const gf_smooth_u8_simd gf_smooth_u8_simd_portable;
-extern const gf_smooth_u8_simd gf_smooth_u8_simd_avx2;
-extern const gf_smooth_u8_simd gf_smooth_u8_simd_avx512;
+/* Compute a part of a band by these loops: gf_cpu_function. */
+void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *plan, const gf_band *band,
+                       uint32_t part, uint32_t parts, void *scratch);
 
-/* ---- plans ----------------------------------------------------------------------------------- */
+extern const gf_smooth_simd gf_smooth_simd_portable;
+extern const gf_smooth_simd gf_smooth_simd_avx2;
+extern const gf_smooth_simd gf_smooth_simd_avx512;
+
+/* ---- u8 by integers: smooth_u8.c ------------------------------------------------------------- */
 
 /* Scratch and constants of one thread. */
 typedef struct gf_smooth_u8 {
     const gf_smooth_plan *plan;
-    const gf_smooth_u8_simd *simd;
+    const gf_smooth_simd *simd;
     bool by_seven; /* taps; otherwise by sums */
     gf_smooth_seven seven;
     gf_smooth_weights weights; /* of the sums */
     gf_smooth_doubts *doubts;
     uint16_t *sums;
-    /* Set by the caller: puts alpha back in columns, with its mask; NULL where there is none. */
-    gf_smooth_blend *blend;
-    const uint8_t *alpha;
+    const uint8_t *alpha; /* set by the caller: mask to put alpha back in columns; NULL: none */
 } gf_smooth_u8;
 
 /* Which of the 16-bit ways makes this plan's values; NULL for none. */
@@ -98,7 +130,7 @@ const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan);
 /* Bytes of scratch, a multiple of 64. */
 size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan);
 /* False if there is nothing but the chain. On scratch that begins a cache line. */
-bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smooth_u8_simd *simd,
+bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
                      void *scratch);
 
 /* n outputs side by side in a row, n <= GF_SMOOTH_U8_MOST, a whole number of pixels; in: the sample
