@@ -355,7 +355,8 @@ typedef struct gf_report {
     char device[192]; /* "2 threads, avx2"; "NVIDIA H200 (sm_90)" */
     char reason[192]; /* why "auto" chose this backend; empty if it was named */
     /* A device failed, for this image or before it, and what was asked for was done without it: the
-     * reason says why. "cuda+cpu" as the backend: the second went on where the first had failed. */
+     * reason says why. "cuda+cpu" as the backend: the second did the rows that the first had
+     * not done when it failed. */
     bool device_failed;
     bool verified;      /* golden computed all of it, too, and found no difference */
     gf_format in, out;  /* out: all zero if no image was made */

@@ -158,7 +158,7 @@ typedef struct gf_partial gf_partial;
 
 /* A plain image file that is written in ranges of rows, under a temporary name until it is
  * complete. */
-typedef struct gf_rows_file gf_rows_file;
+typedef struct gf_sink gf_rows_file;
 
 /* The filter that measures the whole image before this one begins, with its default settings; NULL
  * for none. */
@@ -172,14 +172,15 @@ GF_API gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filt
                                   const char *out_path, const gf_file_options *options,
                                   gf_format *format, bool *possible, gf_error *error);
 
-/* Creates the file of an image that ranges write, with its header; to be closed or finished. It
- * must be on a file system that all processes share. Fails as gf_run_file does. */
+/* Creates the file of an image that ranges write, with its header; to be closed, or given to
+ * gf_finish_rows. It must be on a file system that all processes share. Fails as gf_run_file does.
+ */
 GF_API gf_status gf_rows_file_open(const char *path, const gf_format *format,
                                    const gf_file_options *options, gf_rows_file **file,
                                    gf_error *error);
 /* Returns its temporary name, which lives as long as the file. */
 GF_API const char *gf_rows_file_name(const gf_rows_file *file);
-/* Frees; unless gf_finish_rows has put it in place, the file is removed. */
+/* Removes the file; nothing for NULL. */
 GF_API void gf_rows_file_close(gf_rows_file *file);
 
 /* A range of rows of one image. */
@@ -215,8 +216,9 @@ GF_API gf_status gf_partial_read(const gf_filter *filter, const gf_settings *set
 GF_API void gf_partial_free(gf_partial *partial);
 
 /* Makes the result of the partial results of all rows, writes extracted samples, calls
- * options->ready, and puts all outputs in place, file (NULL: none) among them. report is what the
- * runs of all ranges have done; its output fields are filled in here. Fails as gf_run_file does. */
+ * options->ready, and puts all outputs in place, file (NULL: none) among them, which it frees
+ * whatever it returns. report is what the runs of all ranges have done; its output fields are
+ * filled in here. Fails as gf_run_file does. */
 GF_API gf_status gf_finish_rows(gf_engine *engine, const gf_filter *filter,
                                 const gf_settings *settings, const gf_partial *partial,
                                 gf_rows_file *file, const gf_file_options *options,

@@ -125,9 +125,10 @@ static gf_status run_cut(const work *job, uint32_t ranges, const gf_engine_optio
     if (!status)
         status = gf_finish_rows(engine, job->filter, job->settings, all, file, &options, result,
                                 report, error);
+    else
+        gf_rows_file_close(file);
     gf_partial_free(measured);
     gf_partial_free(all);
-    gf_rows_file_close(file);
     gf_engine_close(engine);
     return status;
 }

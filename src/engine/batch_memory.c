@@ -38,6 +38,7 @@ typedef struct gf_tall {
     gf_sink *sink;             /* NULL: no images are made */
     gf_report *report;
     uint64_t count, height; /* of an image */
+    uint64_t next;          /* row after the last one taken */
     struct gf_tall_part {
         gf_plan *plan;
         void *data;
@@ -47,6 +48,9 @@ typedef struct gf_tall {
 static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
     const uint64_t end = out->y0 + out->rows;
     gf_status status = GF_OK;
+    if (out->rows == 0)
+        return GF_OK;
+    tall->next = end;
     if (tall->sink)
         status = tall->sink->ops->write(tall->sink, out->data, out->stride, out->rows, error);
     for (uint64_t y = out->y0, next; tall->measure && y < end && !status; y = next) {
@@ -62,7 +66,8 @@ static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
 static gf_status tall_band(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
     gf_tall *tall = (gf_tall *)consumer;
     const double began = gf_now();
-    const gf_status status = tall_take(tall, &slot->out, error);
+    const gf_rows rows = gf_slot_rows_from(slot, tall->next);
+    const gf_status status = tall_take(tall, &rows, error);
     gf_busy_add(&tall->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     return status;
 }

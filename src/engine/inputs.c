@@ -97,25 +97,26 @@ static bool inputs_are_same(const gf_inputs *inputs, const gf_format *before) {
 }
 
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first) {
-    const gf_window window = {.y = first, .width = inputs->source->format.width};
     inputs->first = first;
-    inputs->source->ops->seek(inputs->source, &window);
+    inputs->source->ops->seek(inputs->source, first);
+}
+
+static bool inputs_in_memory(const gf_inputs *inputs) {
+    return !inputs->paths || gf_memory_source_is(inputs->source);
 }
 
 bool gf_inputs_can_restart(const gf_inputs *inputs) {
-    if (gf_memory_source_is(inputs->source))
-        return true;
+    bool regular = true;
     for (uint32_t i = 0; i < inputs->count; i++)
-        if (!inputs->paths || !inputs->seen[i].regular)
-            return false;
-    return true;
+        regular = regular && inputs->seen[i].regular;
+    return regular || inputs_in_memory(inputs);
 }
 
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
-    if (gf_memory_source_rewind(inputs->source))
+    if (inputs_in_memory(inputs)) {
+        gf_inputs_seek(inputs, inputs->first);
         return GF_OK;
-    if (!gf_inputs_can_restart(inputs))
-        return gf_fail(error, GF_FAILED, "%s: it cannot be read again", inputs->name);
+    }
     gf_source *before = inputs->source;
     inputs->source = NULL;
     const gf_status status = inputs_open_sources(inputs, error);

@@ -225,42 +225,20 @@ static gf_status partial_state(gf_consumer *base, const void *state, gf_error *e
     return GF_OK;
 }
 
-/* ---- the file of the image --------------------------------------------------------------------
- */
-
-struct gf_rows_file {
-    gf_sink *sink; /* has written the header; NULL: taken */
-};
+/* ---- the file of the image ------------------------------------------------------------------- */
 
 gf_status gf_rows_file_open(const char *path, const gf_format *format,
-                            const gf_file_options *options, gf_rows_file **out, gf_error *error) {
-    gf_rows_file *file = calloc(1, sizeof *file);
-    *out = NULL;
-    if (!file)
-        return gf_fail_memory(error, path, sizeof *file, "a file");
-    const gf_status status =
-        gf_sink_open_part(path, NULL, format, 0, options, 1, &file->sink, error);
-    if (status)
-        free(file);
-    else
-        *out = file;
-    return status;
+                            const gf_file_options *options, gf_rows_file **file, gf_error *error) {
+    return gf_sink_open_part(path, NULL, format, 0, options, 1, file, error);
 }
 
 const char *gf_rows_file_name(const gf_rows_file *file) {
-    return gf_output_reach(file->sink->output);
-}
-
-gf_sink *gf_rows_file_take(gf_rows_file *file) {
-    gf_sink *sink = file->sink;
-    file->sink = NULL;
-    return sink;
+    return gf_output_reach(file->output);
 }
 
 void gf_rows_file_close(gf_rows_file *file) {
-    if (file && file->sink)
-        file->sink->ops->close(file->sink);
-    free(file);
+    if (file)
+        file->ops->close(file);
 }
 
 /* ---- running a range ------------------------------------------------------------------------- */
@@ -292,7 +270,8 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
     if (task->plan->ordered)
         return gf_fail(error, GF_USAGE, "%s: its sums pass through all rows in order",
                        task->inputs.name);
-    if (!task->inputs.source->ops->seek || !gf_inputs_can_restart(&task->inputs))
+    const gf_source *source = task->inputs.source;
+    if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
         return gf_fail(error, GF_USAGE,
                        "%s: its rows cannot be read in any order; use PGM, PPM, PAM or PFM",
                        task->inputs.name);

@@ -1,10 +1,6 @@
-/* One image through the backend that was chosen for it. Where that fails, "auto" lets another go
- * on: with the same bits, so that rows which went on stay as they are, and the next one computes
- * those that come after them. They are still in the ring, or have not been read yet.
- *
- * Only what accumulated over the image is lost with its device. Then, and where there is no memory
- * to keep what was read, the image is read again from its beginning; what went on already is
- * computed for the state's sake, if there is one, and dropped. */
+/* One image through the backend that was chosen for it. Where that fails, auto lets another do it,
+ * with the same bits: the image is read again from its beginning, and the rows that the consumer
+ * has already are dropped. */
 #include "engine/pipeline.h"
 
 #include <inttypes.h>
@@ -20,12 +16,9 @@ typedef struct gf_way {
     gf_stream_job job;
 } gf_way;
 
-/* Puts golden before the consumer, if the image is to be verified. */
-static gf_status aim(gf_way *way, gf_error *error) {
+/* Puts golden before the consumer. */
+static gf_status put_verifier(gf_way *way, gf_error *error) {
     const gf_pass *pass = way->pass;
-    way->job.consumer = pass->consumer;
-    if (!pass->engine->options.verify)
-        return GF_OK;
     way->verifier = (gf_verifier){.next = pass->consumer,
                                   .backend = way->job.backend,
                                   .state = way->job.state,
@@ -35,8 +28,15 @@ static gf_status aim(gf_way *way, gf_error *error) {
     return gf_engine_checkers(pass->engine, &way->verifier.pool, error);
 }
 
-static gf_status run(gf_way *way, gf_source *source, gf_stream_rest *rest, gf_error *error) {
-    return gf_stream_run(&way->job, source, way->pass->report, rest, error);
+/* Streams the image to the consumer, through golden if it is to be verified. */
+static gf_status run(gf_way *way, gf_stream_rest *rest, gf_error *error) {
+    const gf_pass *pass = way->pass;
+    gf_status status = GF_OK;
+    way->job.consumer = pass->consumer;
+    if (pass->engine->options.verify)
+        status = put_verifier(way, error);
+    return status ? status
+                  : gf_stream_run(&way->job, pass->inputs->source, pass->report, rest, error);
 }
 
 /* ---- where the backend has failed ------------------------------------------------------------ */
@@ -53,58 +53,21 @@ static void match_bands(gf_stream_job *job, uint64_t band_rows) {
     }
 }
 
-static gf_status start_over(gf_way *way, gf_stream_rest *rest, const char *why,
-                            const gf_error *failure, gf_error *error) {
+/* Begins the inputs and the report again, for the backend that is left. */
+static gf_status start_over(gf_way *way, const gf_stream_rest *rest, const gf_error *failure,
+                            gf_error *error) {
     gf_pass *pass = way->pass;
-    if (rest->source)
-        rest->source->ops->close(rest->source);
-    rest->source = NULL;
     if (!gf_inputs_can_restart(pass->inputs)) {
         char cause[sizeof pass->report->reason];
         gf_engine_give_reason(cause, sizeof cause, failure);
         return gf_fail(error, GF_FAILED,
-                       "%s: %s; %s, and the input cannot be read again: run again, or use "
-                       "--backend cpu",
-                       pass->inputs->name, cause, why);
+                       "%s: %s; the input cannot be read again: run again, or use --backend cpu",
+                       pass->inputs->name, cause);
     }
-    const gf_status status = gf_inputs_restart(pass->inputs, error);
-    if (status)
-        return status;
     if (pass->plan->has_payload)
         match_bands(&way->job, rest->band_rows);
     pass->report->bands = 0;
-    return run(way, pass->inputs->source, NULL, error);
-}
-
-/* What is left of the image as a job of its own; false if its bands find no memory beside what is
- * held of it. */
-static bool cut_rest(gf_stream_job *job, const gf_stream_rest *rest) {
-    gf_job unread;
-    gf_stream_job left = *job;
-    if (!rest->source || rest->bytes > left.max_memory)
-        return false;
-    left.first = rest->done;
-    left.max_memory -= rest->bytes;
-    if (gf_choose_geometry(&left, &unread, NULL))
-        return false;
-    *job = left;
-    return true;
-}
-
-/* The rest of the image, by the backend that is left. */
-static gf_status go_on(gf_way *way, gf_stream_rest *rest, const gf_error *failure,
-                       gf_error *error) {
-    gf_stream_job *job = &way->job;
-    gf_status status = aim(way, error);
-    if (status)
-        return status;
-    if (!rest->begun)
-        return run(way, way->pass->inputs->source, rest, error);
-    if (job->plan->state_bytes && rest->done > job->first)
-        return start_over(way, rest, "what was measured is lost with it", failure, error);
-    if (!cut_rest(job, rest))
-        return start_over(way, rest, "there is no memory for what was read", failure, error);
-    return run(way, rest->source, NULL, error);
+    return gf_inputs_restart(pass->inputs, error);
 }
 
 /* Says who did what: both, where the first one's rows are in the outputs. */
@@ -150,20 +113,17 @@ static gf_status stream(gf_way *way, gf_error *error) {
     gf_pass *pass = way->pass;
     gf_stream_rest rest = {.begun = false};
     gf_error failure = {0};
-    gf_status status = aim(way, error);
-    if (status)
-        return status;
     tell_who(way);
-    status = run(way, pass->inputs->source, &rest, &failure);
+    gf_status status = run(way, &rest, &failure);
     if (status && may_go_on(way, &rest, &failure)) {
         const gf_report before = *pass->report;
         const gf_error first = failure;
         tell_who(way);
         tell_both(way, &rest, &before);
-        status = go_on(way, &rest, &first, &failure);
+        status = rest.begun ? start_over(way, &rest, &first, &failure) : GF_OK;
+        if (!status)
+            status = run(way, rest.begun ? NULL : &rest, &failure);
     }
-    if (rest.source)
-        rest.source->ops->close(rest.source);
     pass->begun = !status || rest.begun || pass->report->bands > 0;
     if (status && error) /* what another backend made good is none */
         *error = failure;

@@ -69,8 +69,8 @@ gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
 /* Can it begin again? */
 bool gf_inputs_can_restart(const gf_inputs *inputs);
-/* Begins again: memory at its first row, files opened anew. GF_FAILED for what cannot be read
- * again, and for files that are not any more what they were when they were opened first. */
+/* Begins again: memory at its first row, files opened anew. Needs gf_inputs_can_restart. GF_FAILED
+ * for files that are not any more what they were when they were opened first. */
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
 /* Reads a single image that cannot be read twice into memory, from which it can. Takes its bytes
  * out of *memory. */
@@ -93,23 +93,17 @@ typedef struct gf_stream_job {
     bool unthreaded;     /* read and consume in the calling thread, in turn */
 } gf_stream_job;
 
-/* What is left of an image whose stream failed. */
+/* How far a stream got that failed. */
 typedef struct gf_stream_rest {
-    bool by_backend; /* the backend failed: neither source nor consumer did. Otherwise the rest has
-                      * no meaning */
-    bool begun;      /* something was read; otherwise source and consumer are as before */
-    uint64_t done;   /* rows before this one went to the consumer */
+    bool by_backend;    /* the backend failed: neither source nor consumer did */
+    bool begun;         /* something was read; otherwise source and consumer are as before */
+    uint64_t done;      /* rows before this one went to the consumer */
     uint64_t band_rows; /* as the image was cut */
-    gf_source *source;  /* gives the rows from the first that is read for those from `done` on: what
-                         * is in the ring, and then the stream's source, which must live as long.
-                         * NULL where there was no memory for it */
-    uint64_t bytes;     /* that it holds */
 } gf_stream_rest;
 
 /* Streams the image, or the rows to compute of it, from source through the backend to the consumer.
  * Where the backend has no memory for the bands that it wishes, they are lower. Adds to the
- * report's bands and times. After a failure fills in *rest (NULL: not wanted), whose source is then
- * the caller's to close. */
+ * report's bands and times. After a failure fills in *rest (NULL: not wanted). */
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
                         gf_stream_rest *rest, gf_error *error);
 

@@ -227,8 +227,7 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_filter *filter, const gf_se
     if (result)
         *result = NULL;
     task.inputs.name = filter->info.name;
-    if (file)
-        task.sink = gf_rows_file_take(file);
+    task.sink = file;
     gf_status status = gf_plan_new(filter, settings, gf_partial_format(partial), &task.plan, error);
     if (!status)
         status = run_open_samples(&task, settings, options, error);

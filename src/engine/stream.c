@@ -31,11 +31,9 @@ typedef struct gf_stream {
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    uint64_t submitted; /* bands given to the backend */
-    uint64_t released;  /* bands taken by the sink */
-    uint64_t filled;    /* bands read; until it has ended, this and the next two are the reader's */
-    bool ended;         /* the source was finished */
-    double decode_seconds;
+    uint64_t submitted;    /* bands given to the backend */
+    uint64_t released;     /* bands taken by the sink */
+    double decode_seconds; /* the reader's */
     double encode_seconds;
     gf_status status; /* the first failure of either side stops both */
     bool by_backend;  /* and it was the backend's */
@@ -106,7 +104,6 @@ static gf_status send_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_e
     *by_backend = !status;
     if (status)
         return status;
-    stream->filled++;
     if (stream->job->consumer->filled)
         stream->job->consumer->filled(stream->job->consumer, slot);
     return stream->job->backend->submit(stream->run, slot, error);
@@ -116,7 +113,6 @@ static gf_status finish_source(gf_stream *stream, gf_error *error) {
     const double start = gf_now();
     const gf_status status = stream->source->ops->finish(stream->source, error);
     stream->decode_seconds += gf_now() - start;
-    stream->ended = !status;
     return status;
 }
 
@@ -223,115 +219,21 @@ static gf_status run_alone(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-/* ---- what a failed stream leaves ------------------------------------------------------------- */
-
-typedef struct rest_source {
-    gf_source base;
-    gf_source *further;
-    bool ended; /* it was finished before */
-    uint32_t inputs;
-    gf_rows held;
-    uint64_t given; /* of them */
-} rest_source;
-
-static gf_status rest_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
-                           gf_error *error) {
-    rest_source *rest = (rest_source *)base;
-    unsigned char *out = dst;
-    const size_t row_bytes = gf_row_bytes(&base->format);
-    for (; rows > 0 && rest->given < rest->held.rows; rows--, rest->given++, out += stride)
-        for (uint32_t i = 0; i < rest->inputs; i++)
-            memcpy(out + i * (stride / rest->inputs),
-                   gf_row(&rest->held, rest->held.y0 + rest->given) +
-                       i * (rest->held.stride / rest->inputs),
-                   row_bytes);
-    return rows > 0 ? rest->further->ops->read(rest->further, out, stride, rows, error) : GF_OK;
-}
-
-static gf_status rest_finish(gf_source *base, gf_error *error) {
-    rest_source *rest = (rest_source *)base;
-    const gf_status status = rest->ended ? GF_OK : rest->further->ops->finish(rest->further, error);
-    base->threads = rest->further->threads;
-    base->busy_seconds = rest->further->busy_seconds;
-    return status;
-}
-
-static void rest_close(gf_source *base) {
-    rest_source *rest = (rest_source *)base;
-    free(rest->held.data);
-    free(rest);
-}
-
-/* The rows of band k that are not held yet. */
-static void rest_copy_band(const gf_stream *stream, uint64_t k, gf_rows *held) {
-    const gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    gf_slot band = {.ring = slot->ring, .out_buffer = slot->out_buffer};
-    gf_place_band(&stream->geometry, k, &band);
-    const uint64_t end = band.in.y0 + band.in.rows;
-    for (uint64_t y = held->y0 + held->rows; y < end; y++, held->rows++)
-        memcpy(gf_row(held, y), gf_row(&band.in, y), held->stride);
-}
-
-/* All rows from the first that the first of these bands holds to the last of the last one. */
-static gf_rows rest_rows(const gf_stream *stream) {
-    gf_slot first = {.ring = NULL}, last = first;
-    gf_cut_band(&stream->geometry, stream->released, &first);
-    gf_cut_band(&stream->geometry, stream->filled - 1, &last);
-    return (gf_rows){.stride = stream->geometry.in_stride,
-                     .y0 = first.in.y0,
-                     .rows = last.in.y0 + last.in.rows - first.in.y0};
-}
-
-/* Makes a source of what the bands from `released` on read: first the rows of those that were
- * filled, copied from the ring, of which *bytes are held, then those that the stream's source has
- * not given yet. That one must live as long. NULL if there are none in the ring, or no memory for
- * them. */
-static gf_source *rest_open(const gf_stream *stream, uint64_t *bytes) {
-    static const gf_source_ops ops = {rest_read, rest_finish, rest_close, NULL};
-    *bytes = 0;
-    if (stream->filled <= stream->released)
-        return NULL;
-    gf_rows held = rest_rows(stream);
-    const size_t size = (size_t)held.rows * held.stride;
-    rest_source *rest = calloc(1, sizeof *rest);
-    held.data = malloc(size); /* NOLINT: a band has at least one row */
-    if (!rest || !held.data) {
-        free(held.data);
-        free(rest);
-        return NULL;
-    }
-    held.rows = 0;
-    for (uint64_t k = stream->released; k < stream->filled; k++)
-        rest_copy_band(stream, k, &held);
-    /* The source may be an image of which the plan takes a strip. */
-    *rest = (rest_source){.base = {.ops = &ops, .format = stream->geometry.plan->in},
-                          .further = stream->source,
-                          .ended = stream->ended,
-                          .inputs = stream->geometry.plan->inputs,
-                          .held = held};
-    gf_metadata_init(&rest->base.metadata);
-    *bytes = size;
-    return &rest->base;
-}
-
 static void report_codec(const gf_stream *stream) {
     gf_report *report = stream->report;
     gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(stream->source, stream->decode_seconds));
     gf_busy_add(&report->busy[GF_ENCODING], (gf_busy){stream->encode_seconds, 1});
 }
 
-/* What the backend leaves to another: the ring still holds what was read and did not go on. */
+/* Says how far the consumer got. */
 static gf_stream_rest leave_rest(const gf_stream *stream) {
     const gf_job *geometry = &stream->geometry;
     const uint64_t done = geometry->first + stream->released * geometry->out_rows;
     const uint64_t end = gf_job_end(geometry);
-    gf_stream_rest rest = {.by_backend = stream->by_backend,
-                           .begun = true,
-                           .done = done < end ? done : end,
-                           .band_rows = geometry->out_rows};
-    if (rest.by_backend)
-        rest.source = rest_open(stream, &rest.bytes);
-    return rest;
+    return (gf_stream_rest){.by_backend = stream->by_backend,
+                            .begun = true,
+                            .done = done < end ? done : end,
+                            .band_rows = geometry->out_rows};
 }
 
 /* Lets consumer and backend prepare for the bands of the geometry. */

@@ -72,8 +72,6 @@ gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_
 
 /* The format of the image that it is of. */
 const gf_format *gf_partial_format(const gf_partial *partial);
-/* Takes the sink that the file is written by: from now on it is the caller's. */
-gf_sink *gf_rows_file_take(gf_rows_file *file);
 /* Hands what was measured to a measure of the same plan, which is open, as a stream would. All rows
  * of the image must be there. */
 gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,

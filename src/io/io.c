@@ -209,7 +209,14 @@ static void memory_source_close(gf_source *base) {
     free(source);
 }
 
-static const gf_source_ops memory_ops = {memory_read, memory_read_end, memory_source_close, NULL};
+static void memory_seek(gf_source *base, uint64_t y) {
+    memory_place *next = &((memory_source *)base)->next;
+    next->image = y / next->height;
+    next->y = y % next->height;
+}
+
+static const gf_source_ops memory_ops = {memory_read, memory_read_end, memory_source_close,
+                                         memory_seek};
 
 static gf_status memory_check_stride(const gf_format *format, size_t stride, gf_error *error) {
     const size_t row = gf_row_bytes(format);
@@ -272,17 +279,8 @@ void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *dat
     source->release = release;
 }
 
-bool gf_memory_source_is(const gf_source *base) {
-    const memory_source *source = (const memory_source *)base;
-    return base->ops == &memory_ops && source->images == &source->one;
-}
-
-bool gf_memory_source_rewind(gf_source *base) {
-    if (!gf_memory_source_is(base))
-        return false;
-    memory_source *source = (memory_source *)base;
-    source->next = (memory_place){.height = base->format.height};
-    return true;
+bool gf_memory_source_is(const gf_source *source) {
+    return source->ops == &memory_ops;
 }
 
 static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -381,10 +379,10 @@ static void pair_close(gf_source *base) {
     free(pair);
 }
 
-static void pair_seek(gf_source *base, const gf_window *window) {
+static void pair_seek(gf_source *base, uint64_t y) {
     pair_source *pair = (pair_source *)base;
     for (size_t i = 0; i < 2; i++)
-        pair->halves[i]->ops->seek(pair->halves[i], window);
+        pair->halves[i]->ops->seek(pair->halves[i], y);
 }
 
 static void pair_describe(const gf_format *format, char *text, size_t size) {

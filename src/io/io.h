@@ -63,20 +63,14 @@ gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name,
 
 typedef struct gf_source gf_source;
 
-/* A piece of an image: rows from y on, and of each the pixels from x to before x + width. */
-typedef struct gf_window {
-    uint64_t y, x, width;
-} gf_window;
-
 typedef struct gf_source_ops {
     /* Reads the next `rows` rows to dst, `stride` bytes apart. Never called past the last row. */
     gf_status (*read)(gf_source *source, void *dst, size_t stride, uint64_t rows, gf_error *error);
     /* After the last row: reads what follows the pixels (checksums, late metadata). */
     gf_status (*finish)(gf_source *source, gf_error *error);
     void (*close)(gf_source *source);
-    /* From now on gives this piece. Sources of files whose rows can be read in any order have it;
-     * NULL elsewhere. */
-    void (*seek)(gf_source *source, const gf_window *window);
+    /* Reads row y next. NULL where rows can be read only in their order. */
+    void (*seek)(gf_source *source, uint64_t y);
 } gf_source_ops;
 
 /* The common head of every source; the kinds extend it. */
@@ -116,6 +110,8 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
                            gf_source **source, gf_error *error);
 /* Hands the rows of a memory source over to it: its close releases them. */
 void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
+/* Does it have all rows in memory? */
+bool gf_memory_source_is(const gf_source *source);
 
 /* Reads a whole image, to its end, into memory that is the caller's to free; its rows lie close
  * together. Refuses more than max_memory bytes; name and what are for that message. */
@@ -126,10 +122,6 @@ gf_status gf_source_read_all(gf_source *source, const char *name, const char *wh
  * images[i * step]. All is borrowed until close. */
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
                           size_t step, gf_source **source, gf_error *error);
-
-/* A memory source begins again at its first row; false for any other. */
-bool gf_memory_source_rewind(gf_source *source);
-bool gf_memory_source_is(const gf_source *source);
 
 /* Two sources of one format as one: each of its rows holds a row of a and, from the middle of the
  * stride on, a row of b. Takes both over, unless it fails. The names are for messages. */

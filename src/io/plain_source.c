@@ -638,12 +638,8 @@ static void plain_close(gf_source *base) {
     free(source);
 }
 
-static void plain_seek(gf_source *base, const gf_window *window) {
-    plain_source *source = (plain_source *)base;
-    const size_t pixel = base->format.channels * gf_type_bytes(base->format.type);
-    source->y = window->y;
-    source->left = (size_t)window->x * pixel;
-    source->row_bytes = (size_t)window->width * pixel;
+static void plain_seek(gf_source *base, uint64_t y) {
+    ((plain_source *)base)->y = y;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

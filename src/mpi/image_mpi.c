@@ -191,9 +191,11 @@ static gf_status image_run_ranges(image_job *job, gf_result **result, gf_report 
     gf_status status = image_run_before(job, &before, error);
     if (!status)
         status = image_run_range(job, job->filter, job->settings, before, &all, report, error);
-    if (!status && job->rank == 0)
+    if (!status && job->rank == 0) {
         status = gf_finish_rows(job->engine, job->filter, job->settings, all, job->file,
                                 job->options, result, report, error);
+        job->file = NULL;
+    }
     gf_partial_free(before);
     gf_partial_free(all);
     return status;
