@@ -42,7 +42,7 @@ def start_seconds(machines, m):
 
 def share_of(remaining, ranks):
     """What rank 0 hands out at a time."""
-    return max(1, min(256, remaining // (8 * ranks)))  # batch_leader.c
+    return max(1, min(256, remaining // (8 * ranks)))  # src/mpi/batch_mpi.c
 
 
 def batch_limits(machines, storage, m=MEASURED):

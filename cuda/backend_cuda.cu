@@ -1,12 +1,17 @@
 // The cuda backend: one or more devices, a stream and pinned buffers for each slot of the ring, so
 // that uploads, kernels and downloads of different bands overlap. Slots go round the devices in
 // turn.
-#include "backend_cuda.cuh"
+#include "devices.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+extern "C" {
+#include "core/clock.h"
+#include "engine/backend.h"
+}
 
 #define BAND_BYTES (UINT64_C(4) << 20)
 #define MOST_BAND_BYTES (UINT64_C(16) << 20)   // of an image that has many of them
@@ -98,6 +103,55 @@ static gf_status pinned_grow(gf_pinned *pinned, size_t size, gf_error *error) {
     return GF_OK;
 }
 
+// ---- times of stages ---------------------------------------------------------------------------
+
+// A band's events. FREE: its kernels have what they had to wait for.
+enum gf_cuda_moment {
+    GF_CUDA_SENT,
+    GF_CUDA_UPLOADED,
+    GF_CUDA_FREE,
+    GF_CUDA_COMPUTED,
+    GF_CUDA_DOWNLOADED,
+    GF_CUDA_MOMENTS
+};
+
+// What a device did for one image, in seconds.
+struct gf_cuda_timeline {
+    cudaEvent_t began;            // the origin of its times
+    double until[GF_STAGE_COUNT]; // how far each stage's time is counted
+    double busy[GF_STAGE_COUNT];
+};
+
+// Begins at zero, on a stream of the current device that gets the first band.
+static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream, gf_error *error) {
+    const cudaEvent_t began = timeline->began;
+    *timeline = gf_cuda_timeline{};
+    timeline->began = began;
+    gf_status status = GF_OK;
+    if (!began)
+        status = gf_cuda_check(cudaEventCreate(&timeline->began), "cudaEventCreate", error);
+    return status
+               ? status
+               : gf_cuda_check(cudaEventRecord(timeline->began, stream), "cudaEventRecord", error);
+}
+
+// Adds the time between two events that are past, but for what was counted already: bands overlap,
+// and each may have waited for the copy of the one before it. To be called in the bands' order.
+static gf_status timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t from,
+                              cudaEvent_t to, gf_error *error) {
+    float start = 0, end = 0; // ms
+    gf_status status =
+        gf_cuda_check(cudaEventElapsedTime(&start, timeline->began, from), "events", error);
+    if (!status)
+        status = gf_cuda_check(cudaEventElapsedTime(&end, timeline->began, to), "events", error);
+    double *until = &timeline->until[stage];
+    if (status || end * 1e-3 <= *until)
+        return status;
+    timeline->busy[stage] += end * 1e-3 - (start * 1e-3 > *until ? start * 1e-3 : *until);
+    *until = end * 1e-3;
+    return GF_OK;
+}
+
 // ---- devices and places -------------------------------------------------------------------------
 
 #define GF_CUDA_MAX_SLOTS (5 * GF_MAX_DEVICES)
@@ -128,7 +182,7 @@ struct gf_cuda_place {
 };
 
 struct gf_cuda {
-    gf_cuda_devices devices; // first: speed.cu knows no more of the state
+    gf_cuda_devices devices;
     gf_cuda_place places[GF_CUDA_MAX_SLOTS];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of this image
     gf_memory states[GF_MAX_DEVICES];           // what accumulates, on each device
@@ -310,7 +364,7 @@ static gf_status cuda_prepare(gf_cuda_run *run, gf_slot *slots, gf_error *error)
     for (uint32_t i = 0; i < cuda_devices_of(run) && !status; i++) {
         status = gf_set_device(cuda->devices.own.list[i], error);
         if (!status)
-            status = gf_cuda_timeline_start(&cuda->timelines[i], cuda->places[i].stream, error);
+            status = timeline_start(&cuda->timelines[i], cuda->places[i].stream, error);
     }
     return status;
 }
@@ -426,9 +480,9 @@ static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_place *
     if (!status)
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "download", error);
     return status ? status
-                  : gf_cuda_count(&run->cuda->timelines[place->index], GF_DOWNLOADING,
-                                  place->moments[GF_CUDA_SENT], place->moments[GF_CUDA_DOWNLOADED],
-                                  error);
+                  : timeline_add(&run->cuda->timelines[place->index], GF_DOWNLOADING,
+                                 place->moments[GF_CUDA_SENT], place->moments[GF_CUDA_DOWNLOADED],
+                                 error);
 }
 
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
@@ -445,8 +499,8 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "the kernels", error);
     for (const auto &part : parts)
         if (!status)
-            status = gf_cuda_count(&run->cuda->timelines[place->index], part.stage,
-                                   place->moments[part.from], place->moments[part.to], error);
+            status = timeline_add(&run->cuda->timelines[place->index], part.stage,
+                                  place->moments[part.from], place->moments[part.to], error);
     return status || !run->head_bytes ? status : cuda_wait_payload(run, place, slot, error);
 }
 
@@ -500,6 +554,6 @@ static void cuda_end(void *state, gf_slot *slots) {
 }
 
 extern "C" const gf_backend gf_backend_cuda = {
-    "cuda",    cuda_open, cuda_close,   cuda_describe, cuda_wish,    cuda_begin,   cuda_submit,
-    cuda_wait, cuda_busy, cuda_collect, cuda_end,      gf_cuda_time, gf_cuda_copy,
+    "cuda",      cuda_open, cuda_close, cuda_describe, cuda_wish, cuda_begin,
+    cuda_submit, cuda_wait, cuda_busy,  cuda_collect,  cuda_end,
 };

@@ -1,5 +1,5 @@
 // CUDA devices: listing them, choosing those that options name, starting them.
-#include "backend_cuda.cuh"
+#include "devices.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>

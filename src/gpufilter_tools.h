@@ -46,43 +46,6 @@ GF_API const char *gf_cuda_architectures(void);
  * is cut off. */
 GF_API void gf_processor(char *text, size_t size);
 
-/* ---- speed ------------------------------------------------------------------------------------
- *
- * What is timed is done again and again for about as many seconds as are asked for, three times at
- * least; what is told is the median. */
-
-typedef struct gf_speed {
-    char backend[16]; /* as in gf_report */
-    char device[192]; /* as in gf_report */
-    double seconds;   /* one pass over the image */
-    uint64_t passes;  /* that were timed */
-    uint64_t bytes;   /* a pass moves: every input once; every row drawn and what is recorded of a
-                       * row once */
-} gf_speed;
-
-/* Times a filter on images that lie where the backend computes: in the host's memory, or in that of
- * the engine's first device. Nothing is read, sent or written meanwhile, and what a filter measures
- * before it begins is not in the time. The other arguments are those of gf_run_memory, so that what
- * was timed can be checked: image and result are those of the last pass (extracted samples: of the
- * first). Fails as gf_run_memory does; all rows and the state must fit into max_memory together. */
-GF_API gf_status gf_time_filter(gf_engine *engine, const gf_filter *filter,
-                                const gf_settings *settings, const gf_format *format,
-                                const gf_pixels *in, void *out, size_t out_stride, double seconds,
-                                gf_result **result, gf_speed *speed, gf_error *error);
-
-/* Bytes a second. */
-typedef struct gf_memory_speed {
-    double copy;             /* read and written, from memory to memory */
-    double upload, download; /* between pinned host memory and the device; 0 on the host */
-    double both;             /* up and down at the same time, together */
-} gf_memory_speed;
-
-/* Times copies of so many bytes by the engine's backend (not "auto"): with all of its threads, or
- * on its first device. GF_USAGE for "auto" or 0 bytes, GF_FAILED if twice as many are over
- * max_memory. */
-GF_API gf_status gf_time_memory(gf_engine *engine, uint64_t bytes, double seconds,
-                                gf_memory_speed *speed, gf_error *error);
-
 /* ---- files of one's own -----------------------------------------------------------------------
  */
 

@@ -36,7 +36,7 @@ if [ $# -eq 0 ]; then
     for source in tests/test_*.c; do
         name=$(basename "$source" .c)
         case $name in
-            test_sandbox* | test_stb* | test_hostile_program | test_hostile_rows | test_inspect | test_speed) echo "SKIP $name: the sandbox" >>"$log/all" ;;
+            test_sandbox* | test_stb* | test_hostile_program | test_hostile_rows | test_inspect) echo "SKIP $name: the sandbox" >>"$log/all" ;;
             test_cuda*) ;; # without a device they have nothing to do
             *) set -- "$@" "$name" ;;
         esac

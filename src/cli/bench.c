@@ -1,5 +1,5 @@
-/* gpufilter bench: how fast filters and memory are on this machine. What is timed is compared with
- * golden. */
+/* gpufilter bench: how fast filters are on this machine, from memory to memory. What is timed is
+ * compared with golden. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +9,17 @@
 #include "report.h"
 
 #define MAX_TARGETS 66
+#define LEAST_RUNS 3
+#define MOST_RUNS 100
 
 /* About as many pictures exist at a time: two inputs, what golden and a target make of them, and
  * the target's own. */
 #define PICTURES 8
 
-/* An engine that is timed, and how fast its memory is. */
+/* An engine that is timed. */
 typedef struct gf_bench_target {
     char name[48]; /* "cpu, 2 threads" */
     gf_engine *engine;
-    gf_memory_speed memory;
 } gf_bench_target;
 
 /* One filter with some settings. */
@@ -39,9 +40,10 @@ typedef struct gf_bench_made {
 /* One filter timed on one target. */
 typedef struct gf_bench_row {
     const gf_bench_item *item;
-    const gf_bench_target *target; /* NULL: golden, one pass */
-    gf_speed speed;
-    bool differs; /* from golden: then the time is not printed */
+    const gf_bench_target *target; /* NULL: golden, one run */
+    gf_report report;              /* of the run of median length */
+    uint32_t runs;
+    bool differs; /* from golden: then the times are not printed */
 } gf_bench_row;
 
 typedef struct gf_bench {
@@ -227,44 +229,52 @@ static gf_status draw_pictures(gf_bench *bench, uint64_t max_memory, gf_error *e
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
+/* Stages of a run that are printed: those that a device overlaps with each other. */
+static const struct {
+    const char *name;
+    gf_stage stage;
+} stages[] = {
+    {"uploading", GF_UPLOADING}, {"computing", GF_COMPUTING}, {"downloading", GF_DOWNLOADING}};
+enum { STAGES = sizeof stages / sizeof stages[0] };
+
+static double row_seconds(const gf_bench_row *row) {
+    return row->report.total_seconds - row->report.start_seconds;
+}
+
+/* Seconds that a stage was busy, as the mean of its workers; 0 if the backend has no such stage. */
+static double stage_seconds(const gf_bench_row *row, int i) {
+    const gf_busy *busy = &row->report.busy[stages[i].stage];
+    return busy->workers ? busy->seconds / busy->workers : 0;
+}
+
 static void print_start(const gf_bench *bench) {
     char format[64];
     gf_cli_format_text(&bench->format, format, sizeof format);
     gf_machine_text(&bench->machine);
-    printf("picture: %s, generated; every result is compared with golden's\n\n", format);
-    printf("%-34s %10s %10s %10s %10s\n", "memory, GB/s", "copy", "upload", "download", "both");
-    fflush(stdout);
-}
-
-static void print_memory(const gf_bench_target *target) {
-    const gf_memory_speed *speed = &target->memory;
-    printf("%-34s %10.1f", target->name, speed->copy * 1e-9);
-    if (speed->upload > 0)
-        printf(" %10.1f %10.1f %10.1f", speed->upload * 1e-9, speed->download * 1e-9,
-               speed->both * 1e-9);
+    printf(
+        "picture: %s, generated; every result is compared with golden's\n"
+        "\n%-*s %-17s %8s %8s",
+        format, bench->name_width, "filter", "where", "ms", "MP/s");
+    for (int i = 0; i < STAGES; i++)
+        printf(" %s", stages[i].name);
     putchar('\n');
     fflush(stdout);
 }
 
-/* The bytes that a pass moves, as a share of a copy's in the same time. */
-static double share_of_copy(const gf_bench_row *row) {
-    return (double)row->speed.bytes / row->speed.seconds / row->target->memory.copy;
-}
-
 static void bench_print_row(const gf_bench *bench, const gf_bench_row *row) {
-    const gf_speed *speed = &row->speed;
     const double pixels = (double)bench->format.width * (double)bench->format.height;
     printf("%-*s %-17s", bench->name_width, row->item->name,
            row->target ? row->target->name : "golden");
-    if (row->differs) {
-        printf(" differs from golden\n");
-    } else {
-        printf(" %10.3f %10.0f", speed->seconds * 1e3, pixels / speed->seconds * 1e-6);
-        if (row->target)
-            printf(" %10.1f %10.3f", (double)speed->bytes / speed->seconds * 1e-9,
-                   share_of_copy(row));
-        putchar('\n');
-    }
+    if (row->differs)
+        printf(" differs from golden");
+    else
+        printf(" %8.3f %8.0f", row_seconds(row) * 1e3, pixels / row_seconds(row) * 1e-6);
+    for (int i = 0; i < STAGES && !row->differs; i++)
+        if (stage_seconds(row, i) > 0)
+            printf(" %*.3f", (int)strlen(stages[i].name), stage_seconds(row, i) * 1e3);
+        else
+            printf(" %*s", (int)strlen(stages[i].name), "-");
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -274,58 +284,32 @@ static void print_number(const char *name, double number, bool known) {
 }
 
 static void bench_print_json(const gf_bench *bench) {
-    printf("{\"schema\": \"gpufilter-bench\", \"version\": 2, \"program\": \"%s\"", gf_version());
+    printf("{\"schema\": \"gpufilter-bench\", \"version\": 3, \"program\": \"%s\"", gf_version());
     gf_machine_json(&bench->machine);
     printf(", \"image\": ");
     gf_json_format(stdout, &bench->format);
-    printf(", \"memory\": [");
-    for (size_t i = 0; i < bench->target_count; i++) {
-        const gf_bench_target *target = &bench->targets[i];
-        const gf_memory_speed *speed = &target->memory;
-        const bool device = speed->upload > 0;
-        printf("%s{\"where\": \"%s\"", i ? ", " : "", target->name);
-        print_number("copy", speed->copy, true);
-        print_number("upload", speed->upload, device);
-        print_number("download", speed->download, device);
-        print_number("both", speed->both, device);
-        putchar('}');
-    }
-    printf("], \"filters\": [");
+    printf(", \"filters\": [");
     for (size_t i = 0; i < bench->row_count; i++) {
         const gf_bench_row *row = &bench->rows[i];
-        const bool shared = row->target && !row->differs;
         printf("%s{\"filter\": \"%s\"", i ? ", " : "", gf_filter_describe(row->item->filter)->name);
         gf_json_string(stdout, "settings", row->item->text);
         gf_json_string(stdout, "where", row->target ? row->target->name : "golden");
-        gf_json_string(stdout, "backend", row->speed.backend);
-        gf_json_string(stdout, "device", row->speed.device);
-        print_number("seconds", row->speed.seconds, !row->differs);
-        printf(", \"passes\": %" PRIu64 ", \"bytes\": %" PRIu64, row->speed.passes,
-               row->speed.bytes);
-        print_number("of_copy", shared ? share_of_copy(row) : 0, shared);
-        printf(", \"same\": %s}", row->differs ? "false" : "true");
+        gf_json_string(stdout, "backend", row->report.backend);
+        gf_json_string(stdout, "device", row->report.device);
+        print_number("seconds", row_seconds(row), !row->differs);
+        for (int k = 0; k < STAGES; k++)
+            print_number(stages[k].name, stage_seconds(row, k), !row->differs);
+        printf(", \"runs\": %" PRIu32 ", \"same\": %s}", row->runs,
+               row->differs ? "false" : "true");
     }
     printf("]}\n");
 }
 
 /* ---- timing ---------------------------------------------------------------------------------- */
 
-static gf_status time_memory(gf_bench *bench, gf_error *error) {
-    gf_status status = GF_OK;
-    for (size_t t = 0; t < bench->target_count && !status; t++) {
-        gf_bench_target *target = &bench->targets[t];
-        status = gf_time_memory(target->engine, bench_image_bytes(&bench->format), bench->seconds,
-                                &target->memory, error);
-        if (!status && !bench->json)
-            print_memory(target);
-    }
-    return status;
-}
-
-/* Room for the image that an item draws, if it draws one. */
-static gf_status allocate_made(const gf_bench_item *item, gf_bench_made *made, gf_error *error) {
-    *made = (gf_bench_made){0};
-    return item->drawn.width ? allocate_picture(&item->drawn, &made->image, error) : GF_OK;
+static int compare_reports(const void *a, const void *b) {
+    const gf_report *x = a, *y = b;
+    return (x->total_seconds > y->total_seconds) - (x->total_seconds < y->total_seconds);
 }
 
 static void free_made(gf_bench_made *made) {
@@ -333,40 +317,45 @@ static void free_made(gf_bench_made *made) {
     gf_result_free(made->result);
 }
 
-static gf_status time_golden(const gf_bench *bench, gf_bench_row *row, const gf_pixels *in,
-                             gf_bench_made *made, gf_error *error) {
-    const gf_bench_item *item = row->item;
-    gf_report report;
-    gf_status status = allocate_made(item, made, error);
-    if (!status)
-        status = gf_run_memory(bench->golden, item->filter, item->settings, &bench->format, in,
-                               made->image, gf_cli_row_bytes(&item->drawn), &made->result, &report,
-                               error);
-    if (status)
-        return status;
-    row->speed.seconds = report.busy[GF_COMPUTING].seconds;
-    row->speed.passes = 1;
-    snprintf(row->speed.backend, sizeof row->speed.backend, "%s", report.backend);
-    snprintf(row->speed.device, sizeof row->speed.device, "%s", report.device);
-    return GF_OK;
+/* Run an item once, into memory that is allocated at the first time. */
+static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, gf_engine *engine,
+                          gf_bench_made *made, gf_report *report, gf_error *error) {
+    const size_t stride = gf_cli_row_bytes(&bench->format);
+    const gf_pixels in[2] = {{bench->pictures[0], stride}, {bench->pictures[1], stride}};
+    gf_status status = GF_OK;
+    if (item->drawn.width && !made->image)
+        status = allocate_picture(&item->drawn, &made->image, error);
+    gf_result_free(made->result);
+    made->result = NULL;
+    return status ? status
+                  : gf_run_memory(engine, item->filter, item->settings, &bench->format, in,
+                                  made->image, gf_cli_row_bytes(&item->drawn), &made->result,
+                                  report, error);
 }
 
 /* Time a target and compare what it made with golden's. */
-static gf_status time_target(const gf_bench *bench, gf_bench_row *row, const gf_pixels *in,
-                             const gf_bench_made *want, gf_error *error) {
+static gf_status time_target(const gf_bench *bench, gf_bench_row *row, const gf_bench_made *want,
+                             gf_error *error) {
     const gf_bench_item *item = row->item;
+    gf_report reports[MOST_RUNS];
     char where[GF_VERIFY_WHERE] = "";
-    gf_bench_made got;
-    gf_status status = allocate_made(item, &got, error);
-    if (!status)
-        status = gf_time_filter(row->target->engine, item->filter, item->settings, &bench->format,
-                                in, got.image, gf_cli_row_bytes(&item->drawn), bench->seconds,
-                                &got.result, &row->speed, error);
-    if (!status)
+    gf_bench_made got = {0};
+    double spent = 0;
+    gf_status status =
+        run_item(bench, item, row->target->engine, &got, &reports[0], error); /* warms up */
+    while (!status && row->runs < MOST_RUNS && (row->runs < LEAST_RUNS || spent < bench->seconds)) {
+        gf_report *report = &reports[row->runs++];
+        status = run_item(bench, item, row->target->engine, &got, report, error);
+        spent += report->total_seconds;
+    }
+    if (!status) {
+        qsort(reports, row->runs, sizeof reports[0], compare_reports);
+        row->report = reports[row->runs / 2];
         row->differs = (item->drawn.width &&
                         gf_verify_images(&item->drawn, want->image, got.image, where) > 0) ||
                        gf_verify_results(want->result, got.result, where) > 0;
-    if (!status && row->differs) {
+    }
+    if (row->differs) {
         fflush(stdout);
         fprintf(stderr, "gpufilter: bench: %s on %s differs from golden: %s\n", item->name,
                 row->target->name, where);
@@ -377,20 +366,15 @@ static gf_status time_target(const gf_bench *bench, gf_bench_row *row, const gf_
 
 /* Golden first: what is timed is compared with it, whole. */
 static gf_status time_item(gf_bench *bench, const gf_bench_item *item, gf_error *error) {
-    const size_t stride = gf_cli_row_bytes(&bench->format);
-    const gf_pixels in[2] = {{bench->pictures[0], stride}, {bench->pictures[1], stride}};
-    gf_bench_row *golden = &bench->rows[bench->row_count++];
     gf_bench_made want = {0};
-    golden->item = item;
-    gf_status status = time_golden(bench, golden, in, &want, error);
-    if (!status && !bench->json)
-        bench_print_row(bench, golden);
-    for (size_t t = 0; t < bench->target_count && !status; t++) {
+    gf_status status = GF_OK;
+    for (size_t t = 0; t <= bench->target_count && !status; t++) {
         gf_bench_row *row = &bench->rows[bench->row_count++];
         row->item = item;
-        row->target = &bench->targets[t];
-        status = time_target(bench, row, in, &want, error);
-        golden->speed.bytes = row->speed.bytes;
+        row->target = t ? &bench->targets[t - 1] : NULL;
+        row->runs = t == 0;
+        status = t ? time_target(bench, row, &want, error)
+                   : run_item(bench, item, bench->golden, &want, &row->report, error);
         if (!status && !bench->json)
             bench_print_row(bench, row);
     }
@@ -403,9 +387,6 @@ static gf_status time_filters(gf_bench *bench, gf_error *error) {
     bench->rows = calloc((bench->item_count + 1) * (bench->target_count + 1), sizeof *bench->rows);
     if (!bench->rows)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
-    if (!bench->json)
-        printf("\n%-*s %-17s %10s %10s %10s %10s\n", bench->name_width, "filter", "where", "ms",
-               "MP/s", "GB/s", "of copy");
     for (size_t i = 0; i < bench->item_count && !status; i++)
         status = time_item(bench, &bench->items[i], error);
     return status;
@@ -440,8 +421,6 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
     if (!status && !bench.json)
         print_start(&bench);
     if (!status)
-        status = time_memory(&bench, error);
-    if (!status)
         status = time_filters(&bench, error);
     if (!status && bench.json)
         bench_print_json(&bench);
@@ -459,7 +438,7 @@ static const gf_param params[] = {
     GF_CLI_INT("size", 0, "MP", "millions of pixels of the picture", "24", 1, 10000),
     GF_CLI_INT("channels", 0, "N", "its channels: grey, grey and alpha, RGB, or RGBA", "3", 1, 4),
     GF_CLI_CHOICE("type", 0, "TYPE", "its samples", "u8", types),
-    GF_CLI_FLOAT("seconds", 0, "S", "about how long each thing is tried, three times at the least",
+    GF_CLI_FLOAT("seconds", 0, "S", "about how long each filter is run, three times at the least",
                  "0.2", 0, 1000),
     GF_CLI_CHOICE("backend", 'b', "NAME", "who is timed beside golden", "all", backends),
     GF_CLI_FLAG("json", 0, "print one line of JSON"),
@@ -470,16 +449,14 @@ static const char *const shared[] = {"device", "threads", "simd",    "max-memory
 
 const gf_command gf_bench_command = {
     .info = {.name = "bench",
-             .summary = "time filters and memory on this machine",
+             .summary = "time filters on this machine",
              .operands = "[FILTER]...",
              .details =
-                 "Draws a picture and times on it, with the median of several tries:\n"
-                 "  memory   copies, by one thread and by all; on a GPU, uploads and downloads\n"
-                 "  filters  on pictures that lie where they are computed, no file and no\n"
-                 "           transfer in between: MP/s, bytes moved a second, and what share that\n"
-                 "           is of a copy by the same threads or on the same GPU\n"
+                 "Draws a picture and filters it from memory to memory, on each backend. Prints\n"
+                 "the run of median length: ms and MP/s in all, and for how many ms of them each\n"
+                 "stage was busy; the stages overlap.\n"
                  "Every CUDA device, or each of those in --device, is timed by itself.\n"
-                 "Nothing is told of a filter whose result differs from golden's in any bit: the\n"
+                 "No times are printed of a filter that differs from golden in any bit: the\n"
                  "exit code is then 1. FILTER is a name, or a name and its settings in one\n"
                  "argument; without any all filters are timed with their default settings.\n",
              .examples = "gpufilter bench\n"

@@ -5,8 +5,6 @@
 #include "core/clock.h"
 #include "core/filter.h"
 
-struct gf_trial; /* trial.h */
-
 /* One place in the ring: a band on its way through. */
 typedef struct gf_slot {
     uint32_t index;
@@ -69,12 +67,6 @@ typedef struct gf_backend {
     /* Waits for whatever was submitted, then frees the run and the slots' buffers, or keeps these
      * for the next image. */
     void (*end)(void *run, gf_slot *slots);
-    /* Times passes over rows in the backend's own memory (trial.h). NULL where that is the host's:
-     * submit and wait take rows wherever they lie. */
-    gf_status (*time)(void *state, struct gf_trial *trial, gf_error *error);
-    /* What gf_time_memory says: fills in *speed for copies of so many bytes. */
-    gf_status (*copy)(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
-                      gf_error *error);
 } gf_backend;
 
 extern const gf_backend gf_backend_golden;

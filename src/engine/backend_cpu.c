@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "engine/backend.h"
-#include "engine/trial.h"
 
 typedef struct gf_cpu {
     gf_pool *pool;
@@ -258,36 +257,6 @@ static void cpu_end(void *state, gf_slot *slots) {
     free_run(run);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
-
-typedef struct gf_cpu_copy {
-    unsigned char *to;
-    const unsigned char *from;
-    uint64_t bytes;
-    uint32_t parts;
-} gf_cpu_copy;
-
-static void copy_part(void *context, uint32_t task, uint32_t thread) {
-    (void)thread;
-    const gf_cpu_copy *copy = context;
-    const uint64_t begin = gf_share(copy->bytes, task, copy->parts);
-    memcpy(copy->to + begin, copy->from + begin,
-           (size_t)(gf_share(copy->bytes, task + 1, copy->parts) - begin));
-}
-
-static void copy_all(void *state, void *to, const void *from, uint64_t bytes) {
-    gf_cpu *cpu = state;
-    gf_cpu_copy copy = {to, from, bytes, cpu->threads};
-    gf_work work = {.run = copy_part, .context = &copy, .count = cpu->threads};
-    start_work(cpu, &work, false);
-    gf_pool_wait(cpu->pool, &work);
-}
-
-static gf_status cpu_copy(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
-                          gf_error *error) {
-    return gf_time_host_copy(copy_all, state, bytes, budget, speed, error);
-}
-
 const gf_backend gf_backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
@@ -300,5 +269,4 @@ const gf_backend gf_backend_cpu = {
     .busy = cpu_busy,
     .collect = cpu_collect,
     .end = cpu_end,
-    .copy = cpu_copy,
 };

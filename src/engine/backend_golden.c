@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "engine/trial.h"
+#include "engine/backend.h"
 
 typedef struct gf_golden_run {
     gf_job job;
@@ -102,16 +102,6 @@ gf_band gf_band_part(const gf_plan *plan, const gf_band *band, uint32_t part, ui
     return strip;
 }
 
-static void copy_all(void *state, void *to, const void *from, uint64_t bytes) {
-    (void)state;
-    memcpy(to, from, (size_t)bytes);
-}
-
-static gf_status golden_copy(void *state, uint64_t bytes, double budget, gf_memory_speed *speed,
-                             gf_error *error) {
-    return gf_time_host_copy(copy_all, state, bytes, budget, speed, error);
-}
-
 const gf_backend gf_backend_golden = {
     .name = "golden",
     .open = golden_open,
@@ -124,5 +114,4 @@ const gf_backend gf_backend_golden = {
     .busy = golden_busy,
     .collect = golden_collect,
     .end = golden_end,
-    .copy = golden_copy,
 };

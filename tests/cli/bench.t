@@ -4,27 +4,24 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > cuda: #
 > picture: 1225x816 RGB u8, generated; every result is compared with golden's
 > 
-> memory, GB/s copy upload download both
-> cpu, # thread #
-> 
-> filter where ms MP/s GB/s of copy
-> smooth golden # #
-> smooth cpu, # thread # # # #
-> normalize golden # #
-> normalize cpu, # thread # # # #
-> axis-sum golden # #
-> axis-sum cpu, # thread # # # #
-> hist golden # #
-> hist cpu, # thread # # # #
-> dot golden # #
-> dot cpu, # thread # # # #
-> compare golden # #
-> compare cpu, # thread # # # #
+> filter where ms MP/s uploading computing downloading
+> smooth golden # # - # -
+> smooth cpu, # thread # # - # -
+> normalize golden # # - # -
+> normalize cpu, # thread # # - # -
+> axis-sum golden # # - # -
+> axis-sum cpu, # thread # # - # -
+> hist golden # # - # -
+> hist cpu, # thread # # - # -
+> dot golden # # - # -
+> dot cpu, # thread # # - # -
+> compare golden # # - # -
+> compare cpu, # thread # # - # -
 # Tables fit into 80 columns; the name of a GPU, or why there is none, need not.
 $ for command in "bench --size 1 --seconds 0" "verify --samples 1"; do gpufilter $command; done | awk 'length > 80 && !/^(cuda( [0-9]+)?|not verified): /'
 # A record; which can be read.
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|why_no_cuda|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
-> {"schema": "gpufilter-bench", "version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "why_no_cuda": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "memory": [{"where": "cpu, 1 thread", "copy": #, "upload": null, "download": null, "both": null}, {"where": "cpu, 2 threads", "copy": #, "upload": null, "download": null, "both": null}], "filters": [{"filter": "hist", "settings": "bins=8", "where": "golden", "backend": "golden", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": null, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "passes": #, "bytes": #, "of_copy": #, "same": true}]}
+> {"schema": "gpufilter-bench", "version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "why_no_cuda": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "filters": [{"filter": "hist", "settings": "bins=8", "where": "golden", "backend": "golden", "device": "#", "seconds": #, "uploading": #, "computing": #, "downloading": #, "runs": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "uploading": #, "computing": #, "downloading": #, "runs": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "uploading": #, "computing": #, "downloading": #, "runs": #, "same": true}]}
 $ gpufilter bench --size 1 --seconds 0 --json | if command -v python3 >/dev/null; then python3 -m json.tool; else cat; fi >/dev/null && echo read
 > read
 # One filter, several times; with settings in one argument.
@@ -68,15 +65,13 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --device 0 2>&1 | sed -E 's/(cuda: ).*/\
 [3]
 $ gpufilter bench --help
 > Usage: gpufilter bench [OPTION]... [FILTER]...
-> bench: time filters and memory on this machine.
+> bench: time filters on this machine.
 > 
-> Draws a picture and times on it, with the median of several tries:
->   memory   copies, by one thread and by all; on a GPU, uploads and downloads
->   filters  on pictures that lie where they are computed, no file and no
->            transfer in between: MP/s, bytes moved a second, and what share that
->            is of a copy by the same threads or on the same GPU
+> Draws a picture and filters it from memory to memory, on each backend. Prints
+> the run of median length: ms and MP/s in all, and for how many ms of them each
+> stage was busy; the stages overlap.
 > Every CUDA device, or each of those in --device, is timed by itself.
-> Nothing is told of a filter whose result differs from golden's in any bit: the
+> No times are printed of a filter that differs from golden in any bit: the
 > exit code is then 1. FILTER is a name, or a name and its settings in one
 > argument; without any all filters are timed with their default settings.
 > 
@@ -86,8 +81,8 @@ $ gpufilter bench --help
 >       --channels N        its channels: grey, grey and alpha, RGB, or RGBA (1
 >                           to 4; default 3)
 >       --type TYPE         its samples (u8, u16, f32; default u8)
->       --seconds S         about how long each thing is tried, three times at
->                           the least (0 to 1000; default 0.2)
+>       --seconds S         about how long each filter is run, three times at the
+>                           least (0 to 1000; default 0.2)
 >   -b, --backend NAME      who is timed beside golden (all, cpu, cuda; default
 >                           all)
 >       --json              print one line of JSON

@@ -16,7 +16,7 @@ $ gpufilter
 > 
 > Commands:
 >   verify       compare every backend with golden, here, on this machine
->   bench        time filters and memory on this machine
+>   bench        time filters on this machine
 >   info         tell what image files hold
 >   devices      list the processor and the CUDA devices
 > 
