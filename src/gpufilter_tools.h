@@ -58,16 +58,13 @@ typedef struct gf_output gf_output_file;
 GF_API gf_status gf_output_file_open(const char *path, const gf_file_options *options,
                                      gf_output_file **file, gf_error *error);
 /* Writes these bytes as the whole file, which then lacks only its name: it gets that together with
- * the outputs of a job (gf_ready_add). Once only: the next is GF_USAGE. */
+ * the outputs of a job (gf_ready_add). Once only. */
 GF_API gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
                                       gf_error *error);
 /* Called from gf_file_options.ready: the file, which is written, appears together with the outputs
  * of the job. At most one; it must live until the job has ended. */
 GF_API void gf_ready_add(const gf_ready *ready, gf_output_file *file);
-/* Writes the whole file, and puts it in place. */
-GF_API gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
-                                       gf_error *error);
-/* Frees; without a successful finish nothing was written under the name. */
+/* Frees; what was not put in place is gone. */
 GF_API void gf_output_file_close(gf_output_file *file);
 
 /* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal

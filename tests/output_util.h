@@ -29,8 +29,8 @@ static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
     gf_output *output;
     gf_error error = {0};
 
-    if (gf_output_open(in_folder(name), force, &output, &error) != GF_OK ||
-        gf_output_set_sync(output, sync, &error) != GF_OK)
+    const gf_file_options options = {.force = force, .sync = sync};
+    if (gf_output_open(in_folder(name), &options, false, &output, &error) != GF_OK)
         fail_msg("%s", error.message);
     return output;
 }
@@ -69,7 +69,7 @@ static inline gf_output *open_output(const char *path, bool force) {
     gf_output *output;
     gf_error error = {0};
 
-    if (gf_output_open(path, force, &output, &error) != GF_OK)
+    if (gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error) != GF_OK)
         fail_msg("%s", error.message);
     return output;
 }
@@ -93,7 +93,8 @@ static inline void assert_no_output(const char *path, bool force, gf_status stat
     gf_output *output;
     gf_error error = {0};
 
-    assert_int_equal(gf_output_open(path, force, &output, &error), status);
+    assert_int_equal(
+        gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error), status);
     assert_null(output);
     assert_message(&error, part);
 }

@@ -57,7 +57,7 @@ static inline bool same_metadata(const gf_metadata *a, const gf_metadata *b) {
     bool same = a->count == b->count && strcmp(a->damaged, b->damaged) == 0;
     for (size_t i = 0; same && i < a->count; i++)
         same = strcmp(a->chunks[i].name, b->chunks[i].name) == 0 &&
-               a->chunks[i].place == b->chunks[i].place && a->chunks[i].size == b->chunks[i].size &&
+               a->chunks[i].late == b->chunks[i].late && a->chunks[i].size == b->chunks[i].size &&
                memcmp(a->chunks[i].data, b->chunks[i].data, a->chunks[i].size) == 0;
     return same;
 }

@@ -39,7 +39,9 @@ static inline unsigned char *draw(const gf_format *format, int content, uint64_t
     return pixels;
 }
 
-/* Takes the output over, unless it fails. */
+static const gf_file_options replacing = {.force = true};
+
+/* Takes the output over. */
 static inline gf_status open_encoder(const gf_format *format, const char *compression, gf_isa isa,
                                      uint32_t threads, uint64_t max_memory, gf_output *output,
                                      gf_sink **sink, gf_error *error) {

@@ -79,8 +79,7 @@ static bool oracle_carries(const char *name) {
 
 static void oracle_metadata(oracle *o) {
     gf_metadata *metadata = &o->got.metadata;
-    gf_chunk_place place = GF_BEFORE_PLTE;
-    bool pixels = false;
+    bool pixels = false, late = false;
     char name[5] = "";
 
     for (size_t at = 8; strcmp(name, "IEND") != 0;) {
@@ -89,14 +88,12 @@ static void oracle_metadata(oracle *o) {
         memcpy(name, chunk + 4, 4);
         if (strcmp(name, "IDAT") == 0)
             pixels = true;
-        else if (pixels)
-            place = GF_AFTER_IDAT;
-        else if (strcmp(name, "PLTE") == 0)
-            place = GF_BEFORE_IDAT;
+        else
+            late = pixels;
         if (oracle_carries(name)) {
             if (get32(chunk + 8 + size) != crc32(0, chunk + 4, (uInt)size + 4))
                 memcpy(metadata->damaged, name, 5);
-            else if (gf_metadata_append(metadata, name, place, chunk + 8, size, "", NULL) != GF_OK)
+            else if (gf_metadata_append(metadata, name, late, chunk + 8, size, "", NULL) != GF_OK)
                 abort();
         }
         at += 12 + size;

@@ -22,7 +22,8 @@ static inline gf_sample_sink *open_sink(const char *path, const char *format,
     gf_sample_sink *sink;
     gf_error error = {0};
 
-    if (gf_sample_sink_open(path, format, false, layout, &sink, &error) != GF_OK)
+    if (gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, layout, &sink,
+                            &error) != GF_OK)
         fail_msg("%s", error.message);
     return sink;
 }

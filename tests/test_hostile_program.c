@@ -237,7 +237,7 @@ static void rows_that_claim_much(void **state) {
     png_bytes comment = bytes_of("P5\n", 32 << 20, 3, '#');
     refused("h.pgm", &comment, "too much text", 1000);
     png_bytes number = bytes_of("P5\n", 32 << 20, 3, '0');
-    refused("i.pgm", &number, "too much text", 1000);
+    refused("i.pgm", &number, "its width is not a number", 1000);
 }
 
 #define JPEG_OF(size)                                                                              \

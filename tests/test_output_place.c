@@ -188,7 +188,7 @@ static void need_no_temporary_that_would_stay(void **state) {
                      "write to another folder");
     assert_bytes(in_folder("a"), "old", 3);
     assert_int_equal(count_files(false), 1);
-    assert_int_equal(gf_output_open(in_folder("b"), false, &output, &error),
+    assert_int_equal(gf_output_open(in_folder("b"), NULL, false, &output, &error),
                      named ? GF_FAILED : GF_OK);
     if (output != NULL)
         commit(output);

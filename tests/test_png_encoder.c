@@ -163,7 +163,8 @@ static void every_level_of_simd_writes_the_same(void **state) {
             size_t size;
             if (isa && !gf_isa_available((gf_isa)isa))
                 continue;
-            assert_int_equal(gf_output_open(in_folder("part"), true, &output, &error), GF_OK);
+            assert_int_equal(gf_output_open(in_folder("part"), &replacing, false, &output, &error),
+                             GF_OK);
             assert_int_equal(
                 open_encoder(&format, "balanced", (gf_isa)isa, 2, 1 << 28, output, &sink, &error),
                 GF_OK);
@@ -341,7 +342,8 @@ static void chunks_hold_all_bytes(void **state) {
         size_t got, at = 0;
         for (size_t i = 0; i < size; i++)
             data[i] = (unsigned char)(i + 1);
-        assert_int_equal(gf_output_open(in_folder("chunks"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_output_open(in_folder("chunks"), &replacing, false, &output, &error),
+                         GF_OK);
         assert_int_equal(gf_png_idat_write_parts(output, data, size, MOST, &error), GF_OK);
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
         assert_int_equal(gf_output_place(output, &error), GF_OK);

@@ -68,7 +68,8 @@ static void keeps_to_the_memory(void **state) {
         gf_output *output;
         gf_sink *sink = NULL;
         uint32_t threads;
-        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+                         GF_OK);
         assert_int_equal(
             open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, most, output, &sink, &error), GF_OK);
         assert_in_range(sink->memory, 0, most / 2);
@@ -91,28 +92,30 @@ static void wide_rows_are_counted(void **state) {
         const char *const effort = i ? "small" : "fast";
         gf_output *output;
         gf_sink *sink = NULL;
-        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+                         GF_OK);
         assert_int_equal(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
                                       output, &sink, &error),
                          GF_OK);
         held[i] = sink->memory;
         sink->ops->close(sink);
         sink = NULL;
-        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+                         GF_OK);
         assert_int_equal(
             open_encoder(&format, effort, GF_ISA_PORTABLE, 4, held[i], output, &sink, &error),
             GF_OK);
         assert_int_equal(sink->threads, 0);
         sink->ops->close(sink);
         sink = NULL;
-        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+                         GF_OK);
         assert_int_equal(
             open_encoder(&format, effort, GF_ISA_PORTABLE, 4, held[i] - 1, output, &sink, &error),
             GF_FAILED);
         assert_null(sink);
         assert_non_null(strstr(error.message, "for the encoder"));
         assert_non_null(strstr(error.message, "--max-memory"));
-        gf_output_close(output);
     }
     /* A row as it came, the one above, filtered and coded. */
     assert_in_range(held[0], 80000000, 150000000);
@@ -127,14 +130,14 @@ static void memory_that_is_not_there_is_told(void **state) {
         gf_output *output;
         gf_sink *sink = NULL;
         gf_error error = {0};
-        assert_int_equal(gf_output_open(in_folder("never"), true, &output, &error), GF_OK);
+        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+                         GF_OK);
         assert_int_equal(open_encoder(&format, "fast", GF_ISA_PORTABLE, threads, UINT64_MAX, output,
                                       &sink, &error),
                          GF_FAILED);
         assert_null(sink);
         assert_message(&error, "never: ");
         assert_message(&error, "memory");
-        gf_output_close(output);
     }
 }
 

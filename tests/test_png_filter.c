@@ -11,6 +11,17 @@
 #include "io/png_filter.h"
 #include "testing.h"
 
+/* As the specification has it, a byte at a time. */
+static void golden(unsigned filter, unsigned char *dst, const unsigned char *row,
+                   const unsigned char *above, size_t n, size_t pixel) {
+    for (size_t i = 0; i < n; i++) {
+        const int a = *(row + i - pixel), b = above[i], c = *(above + i - pixel);
+        const int pa = abs(b - c), pb = abs(a - c), pc = abs(a + b - 2 * c);
+        const int paeth = pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+        dst[i] = (unsigned char)(row[i] - (const int[]){0, a, b, (a + b) / 2, paeth}[filter]);
+    }
+}
+
 static void predicts_as_the_format_says(void **state) {
     /* Two bytes in front of each row: the pixel to the left of the first, zero. */
     static const unsigned char above[] = {0, 0, 10, 200, 30, 250, 90, 0};
@@ -27,7 +38,7 @@ static void predicts_as_the_format_says(void **state) {
     (void)state;
     for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
         unsigned char got[6];
-        gf_png_filter_golden((gf_png_filter)f, got, row + 2, above + 2, 6, 2);
+        golden(f, got, row + 2, above + 2, 6, 2);
         assert_memory_equal(got, wanted[f], 6);
     }
 }
@@ -48,7 +59,7 @@ static void every_level_gives_the_same(void **state) {
             above[i] = (unsigned char)(test_below(&random, spread) * (256 / spread));
         }
         for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
-            gf_png_filter_golden((gf_png_filter)f, plain, row + FRONT, above + FRONT, n, pixel);
+            golden(f, plain, row + FRONT, above + FRONT, n, pixel);
             uint64_t sum = 0;
             for (size_t i = 0; i < n; i++)
                 sum += plain[i] < 128 ? plain[i] : 256u - plain[i];

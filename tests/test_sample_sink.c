@@ -19,7 +19,9 @@ static void assert_no_sink(const char *path, const char *format, gf_status statu
     gf_sample_sink *sink;
     gf_error error = {0};
 
-    assert_int_equal(gf_sample_sink_open(path, format, false, &grey8, &sink, &error), status);
+    assert_int_equal(gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, &grey8,
+                                         &sink, &error),
+                     status);
     assert_null(sink);
     assert_message(&error, part);
 }
@@ -41,7 +43,8 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
                           gf_status (*write)(gf_sample_sink *sink, gf_error *error), uint64_t count,
                           gf_error *error) {
     gf_sample_sink *sink;
-    gf_status status = gf_sample_sink_open(path, format, false, layout, &sink, error);
+    gf_status status = gf_sample_sink_open(path, &(gf_file_options){.sample_format = format},
+                                           layout, &sink, error);
 
     if (status == GF_OK && gf_sample_sink_wants_count(sink))
         status = gf_sample_sink_count(sink, count, error);
@@ -213,7 +216,8 @@ static void keeps_what_exists_without_force(void **state) {
     put_bytes(in_folder("a.csv"), "old", 3);
     assert_no_sink(in_folder("a.csv"), NULL, GF_FAILED, "/a.csv: exists already");
     assert_bytes(in_folder("a.csv"), "old", 3);
-    assert_int_equal(gf_sample_sink_open(in_folder("a.csv"), NULL, true, &grey8, &sink, &error),
+    assert_int_equal(gf_sample_sink_open(in_folder("a.csv"), &(gf_file_options){.force = true},
+                                         &grey8, &sink, &error),
                      GF_OK);
     put_grey8(sink);
     assert_bytes(in_folder("a.csv"), "old", 3);

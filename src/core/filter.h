@@ -97,17 +97,9 @@ typedef struct gf_filter_cpu {
     gf_cpu_function *run[GF_ISA_COUNT]; /* by SIMD level: all, or none */
 } gf_filter_cpu;
 
-/* A CPU function that NAME_simd.c defines as GF_SIMD_NAME(function), once per level: its
- * declarations, and the array of them. */
+/* The declarations of a CPU function for GF_LEVELS. */
 #define GF_DECLARE_LEVELS(function)                                                                \
     gf_cpu_function function##_portable, function##_avx2, function##_avx512
-#ifdef GF_X86_64
-#define GF_LEVELS(function)                                                                        \
-    { function##_portable, function##_avx2, function##_avx512 }
-#else
-#define GF_LEVELS(function)                                                                        \
-    { function##_portable }
-#endif
 
 /* The CUDA implementation: the same on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {

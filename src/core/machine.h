@@ -21,6 +21,15 @@ int gf_isa_available(gf_isa isa);
 /* The best level here. */
 gf_isa gf_isa_best(void);
 
+/* The addresses of what NAME_simd.c defines as GF_SIMD_NAME(name), once a level. */
+#ifdef GF_X86_64
+#define GF_LEVELS(name)                                                                            \
+    { &name##_portable, &name##_avx2, &name##_avx512 }
+#else
+#define GF_LEVELS(name)                                                                            \
+    { &name##_portable }
+#endif
+
 /* Which of several processes on this machine this one is (gf_set_turn): number `turn` of `turns`,
  * which is at least 1. */
 typedef struct gf_turn {

@@ -56,7 +56,7 @@ typedef struct gf_work {
 
 /* A pool of at most so many threads, at least 1; none runs yet. */
 gf_status gf_pool_open(uint32_t threads, gf_pool **pool, gf_error *error);
-/* Only when no work is under way. */
+/* Waits for what was submitted. */
 void gf_pool_close(gf_pool *pool);
 /* Queues work; pieces are begun in the order they came, and overlap. Where the system has no thread
  * for it at all, the work is done when this returns. */

@@ -157,10 +157,7 @@ static gf_status run_open_samples(gf_task *task, const gf_settings *settings,
     if (!path)
         return GF_OK;
     task->filter->payload->layout(task->plan, &layout);
-    gf_status status = gf_sample_sink_open(path, options->sample_format, options->force, &layout,
-                                           &task->samples, error);
-    if (!status)
-        status = gf_output_set_sync(gf_sample_sink_output(task->samples), options->sync, error);
+    gf_status status = gf_sample_sink_open(path, options, &layout, &task->samples, error);
     task->hold_samples = !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
     return status;
 }

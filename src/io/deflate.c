@@ -221,17 +221,6 @@ static void deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, 
     }
 }
 
-const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
-    static const gf_deflate_simd *const by_isa[GF_ISA_COUNT] = {
-        [GF_ISA_PORTABLE] = &gf_deflate_simd_portable,
-#ifdef GF_X86_64
-        [GF_ISA_AVX2] = &gf_deflate_simd_avx2,
-        [GF_ISA_AVX512] = &gf_deflate_simd_avx512,
-#endif
-    };
-    return by_isa[isa];
-}
-
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* How many bytes at a and b are the same, most of them at most; a lies before b. */

@@ -179,11 +179,12 @@ typedef struct gf_deflate_simd {
                 size_t n);
 } gf_deflate_simd;
 
-extern const gf_deflate_simd gf_deflate_simd_portable;
-#ifdef GF_X86_64
-extern const gf_deflate_simd gf_deflate_simd_avx2, gf_deflate_simd_avx512;
-#endif
-const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa);
+extern const gf_deflate_simd gf_deflate_simd_portable, gf_deflate_simd_avx2, gf_deflate_simd_avx512;
+
+static inline const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
+    static const gf_deflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_deflate_simd);
+    return levels[isa];
+}
 
 /* Do bytes that look like noise repeat what is up to a window before them, as tiles do? By samples.
  */

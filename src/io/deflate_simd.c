@@ -18,21 +18,23 @@ static void count(const unsigned char *src, size_t n, gf_byte_counts *counts) {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+#if VEC_FLOATS >= 8
+#define WIDE 64
+/* Bit k: p[k] is q[k]. */
 #if VEC_FLOATS == 16
-#define WIDE 64
-static inline uint64_t repeats(const unsigned char *p) {
-    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_loadu_si512(p - 1));
+static inline uint64_t alike_64(const unsigned char *p, const unsigned char *q) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_loadu_si512(q));
 }
-#elif VEC_FLOATS == 8
-#define WIDE 64
-static inline uint64_t repeats_32(const unsigned char *p) {
+#else
+static inline uint64_t alike_32(const unsigned char *p, const unsigned char *q) {
     const __m256i a = _mm256_loadu_si256((const __m256i *)p);
-    const __m256i b = _mm256_loadu_si256((const __m256i *)(p - 1));
+    const __m256i b = _mm256_loadu_si256((const __m256i *)q);
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b));
 }
-static inline uint64_t repeats(const unsigned char *p) {
-    return repeats_32(p) | repeats_32(p + 32) << 32;
+static inline uint64_t alike_64(const unsigned char *p, const unsigned char *q) {
+    return alike_32(p, q) | alike_32(p + 32, q + 32) << 32;
 }
+#endif
 #endif
 
 static size_t find_run(const unsigned char *src, size_t from, size_t n) {
@@ -41,7 +43,7 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
 #ifdef WIDE
     /* Bit k: src[i+k] repeats the byte before it. Windows overlap by what a run may lack. */
     for (; i + WIDE <= n; i += WIDE - (GF_DEFLATE_RUN - 1)) {
-        uint64_t runs = repeats(src + i);
+        uint64_t runs = alike_64(src + i, src + i - 1);
         runs &= runs >> 1;
         runs &= runs >> 2;
         runs &= runs >> 4;
@@ -67,29 +69,18 @@ static size_t find_run(const unsigned char *src, size_t from, size_t n) {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-#if VEC_FLOATS == 16
-/* Bit k: p[k] is `byte`. */
-static inline uint64_t are(const unsigned char *p, unsigned char byte) {
-    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8((char)byte));
-}
-#elif VEC_FLOATS == 8
-static inline uint64_t are_32(const unsigned char *p, unsigned char byte) {
-    const __m256i a = _mm256_loadu_si256((const __m256i *)p);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, _mm256_set1_epi8((char)byte)));
-}
-static inline uint64_t are(const unsigned char *p, unsigned char byte) {
-    return are_32(p, byte) | are_32(p + 32, byte) << 32;
-}
-#endif
-
 static bool find_word(const unsigned char word[GF_DEFLATE_WORD], const unsigned char *src,
                       size_t n) {
     size_t i = 0;
 #ifdef WIDE
+    enum { APART = 9, LOOKED_AT = (GF_DEFLATE_WORD + APART - 1) / APART };
+    unsigned char wanted[LOOKED_AT][WIDE]; /* a byte of the word each */
+    for (unsigned k = 0; k < LOOKED_AT; k++)
+        memset(wanted[k], word[k * APART], WIDE);
     for (; i + WIDE <= n; i += WIDE) {
         uint64_t alike = UINT64_MAX;
-        for (unsigned k = 0; k < GF_DEFLATE_WORD; k += 9)
-            alike &= are(src + i + k, word[k]);
+        for (unsigned k = 0; k < LOOKED_AT; k++)
+            alike &= alike_64(src + i + k * APART, wanted[k]);
         for (; alike; alike &= alike - 1)
             if (memcmp(src + i + __builtin_ctzll(alike), word, GF_DEFLATE_WORD) == 0)
                 return true;

@@ -275,16 +275,6 @@ typedef struct sink_part {
     uint64_t first;        /* of these rows */
 } sink_part;
 
-static gf_status sink_open_output(const char *path, const gf_file_options *options,
-                                  const sink_part *part, gf_output **output, gf_error *error) {
-    if (part && part->temporary)
-        return gf_output_join(path, part->temporary, output, error);
-    gf_status status = gf_output_open_as(path, options->force, part, output, error);
-    if (!status && (status = gf_output_set_sync(*output, options->sync, error)))
-        gf_output_close(*output);
-    return status;
-}
-
 /* part: NULL for the whole of a file that nobody shares. */
 static gf_status sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
@@ -299,11 +289,12 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
     if (!options)
         options = &no_options;
     gf_metadata_init(&none);
-    const gf_limits limits = gf_limits_of(options, threads), resolved = gf_limits_resolve(&limits);
+    const gf_limits limits = gf_limits_of(options, threads);
     if ((status = sink_choose_kind(path, options->format, &kind, error)) ||
         (status = gf_format_check(format, name, error)) ||
         (status = sink_check(kind, name, format, error)) ||
-        (status = sink_open_output(path, options, part, &output, error)))
+        (status = part && part->temporary ? gf_output_join(path, part->temporary, &output, error)
+                                          : gf_output_open(path, options, part, &output, error)))
         return status;
     const gf_sink_setup setup = {
         .kind = kind->kind,
@@ -311,15 +302,12 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .format = format,
         .metadata = metadata ? metadata : &none,
         .compression = options->compression,
-        .max_memory = resolved.max_memory,
-        .threads = resolved.threads,
+        .max_memory = limits.max_memory,
+        .threads = limits.threads,
         .first = part ? part->first : 0,
         .header = !part || !part->temporary,
     };
-    status = kind->open(&setup, sink, error);
-    if (status)
-        gf_output_close(output);
-    return status;
+    return kind->open(&setup, sink, error);
 }
 
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
@@ -379,11 +367,9 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     const gf_metadata *metadata = &source->metadata;
     *info = (gf_file_info){.format = source->format};
     snprintf(info->kind, sizeof info->kind, "%s", source->kind);
-    if (metadata->damaged[0])
-        snprintf(info->stored, sizeof info->stored, "%.64s, damaged %s chunk", source->stored,
-                 metadata->damaged);
-    else
-        snprintf(info->stored, sizeof info->stored, "%s", source->stored);
+    const bool damaged = metadata->damaged[0] != '\0';
+    snprintf(info->stored, sizeof info->stored, "%.64s%s%s%s", source->stored,
+             damaged ? ", damaged " : "", metadata->damaged, damaged ? " chunk" : "");
     for (size_t i = 0; i < metadata->count; i++)
         inspect_add_name(info->metadata, sizeof info->metadata, metadata->chunks[i].name);
     source->ops->close(source);
@@ -393,7 +379,7 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
 gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                        void **pixels, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    const gf_limits given = gf_limits_of(options, 0), limits = gf_limits_resolve(&given);
+    const gf_limits limits = gf_limits_of(options, 0);
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     gf_source *source;
     *pixels = NULL;

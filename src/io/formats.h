@@ -40,8 +40,8 @@ typedef struct gf_sink_setup {
     bool header;      /* and does it write what comes before them? */
 } gf_sink_setup;
 
-/* Opens a sink for a format that the kind of file holds. The sink owns setup->output; on failure it
- * stays the caller's to close. */
+/* Opens a sink for a format that the kind of file holds. setup->output is the sink's, and closed if
+ * there is none. */
 typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_error *error);
 
 gf_open_sink gf_png_sink_open;

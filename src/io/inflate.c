@@ -3,6 +3,7 @@
 
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,11 +311,11 @@ struct gf_png_inflate {
     png_inflate_stage stage;
     gf_inflate_header block; /* the current one */
     int64_t credit;
-    struct inflate_state isal;
     z_stream zlib;
-    bool has_zlib;     /* zlib is initialised */
-    unsigned bit;      /* at a header or checksum: bits of in[at] that were used */
-    size_t at, filled; /* in[at, filled) is the next input */
+    bool has_zlib;             /* zlib is initialised */
+    unsigned bit;              /* at a header or checksum: bits of in[at] that were used */
+    size_t at, filled;         /* in[at, filled) is the next input */
+    struct inflate_state isal; /* from here on large, and not cleared */
     unsigned char in[KEPT + IN_BYTES];
 };
 
@@ -330,16 +331,12 @@ gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_
     *opened = NULL;
     if (!rows)
         return gf_fail_memory(error, idat->input->name, sizeof *rows, "a decoder");
+    memset(rows, 0, offsetof(gf_png_inflate, isal));
     rows->idat = *idat;
     rows->row = row_bytes + 1;
     rows->capacity = WINDOW + (rows->row < OUT_BYTES ? OUT_BYTES : rows->row);
-    rows->begin = rows->end = 0;
     rows->adler = 1;
-    rows->stage = AT_HEADER;
     rows->credit = MOST_CREDIT;
-    rows->has_zlib = false;
-    rows->bit = 0;
-    rows->at = rows->filled = 0;
     isal_inflate_init(&rows->isal);
     rows->out = malloc(rows->capacity);
     if (!rows->out) {
@@ -496,17 +493,6 @@ static gf_status inflate_copy_stored(gf_png_inflate *rows, gf_error *error) {
     return GF_OK;
 }
 
-static const char *inflate_words(int cause) {
-    switch (cause) {
-    case ISAL_INVALID_LOOKBACK:
-        return "IDAT: invalid distance too far back";
-    case ISAL_INVALID_SYMBOL:
-        return "IDAT: invalid code";
-    default:
-        return "IDAT: invalid block";
-    }
-}
-
 static gf_status inflate_run_isal(gf_png_inflate *rows, gf_error *error) {
     struct inflate_state *isal = &rows->isal;
     const uint32_t given = (uint32_t)(rows->filled - rows->at), room = inflate_room(rows);
@@ -516,7 +502,11 @@ static gf_status inflate_run_isal(gf_png_inflate *rows, gf_error *error) {
     isal->avail_out = room;
     const int cause = isal_inflate(isal);
     if (cause != ISAL_DECOMP_OK)
-        return inflate_fail(rows, inflate_words(cause), error);
+        return inflate_fail(rows,
+                            cause == ISAL_INVALID_LOOKBACK ? "IDAT: invalid distance too far back"
+                            : cause == ISAL_INVALID_SYMBOL ? "IDAT: invalid code"
+                                                           : "IDAT: invalid block",
+                            error);
     rows->at = rows->filled - isal->avail_in;
     inflate_add_output(rows, room - isal->avail_out);
     if (isal->block_state == ISAL_BLOCK_FINISH) {

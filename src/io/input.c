@@ -14,7 +14,7 @@
 
 enum { BUFFER_BYTES = 1 << 15 };
 
-static gf_status input_fail_read(const gf_input *input, int cause, gf_error *error) {
+gf_status gf_input_fail_read(const gf_input *input, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(cause));
 }
 
@@ -22,10 +22,8 @@ gf_status gf_fail_short(const char *name, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
 }
 
-/* Is the failure one that goes away by waiting: a signal came, or a pipe without blocking is empty?
- * Waits, if so. */
-static bool input_can_retry(FILE *file, int cause) {
-    struct pollfd wait = {.fd = fileno(file), .events = POLLIN};
+bool gf_can_retry(int fd, short events, int cause) {
+    struct pollfd wait = {.fd = fd, .events = events};
     if (cause == EAGAIN && poll(&wait, 1, -1) < 0 && errno != EINTR)
         return false;
     return cause == EAGAIN || cause == EINTR;
@@ -40,7 +38,7 @@ static size_t input_read_stream(FILE *file, unsigned char *data, size_t size, in
         got += fread(data + got, 1, size - got, file);
         if (got == size || feof(file))
             break;
-        if (!input_can_retry(file, errno)) {
+        if (!gf_can_retry(fileno(file), POLLIN, errno)) {
             *cause = errno != 0 ? errno : EIO;
             break;
         }
@@ -82,7 +80,7 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
     }
     input->head_size = input_read_stream(input->file, input->head, GF_PEEK, &cause);
     if (cause != 0) {
-        input_fail_read(input, cause, error);
+        gf_input_fail_read(input, cause, error);
         goto failed;
     }
     return GF_OK;
@@ -104,7 +102,7 @@ gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, g
     }
     *got = peeked + input_read_stream(input->file, bytes + peeked, size - peeked, &cause);
     input->offset += *got;
-    return cause != 0 ? input_fail_read(input, cause, error) : GF_OK;
+    return cause != 0 ? gf_input_fail_read(input, cause, error) : GF_OK;
 }
 
 int gf_input_byte(gf_input *input) {
@@ -133,7 +131,7 @@ gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t of
         if (got < 0) {
             if (errno == EINTR)
                 continue;
-            return input_fail_read(input, errno, error);
+            return gf_input_fail_read(input, errno, error);
         }
         if (got == 0)
             return gf_fail_short(input->name, error);

@@ -35,6 +35,11 @@ gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t of
  * this one. */
 void gf_input_skip_to(gf_input *input, uint64_t offset);
 void gf_input_close(gf_input *input);
+/* Is the failure of a call one that goes away by waiting: a signal came, or a pipe without blocking
+ * is empty, or full? Waits, if so. Events are those of poll. */
+bool gf_can_retry(int fd, short events, int cause);
+/* Fails with what reading it met, an errno. */
+gf_status gf_input_fail_read(const gf_input *input, int cause, gf_error *error);
 /* Fails for a file that ends too early. */
 gf_status gf_fail_short(const char *name, gf_error *error);
 

@@ -13,18 +13,6 @@
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
-    if (!options)
-        return (gf_limits){.threads = threads};
-    return (gf_limits){.max_pixels = options->max_pixels,
-                       .max_memory = options->max_memory,
-                       .max_chunk = options->max_chunk,
-                       .max_seconds = options->max_seconds,
-                       .no_sandbox = options->no_sandbox,
-                       .threads = threads,
-                       .raw = options->raw};
-}
-
 gf_limits gf_limits_resolve(const gf_limits *limits) {
     gf_limits resolved = limits ? *limits : (gf_limits){0};
     if (!resolved.max_pixels)
@@ -40,8 +28,22 @@ gf_limits gf_limits_resolve(const gf_limits *limits) {
     return resolved;
 }
 
-gf_status gf_check_pixels(uint64_t width, uint64_t height, const gf_limits *limits,
-                          const char *name, gf_error *error) {
+gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
+    gf_limits limits = {.threads = threads};
+    if (options)
+        limits = (gf_limits){.max_pixels = options->max_pixels,
+                             .max_memory = options->max_memory,
+                             .max_chunk = options->max_chunk,
+                             .max_seconds = options->max_seconds,
+                             .no_sandbox = options->no_sandbox,
+                             .threads = threads,
+                             .raw = options->raw};
+    return gf_limits_resolve(&limits);
+}
+
+gf_status gf_check_pixels(const gf_format *format, const gf_limits *limits, const char *name,
+                          gf_error *error) {
+    const uint64_t width = format->width, height = format->height;
     uint64_t pixels;
     if (width == 0 || height == 0)
         return gf_fail(error, GF_FAILED,
@@ -53,7 +55,7 @@ gf_status gf_check_pixels(uint64_t width, uint64_t height, const gf_limits *limi
                        "%s: %" PRIu64 "x%" PRIu64 " pixels are over the limit of %" PRIu64
                        "; raise it with --max-pixels",
                        name, width, height, limits->max_pixels);
-    return GF_OK;
+    return gf_format_check(format, name, error);
 }
 
 gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
@@ -64,6 +66,16 @@ gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name,
                    "%s: %" PRIu64 " bytes for %s are over the limit of %" PRIu64
                    "; raise it with --max-memory",
                    name, bytes, what, max_memory);
+}
+
+void *gf_hold(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
+              gf_error *error) {
+    if (gf_check_memory(bytes, max_memory, name, what, error))
+        return NULL;
+    void *memory = calloc(1, (size_t)bytes);
+    if (!memory)
+        gf_set_memory_error(error, name, bytes, what);
+    return memory;
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
@@ -79,8 +91,8 @@ void gf_metadata_clear(gf_metadata *metadata) {
     gf_metadata_init(metadata);
 }
 
-gf_status gf_metadata_append(gf_metadata *metadata, const char *name, gf_chunk_place place,
-                             const void *data, size_t size, const char *file, gf_error *error) {
+gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
+                             size_t size, const char *file, gf_error *error) {
     /* Capacities are powers of two, so the count alone says when the array is full. */
     if ((metadata->count & (metadata->count - 1)) == 0) {
         size_t capacity = metadata->count ? 2 * metadata->count : 1;
@@ -89,7 +101,7 @@ gf_status gf_metadata_append(gf_metadata *metadata, const char *name, gf_chunk_p
             return gf_fail_memory(error, file, capacity * sizeof *grown, "metadata");
         metadata->chunks = grown;
     }
-    gf_chunk chunk = {.place = place, .size = size};
+    gf_chunk chunk = {.late = late, .size = size};
     memcpy(chunk.name, name, 4);
     /* One byte for an empty chunk: malloc(0) may give NULL. */
     chunk.data = malloc(size ? size : 1);
@@ -118,14 +130,10 @@ gf_status gf_source_read_all(gf_source *source, const char *name, const char *wh
                              uint64_t max_memory, void **pixels, gf_error *error) {
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
-    const uint64_t bytes = format->height * row;
-    gf_status status = gf_check_memory(bytes, max_memory, name, what, error);
-    if (status)
-        return status;
-    void *rows = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
+    void *rows = gf_hold(format->height * row, max_memory, name, what, error);
     if (!rows)
-        return gf_fail_memory(error, name, bytes, "the image");
-    status = source->ops->read(source, rows, row, format->height, error);
+        return GF_FAILED;
+    gf_status status = source->ops->read(source, rows, row, format->height, error);
     if (!status)
         status = source->ops->finish(source, error);
     if (status)
@@ -139,6 +147,7 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
     gf_sink *sink = calloc(1, size);
     if (!sink) {
         gf_fail_memory(error, output ? gf_output_name(output) : "memory", size, "a sink");
+        gf_output_close(output);
         return NULL;
     }
     sink->ops = ops;
@@ -152,17 +161,12 @@ gf_status gf_sink_place(gf_sink *sink, gf_error *error) {
 
 /* ---- images in memory: one, or many below each other ----------------------------------------- */
 
-/* The next row: of which image, and which one of it. */
-typedef struct memory_place {
-    uint64_t image, y, height;
-} memory_place;
-
 typedef struct memory_source {
     gf_source base;
     const gf_pixels *images; /* each `step` behind the one before */
     size_t step;
-    gf_pixels one; /* images points here if there is one */
-    memory_place next;
+    gf_pixels one;                /* images points here if there is one */
+    uint64_t y, height;           /* the next row of all; rows of an image */
     void *owned;                  /* released in the end, if not borrowed */
     void (*release)(void *owned); /* NULL: borrowed */
 } memory_source;
@@ -172,14 +176,18 @@ typedef struct memory_sink {
     const gf_out_pixels *images;
     gf_out_pixels one; /* as in memory_source */
     size_t row_bytes;
-    memory_place next;
+    uint64_t y, height;
 } memory_sink;
 
-static void memory_advance(memory_place *next) {
-    if (++next->y == next->height) {
-        next->y = 0;
-        next->image++;
-    }
+static gf_status memory_check(const gf_format *format, const void *data, size_t stride,
+                              gf_error *error) {
+    const size_t row = gf_row_bytes(format);
+    if (!data)
+        return gf_fail(error, GF_USAGE, "memory: an image of the batch is NULL");
+    if (stride >= row)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "memory: a stride of %zu bytes is shorter than a row of %zu bytes", stride, row);
 }
 
 static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -187,10 +195,11 @@ static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t
     (void)error;
     memory_source *source = (memory_source *)base;
     const size_t row_bytes = gf_row_bytes(&base->format);
-    for (uint64_t i = 0; i < rows; i++, memory_advance(&source->next)) {
-        const gf_pixels *image = &source->images[source->next.image * source->step];
+    for (uint64_t i = 0; i < rows; i++, source->y++) {
+        const gf_pixels *image = &source->images[source->y / source->height * source->step];
         memcpy((unsigned char *)dst + i * stride,
-               (const unsigned char *)image->data + source->next.y * image->stride, row_bytes);
+               (const unsigned char *)image->data + source->y % source->height * image->stride,
+               row_bytes);
     }
     return GF_OK;
 }
@@ -210,67 +219,42 @@ static void memory_source_close(gf_source *base) {
 }
 
 static void memory_seek(gf_source *base, uint64_t y) {
-    memory_place *next = &((memory_source *)base)->next;
-    next->image = y / next->height;
-    next->y = y % next->height;
+    ((memory_source *)base)->y = y;
 }
 
 static const gf_source_ops memory_ops = {memory_read, memory_read_end, memory_source_close,
                                          memory_seek};
 
-static gf_status memory_check_stride(const gf_format *format, size_t stride, gf_error *error) {
-    const size_t row = gf_row_bytes(format);
-    if (stride >= row)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "memory: a stride of %zu bytes is shorter than a row of %zu bytes", stride, row);
-}
-
-static gf_status memory_check_one(const gf_format *format, size_t stride, gf_error *error) {
+gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
+                          size_t step, gf_source **source, gf_error *error) {
     gf_status status = gf_format_check(format, "memory", error);
-    return status ? status : memory_check_stride(format, stride, error);
-}
-
-static gf_status memory_check_image(const gf_format *format, const void *data, size_t stride,
-                                    gf_error *error) {
-    if (!data)
-        return gf_fail(error, GF_USAGE, "memory: an image of the batch is NULL");
-    return memory_check_stride(format, stride, error);
-}
-
-/* NULL if there is no memory. */
-static memory_source *memory_make_source(const gf_format *format, uint64_t count,
-                                         const gf_pixels *images, size_t step, gf_error *error) {
-    memory_source *source = gf_source_new(sizeof *source, &memory_ops, "memory", error);
-    if (source) {
-        source->base.format = *format;
-        source->base.format.height *= count;
-        source->images = images;
-        source->step = step;
-        source->next.height = format->height;
-    }
-    return source;
+    *source = NULL;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = memory_check(format, images[i * step].data, images[i * step].stride, error);
+    if (status)
+        return status;
+    memory_source *new = gf_source_new(sizeof *new, &memory_ops, "memory", error);
+    if (!new)
+        return GF_FAILED;
+    new->base.format = *format;
+    new->base.format.height *= count;
+    new->images = images;
+    new->step = step;
+    new->height = format->height;
+    *source = &new->base;
+    return GF_OK;
 }
 
 gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
                            gf_source **source, gf_error *error) {
-    gf_status status = memory_check_one(format, stride, error);
-    memory_source *new = status ? NULL : memory_make_source(format, 1, NULL, 0, error);
-    *source = (gf_source *)new;
-    if (!new)
-        return GF_FAILED;
-    new->one = (gf_pixels){data, stride};
+    const gf_pixels one = {data, stride};
+    gf_status status = gf_batch_source(format, 1, &one, 1, source, error);
+    if (status)
+        return status;
+    memory_source *new = (memory_source *)*source;
+    new->one = one;
     new->images = &new->one;
     return GF_OK;
-}
-
-gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
-                          size_t step, gf_source **source, gf_error *error) {
-    gf_status status = GF_OK;
-    for (uint64_t i = 0; i < count && !status; i++)
-        status = memory_check_image(format, images[i * step].data, images[i * step].stride, error);
-    *source = status ? NULL : (gf_source *)memory_make_source(format, count, images, step, error);
-    return status || *source ? status : GF_FAILED;
 }
 
 void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *data)) {
@@ -287,9 +271,9 @@ static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uin
                               gf_error *error) {
     (void)error;
     memory_sink *sink = (memory_sink *)base;
-    for (uint64_t i = 0; i < rows; i++, memory_advance(&sink->next)) {
-        const gf_out_pixels *image = &sink->images[sink->next.image];
-        memcpy((unsigned char *)image->data + sink->next.y * image->stride,
+    for (uint64_t i = 0; i < rows; i++, sink->y++) {
+        const gf_out_pixels *image = &sink->images[sink->y / sink->height];
+        memcpy((unsigned char *)image->data + sink->y % sink->height * image->stride,
                (const unsigned char *)src + i * stride, sink->row_bytes);
     }
     return GF_OK;
@@ -304,37 +288,35 @@ static void memory_sink_close(gf_sink *base) {
     free(base);
 }
 
-static memory_sink *memory_make_sink(const gf_format *format, const gf_out_pixels *images,
-                                     gf_error *error) {
+gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                        gf_sink **sink, gf_error *error) {
     static const gf_sink_ops ops = {memory_write, memory_finish, memory_sink_close};
-    memory_sink *sink = gf_sink_new(sizeof *sink, &ops, NULL, error);
-    if (sink) {
-        sink->images = images;
-        sink->row_bytes = gf_row_bytes(format);
-        sink->next.height = format->height;
-    }
-    return sink;
+    gf_status status = gf_format_check(format, "memory", error);
+    *sink = NULL;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = memory_check(format, images[i].data, images[i].stride, error);
+    if (status)
+        return status;
+    memory_sink *new = gf_sink_new(sizeof *new, &ops, NULL, error);
+    if (!new)
+        return GF_FAILED;
+    new->images = images;
+    new->row_bytes = gf_row_bytes(format);
+    new->height = format->height;
+    *sink = &new->base;
+    return GF_OK;
 }
 
 gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
                          gf_error *error) {
-    gf_status status = memory_check_one(format, stride, error);
-    memory_sink *new = status ? NULL : memory_make_sink(format, NULL, error);
-    *sink = (gf_sink *)new;
-    if (!new)
-        return GF_FAILED;
-    new->one = (gf_out_pixels){data, stride};
+    const gf_out_pixels one = {data, stride};
+    gf_status status = gf_batch_sink(format, 1, &one, sink, error);
+    if (status)
+        return status;
+    memory_sink *new = (memory_sink *)*sink;
+    new->one = one;
     new->images = &new->one;
     return GF_OK;
-}
-
-gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
-                        gf_sink **sink, gf_error *error) {
-    gf_status status = GF_OK;
-    for (uint64_t i = 0; i < count && !status; i++)
-        status = memory_check_image(format, images[i].data, images[i].stride, error);
-    *sink = status ? NULL : (gf_sink *)memory_make_sink(format, images, error);
-    return status || *sink ? status : GF_FAILED;
 }
 
 /* ---- two sources as one ---------------------------------------------------------------------- */

@@ -18,12 +18,9 @@ typedef struct gf_limits {
     const gf_raw *raw;    /* the input has no header, and holds this; NULL: it says what it holds */
 } gf_limits;
 
-/* Where a PNG chunk stood, so that it can be put back there. */
-typedef enum gf_chunk_place { GF_BEFORE_PLTE, GF_BEFORE_IDAT, GF_AFTER_IDAT } gf_chunk_place;
-
 typedef struct gf_chunk {
     char name[5];
-    gf_chunk_place place;
+    bool late; /* stood behind the pixels, where it is put back */
     size_t size;
     unsigned char *data;
 } gf_chunk;
@@ -41,23 +38,26 @@ void gf_metadata_clear(gf_metadata *metadata);
 
 /* Appends a copy of a chunk; name is 4 characters. GF_FAILED if out of memory, the metadata is then
  * unchanged; file is the name for the message. */
-gf_status gf_metadata_append(gf_metadata *metadata, const char *name, gf_chunk_place place,
-                             const void *data, size_t size, const char *file, gf_error *error);
+gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
+                             size_t size, const char *file, gf_error *error);
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* What the options say, NULL for nothing; so many threads may read a file. */
-gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads);
 /* The limits with every 0 replaced by its default. limits may be NULL. */
 gf_limits gf_limits_resolve(const gf_limits *limits);
-/* Checks sizes as a file gives them, before anything is computed from them: GF_FAILED if one is 0
- * or their product is over limits->max_pixels. */
-gf_status gf_check_pixels(uint64_t width, uint64_t height, const gf_limits *limits,
-                          const char *name, gf_error *error);
+/* The same of what the options say, NULL for nothing; so many threads may read a file. */
+gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads);
+/* Checks a format as a file gives it, before anything is computed from it: GF_FAILED if a size is
+ * 0, their product is over limits->max_pixels, or for what gf_format_check refuses. */
+gf_status gf_check_pixels(const gf_format *format, const gf_limits *limits, const char *name,
+                          gf_error *error);
 /* Checks bytes before they are allocated; what names them ("the image", "a row"). Its message and
  * that of gf_check_pixels name the option that raises the limit. */
 gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
                           gf_error *error);
+/* Memory that is checked so, all 0 and the caller's to free. NULL on failure. */
+void *gf_hold(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
+              gf_error *error);
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
@@ -166,7 +166,7 @@ static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
     return sink->threads ? (gf_busy){sink->busy_seconds, sink->threads} : (gf_busy){called, 1};
 }
 
-/* As gf_source_new; output, which may be NULL, is owned from now on. */
+/* As gf_source_new; output, which may be NULL, is owned from now on, and closed on failure. */
 void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
 /* After finish: puts the output in place. */
 gf_status gf_sink_place(gf_sink *sink, gf_error *error);

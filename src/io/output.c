@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -28,6 +27,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "io/input.h"
 
 enum {
     VECTORS = 256,      /* rows in one call to the system */
@@ -38,33 +38,38 @@ enum {
  */
 
 static pthread_mutex_t claim_lock = PTHREAD_MUTEX_INITIALIZER;
-static gf_claim *claims;
+static gf_output *claims;
 
-/* False if there is such a claim already. */
-static bool claim_take(gf_claim *claim) {
+static gf_status output_take_claim(gf_output *output, const struct stat *info, const char *name,
+                                   gf_error *error) {
     pthread_mutex_lock(&claim_lock);
-    const gf_claim *other = claims;
-    while (other && (other->device != claim->device || other->inode != claim->inode ||
-                     strcmp(other->name, claim->name) != 0))
-        other = other->next;
-    claim->taken = !other;
-    if (claim->taken) {
-        claim->next = claims;
-        claims = claim;
+    const gf_output *other = claims;
+    while (other && (other->device != info->st_dev || other->inode != info->st_ino ||
+                     strcmp(other->claimed, name) != 0))
+        other = other->next_claim;
+    if (!other) {
+        output->device = info->st_dev;
+        output->inode = info->st_ino;
+        output->claimed = name;
+        output->next_claim = claims;
+        claims = output;
     }
     pthread_mutex_unlock(&claim_lock);
-    return claim->taken;
+    if (!other)
+        return GF_OK;
+    return gf_fail(error, GF_USAGE, "%s: is written already by another option; name another file",
+                   output->name);
 }
 
-void gf_claim_drop(gf_claim *claim) {
-    if (!claim->taken)
+void gf_output_drop_claim(gf_output *output) {
+    if (!output->claimed)
         return;
     pthread_mutex_lock(&claim_lock);
-    gf_claim **at = &claims;
-    while (*at != claim)
-        at = &(*at)->next;
-    *at = claim->next;
-    claim->taken = false;
+    gf_output **at = &claims;
+    while (*at != output)
+        at = &(*at)->next_claim;
+    *at = output->next_claim;
+    output->claimed = NULL;
     pthread_mutex_unlock(&claim_lock);
 }
 
@@ -77,15 +82,14 @@ static const char *path_last_part(const char *path) {
 }
 
 const char *gf_path_ending(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash : path, '.');
+    const char *dot = strrchr(path_last_part(path), '.');
     return dot ? dot + 1 : "";
 }
 
 /* ---- the output ------------------------------------------------------------------------------ */
 
-/* Without a file yet; force and name as gf_output_open has them. NULL if out of memory. */
-static gf_output *output_new(const char *name, bool force, gf_error *error) {
+/* Without a file yet. NULL if out of memory. */
+static gf_output *output_new(const char *name, gf_error *error) {
     gf_output *new = malloc(sizeof *new);
     if (!new) {
         gf_fail_memory(error, name, sizeof *new, "output");
@@ -95,7 +99,6 @@ static gf_output *output_new(const char *name, bool force, gf_error *error) {
     new->fd = -1;
     new->folder = -1;
     new->slot = -1;
-    new->force = force;
     new->name = strdup(name);
     if (!new->name) {
         gf_fail_memory(error, name, strlen(name) + 1, "its name");
@@ -117,7 +120,7 @@ void gf_output_close(gf_output *output) {
         gf_temporary_give_way();
     }
     gf_temporary_drop(output->slot);
-    gf_claim_drop(&output->claim);
+    gf_output_drop_claim(output);
     free(output->temporary);
     free(output->folder_path);
     free(output->target);
@@ -172,11 +175,10 @@ gf_status gf_output_fail_exists(const char *name, gf_error *error) {
 
 /* ---- syncing: the file, and then its name ---------------------------------------------------- */
 
-gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error) {
-    output->sync = sync;
-    if (sync != GF_SYNC_ALWAYS || !output->target || output->joined)
+/* Whether its folder can be synced is found out before any work. */
+static gf_status output_open_folder(gf_output *output, gf_error *error) {
+    if (output->sync != GF_SYNC_ALWAYS || !output->target)
         return GF_OK;
-    /* Whether its folder can be synced is found out before any work. */
     output->folder = open(output->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (output->folder >= 0)
         return GF_OK;
@@ -262,16 +264,13 @@ int gf_output_keep_access(gf_output *output, const char *from, const struct stat
  * encrypted) whatever the target is called. */
 enum { STEM_BYTES = 64, AROUND_STEM = sizeof "..gpufilter-0123456789abcdef.tmp" };
 
-static uint64_t temporary_random(void) {
+/* A number that no other has, most likely: a clash is another attempt. */
+static uint64_t temporary_number(void) {
     static _Thread_local uint64_t counter;
-    uint64_t number;
-    if (getrandom(&number, sizeof number, GRND_NONBLOCK) == (ssize_t)sizeof number)
-        return number;
-    /* Only uniqueness matters: O_EXCL turns a clash into another attempt. */
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    number = (uint64_t)now.tv_sec * UINT64_C(1000000007) + (uint64_t)now.tv_nsec;
-    return number ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
+    const uint64_t time = (uint64_t)now.tv_sec * UINT64_C(1000000007) + (uint64_t)now.tv_nsec;
+    return time ^ ((uint64_t)getpid() << 40) ^ (counter++ << 56);
 }
 
 /* What is taken of a name: whole characters of UTF-8, since some file systems know no others. */
@@ -283,7 +282,7 @@ static int temporary_stem_bytes(const char *stem) {
     return (int)length;
 }
 
-/* ".NAME.gpufilter-RANDOM.tmp" in the target's folder, so that renaming it is atomic. */
+/* ".NAME.gpufilter-NUMBER.tmp" in the target's folder, so that renaming it is atomic. */
 static char *temporary_name(const char *target) {
     const char *stem = path_last_part(target);
     size_t folder = (size_t)(stem - target);
@@ -292,21 +291,16 @@ static char *temporary_name(const char *target) {
     if (name) {
         memcpy(name, target, folder);
         snprintf(name + folder, size - folder, ".%.*s.gpufilter-%016" PRIx64 ".tmp",
-                 temporary_stem_bytes(stem), stem, temporary_random());
+                 temporary_stem_bytes(stem), stem, temporary_number());
     }
     return name;
 }
 
 /* Can files in the folder be made, but neither renamed nor removed? */
 static bool folder_is_append_only(const char *folder) {
-#ifdef STATX_ATTR_APPEND
     struct statx info;
     return statx(AT_FDCWD, folder, 0, 0, &info) == 0 &&
            (info.stx_attributes & STATX_ATTR_APPEND) != 0;
-#else
-    (void)folder;
-    return false;
-#endif
 }
 
 /* Check whether a file can have such a name, and be renamed and removed. Returns 0 or an errno:
@@ -404,20 +398,11 @@ static gf_status output_create(gf_output *output, mode_t mode, gf_error *error) 
 
 /* ---- opening: where it goes, and whether it may ---------------------------------------------- */
 
-static gf_status output_take_claim(gf_output *output, dev_t device, ino_t inode, const char *name,
-                                   gf_error *error) {
-    output->claim = (gf_claim){.device = device, .inode = inode, .name = name};
-    if (claim_take(&output->claim))
-        return GF_OK;
-    return gf_fail(error, GF_USAGE, "%s: is written already by another option; name another file",
-                   output->name);
-}
-
 static gf_status output_open_standard(gf_output *output, gf_error *error) {
     struct stat info;
     if (fstat(STDOUT_FILENO, &info) != 0)
         return gf_fail(error, GF_FAILED, "standard output: cannot write: %s", strerror(errno));
-    gf_status status = output_take_claim(output, info.st_dev, info.st_ino, "", error);
+    gf_status status = output_take_claim(output, &info, "", error);
     if (status)
         return status;
     if (!output->force && isatty(STDOUT_FILENO))
@@ -438,8 +423,7 @@ static gf_status output_open_special(gf_output *output, const char *path, const 
         return gf_fail(error, GF_FAILED, "%s: is a block device; use --force to overwrite it",
                        path);
     /* Terminals and /dev/null take what comes from many. */
-    gf_status status =
-        S_ISCHR(mode) ? GF_OK : output_take_claim(output, info->st_dev, info->st_ino, "", error);
+    gf_status status = S_ISCHR(mode) ? GF_OK : output_take_claim(output, info, "", error);
     if (status)
         return status;
     output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -474,10 +458,9 @@ static gf_status output_resolve_target(gf_output *output, const char *path, bool
 
 /* Nobody else may write to the target until it is in place. */
 static gf_status output_claim_target(gf_output *output, gf_error *error) {
-    const char *last = path_last_part(output->target);
     struct stat info;
     return stat(output->folder_path, &info) == 0
-               ? output_take_claim(output, info.st_dev, info.st_ino, last, error)
+               ? output_take_claim(output, &info, path_last_part(output->target), error)
                : output_fail_create(output->name, errno, error);
 }
 
@@ -529,15 +512,19 @@ static gf_status output_open_path(gf_output *output, const char *path, bool name
     return status || !exists ? status : output_keep_target_access(output, &info, error);
 }
 
-gf_status gf_output_open_as(const char *path, bool force, bool named, gf_output **output,
-                            gf_error *error) {
+gf_status gf_output_open(const char *path, const gf_file_options *options, bool named,
+                         gf_output **output, gf_error *error) {
     const bool standard = strcmp(path, "-") == 0;
-    gf_output *new = output_new(standard ? "standard output" : path, force, error);
+    gf_output *new = output_new(standard ? "standard output" : path, error);
     *output = NULL;
     if (!new)
         return GF_FAILED;
+    new->force = options && options->force;
+    new->sync = options ? options->sync : GF_SYNC_REPLACING;
     gf_status status =
         standard ? output_open_standard(new, error) : output_open_path(new, path, named, error);
+    if (!status)
+        status = output_open_folder(new, error);
     if (status)
         gf_output_close(new);
     else
@@ -545,20 +532,7 @@ gf_status gf_output_open_as(const char *path, bool force, bool named, gf_output 
     return status;
 }
 
-gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error) {
-    return gf_output_open_as(path, force, false, output, error);
-}
-
 /* ---- writing --------------------------------------------------------------------------------- */
-
-/* Is the failure one that goes away by waiting? Waits, if so. */
-static bool output_can_retry(int fd, int cause) {
-    if (cause == EAGAIN) {
-        struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        return poll(&wait, 1, -1) >= 0 || errno == EINTR;
-    }
-    return cause == EINTR;
-}
 
 /* Writes all of the vectors at the file position. */
 static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, int count,
@@ -566,7 +540,7 @@ static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, 
     while (count > 0) {
         ssize_t put = writev(output->fd, vectors, count);
         if (put < 0) {
-            if (output_can_retry(output->fd, errno))
+            if (gf_can_retry(output->fd, POLLOUT, errno))
                 continue;
             return gf_output_fail_write(output, errno, error);
         }
@@ -636,21 +610,6 @@ gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error) {
     if (!status && (offset > INT64_MAX || lseek(output->fd, (off_t)offset, SEEK_SET) < 0))
         status = gf_output_fail_write(output, offset > INT64_MAX ? EFBIG : errno, error);
     return status;
-}
-
-gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
-                             gf_error *error) {
-    if (offset > INT64_MAX)
-        return gf_output_fail_write(output, EFBIG, error);
-    for (const unsigned char *at = data; size != 0;) {
-        const ssize_t put = pwrite(output->fd, at, size, (off_t)offset);
-        if (put < 0 && !output_can_retry(output->fd, errno))
-            return gf_output_fail_write(output, errno, error);
-        at += put < 0 ? 0 : put;
-        size -= put < 0 ? 0 : (size_t)put;
-        offset += put < 0 ? 0 : (uint64_t)put;
-    }
-    return GF_OK;
 }
 
 /* ---- completing ------------------------------------------------------------------------------ */
@@ -770,7 +729,7 @@ static gf_status output_open_part(gf_output *output, const char *temporary, gf_e
 
 gf_status gf_output_join(const char *path, const char *temporary, gf_output **joined,
                          gf_error *error) {
-    gf_output *output = output_new(path, false, error);
+    gf_output *output = output_new(path, error);
     *joined = NULL;
     if (!output)
         return GF_FAILED;

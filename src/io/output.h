@@ -12,19 +12,15 @@
  * directly. */
 typedef struct gf_output gf_output; /* and gf_output_file */
 
-/* GF_USAGE for what another output of this process is writing. */
-gf_status gf_output_open(const char *path, bool force, gf_output **output, gf_error *error);
-/* The same; named: other processes can open the file, by its temporary name, to write their parts.
- */
-gf_status gf_output_open_as(const char *path, bool force, bool named, gf_output **output,
-                            gf_error *error);
+/* Of the options, which may be NULL, force and sync count. named: other processes can open the
+ * file, by its temporary name, to write their parts. GF_USAGE for what another output of this
+ * process is writing. */
+gf_status gf_output_open(const char *path, const gf_file_options *options, bool named,
+                         gf_output **output, gf_error *error);
 /* Opens the file that another process has created so, to write a part of it. It is not put in
  * place. The path is for messages. */
 gf_status gf_output_join(const char *path, const char *temporary, gf_output **output,
                          gf_error *error);
-/* Says when it is to be on the disk; GF_SYNC_REPLACING if that is not said. Before it is prepared.
- */
-gf_status gf_output_set_sync(gf_output *output, gf_sync sync, gf_error *error);
 /* Can processes write parts of it? Not standard output, nor what exists and is no regular file. */
 bool gf_output_sharable(const char *path);
 /* The path, or "standard output". */
@@ -34,7 +30,7 @@ uint64_t gf_output_bytes(const gf_output *output);
 /* A path by which this process reaches the file that has not got its name yet; NULL for what is
  * written directly, and for NULL. */
 const char *gf_output_reach(const gf_output *output);
-/* Can gf_output_write_at be used? */
+/* Can gf_output_seek be used? */
 bool gf_output_seekable(const gf_output *output);
 gf_status gf_output_write(gf_output *output, const void *data, size_t size, gf_error *error);
 /* Writes rows that lie a stride apart, one behind the other. */
@@ -42,8 +38,6 @@ gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t strid
                                uint64_t count, gf_error *error);
 /* What is written next goes there. */
 gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error);
-gf_status gf_output_write_at(gf_output *output, const void *data, size_t size, uint64_t offset,
-                             gf_error *error);
 /* Fails with what writing to it met, an errno. */
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error);
 /* Flushes, syncs and closes: all that can fail before the file has its name. */
@@ -98,19 +92,6 @@ const char *gf_path_ending(const char *path);
 
 /* ---- what output.c and output_place.c share ---------------------------------------- */
 
-/* A file by its folder and its name there, so that it need not exist; or, with the name "", by
- * itself. */
-typedef struct gf_claim {
-    struct gf_claim *next;
-    bool taken;
-    dev_t device;
-    ino_t inode;
-    const char *name; /* lives as long as the claim */
-} gf_claim;
-
-/* Nothing for a claim that was not taken. */
-void gf_claim_drop(gf_claim *claim);
-
 #define GF_OUTPUT_BUFFER ((size_t)1 << 16)
 
 /* How far an output has come to its name. */
@@ -128,7 +109,12 @@ struct gf_output {
     char *temporary;   /* what it is called until it is complete; NULL if it has no name, or is
                         * written directly */
     char nameless[32]; /* how this process reaches a file without a name; "" if it has one */
-    gf_claim claim;    /* on what is written */
+    /* The claim on what is written: a file by its folder and its name there, so that it need not
+     * exist; or, with the name "", by itself. NULL: none. */
+    const char *claimed;
+    dev_t device;
+    ino_t inode;
+    gf_output *next_claim;
     int fd;
     int folder; /* that the file goes to, open to be synced; -1 if it is not to be */
     int slot;   /* of the temporary name, for gf_remove_temporaries */
@@ -139,9 +125,8 @@ struct gf_output {
     bool replaces;     /* something was there when it was opened, */
     bool access_later; /* and other processes open the file until it gets that one's access */
     bool synced;
-    bool written; /* a gf_output_file, which is written once */
-    bool owned;   /* close fd in the end (not for standard output) */
-    bool joined;  /* the temporary is another process's, to be put in place or removed */
+    bool owned;  /* close fd in the end (not for standard output) */
+    bool joined; /* the temporary is another process's, to be put in place or removed */
     size_t used;
     uint64_t streamed; /* bytes written in order, of what is written directly */
     unsigned char buffer[GF_OUTPUT_BUFFER];
@@ -160,6 +145,9 @@ gf_status gf_output_sync_folder(const gf_output *output, gf_error *error);
 /* Owner, group, mode and access control list of another file, as far as that is allowed. Returns 0,
  * or -1 with errno. */
 int gf_output_keep_access(gf_output *output, const char *from, const struct stat *info);
+
+/* It may be written by others from now on. Nothing where there is no claim. */
+void gf_output_drop_claim(gf_output *output);
 
 /* How often another name is tried where a file has the first one already. */
 enum { GF_TEMPORARY_ATTEMPTS = 16 };

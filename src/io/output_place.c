@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -15,28 +16,14 @@
 
 /* ---- copying: these return 0 or an errno ----------------------------------------------------- */
 
-static int output_write_copy(int to, const unsigned char *data, size_t size) {
-    while (size != 0) {
-        const ssize_t put = write(to, data, size);
-        if (put < 0 && errno != EINTR)
-            return errno;
-        data += put < 0 ? 0 : put;
-        size -= put < 0 ? 0 : (size_t)put;
-    }
-    return 0;
-}
-
-static int output_copy_bytes(gf_output *output, int from) {
+static int output_copy_bytes(int to, int from) {
+    enum { MOST_BYTES = 1 << 30 }; /* in one call to the system */
     off_t at = 0;
-    int cause = 0;
-    for (ssize_t got = 1; got != 0 && cause == 0; at += got > 0 ? got : 0) {
-        got = pread(from, output->buffer, sizeof output->buffer, at);
-        if (got < 0)
-            cause = errno == EINTR ? 0 : errno;
-        else
-            cause = output_write_copy(output->fd, output->buffer, (size_t)got);
-    }
-    return cause;
+    ssize_t put;
+    do
+        put = sendfile(to, from, &at, MOST_BYTES);
+    while (put > 0 || (put < 0 && errno == EINTR));
+    return put == 0 ? 0 : errno;
 }
 
 /* Time and all: a record of what was made may hold it. */
@@ -62,7 +49,7 @@ static int output_copy_to_temporary(gf_output *output, int cause) {
         output->fd = from;
         return cause;
     }
-    cause = output_copy_bytes(output, from);
+    cause = output_copy_bytes(output->fd, from);
     if (cause == 0)
         cause = output_copy_rest(output, &info, output->nameless);
     (void)close(from);
@@ -114,18 +101,8 @@ static int output_give_temporary(gf_output *output) {
 }
 
 static int output_rename_with(const char *from, const char *to, unsigned flags) {
-#ifdef RENAME_NOREPLACE
     return renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0 ? 0 : errno;
-#else
-    (void)from, (void)to, (void)flags;
-    return ENOSYS;
-#endif
 }
-
-#ifndef RENAME_NOREPLACE
-#define RENAME_NOREPLACE 1
-#define RENAME_EXCHANGE 2
-#endif
 
 static int output_rename_new(gf_output *output) {
     struct stat info;
@@ -278,7 +255,7 @@ static void output_settle(gf_output *output) {
         (void)unlink(output->temporary);
     if (!output->joined)
         gf_output_end_temporary(output);
-    gf_claim_drop(&output->claim);
+    gf_output_drop_claim(output);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -311,30 +288,13 @@ gf_status gf_output_place(gf_output *output, gf_error *error) {
 
 gf_status gf_output_file_open(const char *path, const gf_file_options *options,
                               gf_output_file **file, gf_error *error) {
-    const gf_file_options defaults = {0};
-    if (!options)
-        options = &defaults;
-    gf_status status = gf_output_open(path, options->force, file, error);
-    if (!status && (status = gf_output_set_sync(*file, options->sync, error))) {
-        gf_output_close(*file);
-        *file = NULL;
-    }
-    return status;
+    return gf_output_open(path, options, false, file, error);
 }
 
 gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
                                gf_error *error) {
-    if (file->written)
-        return gf_fail(error, GF_USAGE, "%s: is finished already", file->name);
-    file->written = true;
     gf_status status = gf_output_write(file, data, size, error);
     return status ? status : gf_output_prepare(file, error);
-}
-
-gf_status gf_output_file_finish(gf_output_file *file, const void *data, size_t size,
-                                gf_error *error) {
-    const gf_status status = gf_output_file_write(file, data, size, error);
-    return status ? status : gf_output_place(file, error);
 }
 
 void gf_output_file_close(gf_output_file *file) {

@@ -60,10 +60,10 @@ static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, si
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < sink->buffer_rows ? rows - i : sink->buffer_rows;
         plain_arrange(order, sink->buffer, src + i * stride, stride, n);
-        status = order->upwards
-                     ? gf_output_write_at(output, sink->buffer, n * row_bytes,
-                                          gf_row_order_offset(order, sink->y + i, n), error)
-                     : gf_output_write(output, sink->buffer, n * row_bytes, error);
+        if (order->upwards)
+            status = gf_output_seek(output, gf_row_order_offset(order, sink->y + i, n), error);
+        if (!status)
+            status = gf_output_write(output, sink->buffer, n * row_bytes, error);
     }
     return status;
 }
@@ -153,15 +153,12 @@ static gf_status plain_sink_finish(gf_sink *base, const gf_metadata *metadata, g
     return status ? status : gf_output_prepare(base->output, error);
 }
 
-static void plain_free_sink(plain_sink *sink) {
+static void plain_sink_close(gf_sink *base) {
+    plain_sink *sink = (plain_sink *)base;
+    gf_output_close(base->output);
     gf_pool_close(sink->pool);
     free(sink->buffer);
     free(sink);
-}
-
-static void plain_sink_close(gf_sink *base) {
-    gf_output_close(base->output);
-    plain_free_sink((plain_sink *)base);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -214,8 +211,7 @@ static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *s
     const gf_row_order *order = &sink->order;
     const size_t size = (size_t)order->start;
     if (setup->header)
-        return sink->pool ? gf_output_write_at(setup->output, header, size, 0, error)
-                          : gf_output_write(setup->output, header, size, error);
+        return gf_output_write(setup->output, header, size, error);
     return order->upwards
                ? GF_OK
                : gf_output_seek(setup->output, gf_row_order_offset(order, setup->first, 0), error);
@@ -281,10 +277,9 @@ gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_er
         status = plain_open_buffer(sink, setup->max_memory, error);
     if (!status)
         status = plain_start_rows(sink, setup, header, error);
-    if (status) {
-        plain_free_sink(sink);
-        return status;
-    }
-    *opened = &sink->base;
-    return GF_OK;
+    if (status)
+        plain_sink_close(&sink->base);
+    else
+        *opened = &sink->base;
+    return status;
 }

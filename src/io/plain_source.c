@@ -18,39 +18,30 @@
 #include "io/bytes.h"
 #include "io/formats.h"
 
-typedef struct pnm_header {
-    gf_format format;
-    const char *kind; /* "pgm", "ppm", "pam" or "pfm" */
-    bool plain;       /* samples are decimal text */
-    bool little;      /* PFM: byte order of the samples */
-    double pfm_scale; /* PFM: magnitude of the scale, over 0; 1 elsewhere */
-} pnm_header;
-
 typedef struct plain_source {
     gf_source base;
     gf_input input;
-    pnm_header header;
     uint64_t max_memory;
     gf_row_order order;
-    gf_pool *pool;          /* of threads that read rows in any order; NULL: only in the file's */
-    uint32_t threads;       /* of the pool */
-    uint32_t widest;        /* threads that have read at a time */
-    size_t left, row_bytes; /* of a row: bytes that are skipped, and those that are read */
-    uint64_t y;             /* of the next row */
-    unsigned char *held;    /* a PFM that cannot be read backwards, once read */
-    bool returned;          /* from a pipe: the header ends in CR, */
-    bool fed;               /* and the first byte behind it is LF */
-    bool raw;               /* no header: rows are all that there may be */
+    gf_pool *pool;       /* of threads that read rows in any order; NULL: only in the file's */
+    uint32_t threads;    /* of the pool */
+    uint32_t widest;     /* threads that have read at a time */
+    uint64_t y;          /* of the next row */
+    unsigned char *held; /* a PFM that cannot be read backwards, once read */
+    bool text;           /* samples are decimal numbers */
+    bool returned;       /* from a pipe: the header ends in CR, */
+    bool fed;            /* and the first byte behind it is LF */
+    bool raw;            /* no header: rows are all that there may be */
 } plain_source;
 
-/* Longest word or line of a header, in bytes, with its end. Numbers need 20. */
-enum { WORD_BYTES = 64, LINE_BYTES = 256 };
+/* Longest word of a header, in bytes, with its end. Numbers need 20. */
+enum { WORD_BYTES = 64 };
 
-/* Most bytes of a number with the blanks and comments before it, and of a PAM's header: a file with
- * a hole may be longer than anybody can wait for. */
+/* Most bytes of a word with the blanks and comments before it, and of a PAM's header: a file with a
+ * hole may be longer than anybody can wait for. */
 enum { MOST_TEXT = 1 << 20 };
 
-/* ---- characters ------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* One character; a comment reads as the newline that ends it. EOF also where the text goes on to
  * offset `end`. */
@@ -69,34 +60,44 @@ static bool pnm_is_space(int c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static gf_status pnm_fail_end(const gf_input *input, gf_error *error) {
-    if (ferror(input->file))
-        return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(errno));
-    if (!feof(input->file))
-        return gf_fail(error, GF_FAILED, "%s: has too much text for one number; it is damaged",
-                       input->name);
-    return gf_fail_short(input->name, error);
-}
-
 /* The next word between white space; the one character after it is read as well, as the formats
- * want. */
-static gf_status pnm_read_word(gf_input *input, const char *what, char word[WORD_BYTES],
-                               gf_error *error) {
+ * want: input->last. False for one that no header has; "" where there is no end of it. */
+static bool pnm_next_word(gf_input *input, char word[WORD_BYTES]) {
     const uint64_t end = input->offset + MOST_TEXT;
     size_t length = 0;
     int c;
     do {
         c = pnm_next_char(input, end);
     } while (pnm_is_space(c));
-    while (c != EOF && !pnm_is_space(c)) {
+    for (; c != EOF && !pnm_is_space(c); c = pnm_next_char(input, end)) {
         if (length == WORD_BYTES - 1 || c < ' ' || c > '~')
-            return gf_fail(error, GF_FAILED, "%s: its %s is not a number; the file is damaged",
-                           input->name, what);
+            return false;
         word[length++] = (char)c;
-        c = pnm_next_char(input, end);
     }
-    word[length] = '\0';
-    return length == 0 ? pnm_fail_end(input, error) : GF_OK;
+    word[c == EOF && !feof(input->file) ? 0 : length] = '\0';
+    return true;
+}
+
+static gf_status pnm_fail_end(const gf_input *input, gf_error *error) {
+    if (ferror(input->file))
+        return gf_input_fail_read(input, errno, error);
+    if (!feof(input->file))
+        return gf_fail(error, GF_FAILED, "%s: has too much text for one number; it is damaged",
+                       input->name);
+    return gf_fail_short(input->name, error);
+}
+
+static gf_status pnm_fail_word(const gf_input *input, const char *what, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: its %s is not a number; the file is damaged", input->name,
+                   what);
+}
+
+/* Read a word that is to be a number; what names it in messages. */
+static gf_status pnm_read_word(gf_input *input, const char *what, char word[WORD_BYTES],
+                               gf_error *error) {
+    if (!pnm_next_word(input, word))
+        return pnm_fail_word(input, what, error);
+    return *word == '\0' ? pnm_fail_end(input, error) : GF_OK;
 }
 
 /* Parse digits, past which *text then points; a number over UINT64_MAX counts as that. Not
@@ -114,81 +115,56 @@ static bool plain_parse(const char **text, uint64_t *number) {
     return found;
 }
 
-/* Read the next decimal number, past white space and comments, and the one character after it,
- * which input->last then is. what names it in messages. */
-static gf_status pnm_read_number(gf_input *input, uint64_t max, const char *what, uint64_t *number,
+static gf_status pnm_read_number(gf_input *input, const char *what, uint64_t *number,
                                  gf_error *error) {
-    const uint64_t end = input->offset + MOST_TEXT;
-    uint64_t value = 0;
-    int c;
-    do {
-        c = pnm_next_char(input, end);
-    } while (pnm_is_space(c));
-    if (c == EOF)
-        return pnm_fail_end(input, error);
-    if (c < '0' || c > '9')
-        return gf_fail(error, GF_FAILED, "%s: its %s is not a number; the file is damaged",
-                       input->name, what);
-    do {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(c - '0'), &value) || value > max)
-            return gf_fail(error, GF_FAILED, "%s: its %s is over %" PRIu64 "; the file is damaged",
-                           input->name, what, max);
-        c = pnm_next_char(input, end);
-    } while (c >= '0' && c <= '9');
-    if (c == EOF && !feof(input->file))
-        return pnm_fail_end(input, error);
-    if (c != EOF && !pnm_is_space(c))
-        return gf_fail(error, GF_FAILED, "%s: its %s is not a number; the file is damaged",
-                       input->name, what);
-    *number = value;
-    return GF_OK;
+    char word[WORD_BYTES];
+    const char *rest = word;
+    gf_status status = pnm_read_word(input, what, word, error);
+    if (!status && (!plain_parse(&rest, number) || *rest != '\0'))
+        status = pnm_fail_word(input, what, error);
+    return status;
 }
 
-/* ---- what headers have in common ------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 /* A number of a header: one that the file ends with may have lost digits. */
 static gf_status pnm_read_field(gf_input *input, const char *what, uint64_t *number,
                                 gf_error *error) {
-    gf_status status = pnm_read_number(input, UINT64_MAX, what, number, error);
+    gf_status status = pnm_read_number(input, what, number, error);
     return !status && input->last == EOF ? pnm_fail_end(input, error) : status;
 }
 
-static gf_status pnm_read_size(gf_input *input, gf_format *format, gf_error *error) {
-    gf_status status = pnm_read_field(input, "width", &format->width, error);
-    if (!status)
-        status = pnm_read_field(input, "height", &format->height, error);
-    return status;
+static gf_status pnm_read_size(plain_source *source, gf_error *error) {
+    gf_format *format = &source->base.format;
+    gf_status status = pnm_read_field(&source->input, "width", &format->width, error);
+    return status ? status : pnm_read_field(&source->input, "height", &format->height, error);
 }
 
-static gf_status pnm_set_maxval(const gf_input *input, uint64_t maxval, gf_format *format,
-                                gf_error *error) {
+static gf_status pnm_set_maxval(plain_source *source, uint64_t maxval, gf_error *error) {
     if (maxval != 255 && maxval != 65535)
         return gf_fail(error, GF_FAILED,
                        "%s: maxval %" PRIu64
                        ": only 255 and 65535 keep values exact here; "
                        "rescale it first, e.g. with pamdepth 65535",
-                       input->name, maxval);
-    format->type = maxval == 255 ? GF_U8 : GF_U16;
+                       source->input.name, maxval);
+    source->base.format.type = maxval == 255 ? GF_U8 : GF_U16;
     return GF_OK;
 }
 
-/* ---- the four kinds of headers --------------------------------------------------------------- */
-
-static gf_status pnm_read_header(gf_input *input, pnm_header *header, gf_error *error) {
+static gf_status pnm_read_header(plain_source *source, gf_error *error) {
     uint64_t maxval;
-    gf_status status = pnm_read_size(input, &header->format, error);
+    gf_status status = pnm_read_size(source, error);
     if (!status)
-        status = pnm_read_field(input, "maxval", &maxval, error);
-    return status ? status : pnm_set_maxval(input, maxval, &header->format, error);
+        status = pnm_read_field(&source->input, "maxval", &maxval, error);
+    return status ? status : pnm_set_maxval(source, maxval, error);
 }
 
-static gf_status pfm_read_header(gf_input *input, pnm_header *header, gf_error *error) {
+static gf_status pfm_read_header(plain_source *source, gf_error *error) {
     char word[WORD_BYTES];
     char *end = word;
-    gf_status status = pnm_read_size(input, &header->format, error);
+    gf_status status = pnm_read_size(source, error);
     if (!status)
-        status = pnm_read_word(input, "scale", word, error);
+        status = pnm_read_word(&source->input, "scale", word, error);
     if (status)
         return status;
     gf_c_locale scope = gf_c_locale_enter();
@@ -198,10 +174,11 @@ static gf_status pfm_read_header(gf_input *input, pnm_header *header, gf_error *
     if (*end != '\0' || scale == 0 || !isfinite(scale))
         return gf_fail(error, GF_FAILED,
                        "%s: its scale is not a number other than 0; the file is damaged",
-                       input->name);
-    header->format.type = GF_F32;
-    header->little = scale < 0;
-    header->pfm_scale = fabs(scale);
+                       source->input.name);
+    source->base.format.type = GF_F32;
+    source->base.metadata.pfm_scale = fabs(scale);
+    source->order.upwards = true;
+    source->order.little = scale < 0;
     return GF_OK;
 }
 
@@ -210,32 +187,9 @@ typedef struct pam_fields {
     char tuple[WORD_BYTES];
 } pam_fields;
 
-/* A line without its newline, white space around it removed. */
-static gf_status pam_read_line(gf_input *input, char line[LINE_BYTES], char **text,
-                               gf_error *error) {
-    size_t length = 0;
-    int c;
-    while ((c = gf_input_byte(input)) != '\n') {
-        if (c == EOF)
-            return pnm_fail_end(input, error);
-        if ((length == LINE_BYTES - 1 && line[strspn(line, " \t")] != '#') ||
-            input->offset > MOST_TEXT)
-            return gf_fail(error, GF_FAILED, "%s: a line of its header is too long or damaged",
-                           input->name);
-        /* Comments may be longer; only their start matters. */
-        if (length < LINE_BYTES - 1)
-            line[length++] = (char)c;
-    }
-    while (length != 0 && pnm_is_space((unsigned char)line[length - 1]))
-        length--;
-    line[length] = '\0';
-    for (*text = line; pnm_is_space((unsigned char)**text); (*text)++) {
-    }
-    return GF_OK;
-}
-
-static gf_status pam_set_field(const gf_input *input, pam_fields *fields, const char *key,
-                               const char *value, gf_error *error) {
+/* Read what follows a key. */
+static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fields,
+                                gf_error *error) {
     const struct {
         const char *key;
         uint64_t *number;
@@ -243,21 +197,36 @@ static gf_status pam_set_field(const gf_input *input, pam_fields *fields, const 
                    {"HEIGHT", &fields->height},
                    {"DEPTH", &fields->depth},
                    {"MAXVAL", &fields->maxval}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (strcmp(key, numbers[i].key) == 0) {
-            if (!plain_parse(&value, numbers[i].number) || *value)
-                return gf_fail(error, GF_FAILED, "%s: its %s is not a number; the file is damaged",
-                               input->name, key);
-            return GF_OK;
-        }
-    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(key, numbers[i].key) == 0)
+            return pnm_read_field(input, key, numbers[i].number, error);
     if (strcmp(key, "TUPLTYPE") == 0 && fields->tuple[0] == '\0' &&
-        strlen(value) < sizeof fields->tuple) {
-        memcpy(fields->tuple, value, strlen(value) + 1);
+        (input->last == '\n' || pnm_next_word(input, fields->tuple)))
         return GF_OK;
-    }
     return gf_fail(error, GF_FAILED, "%s: its header has an unknown line that starts with %.16s",
                    input->name, key);
+}
+
+static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *error) {
+    char key[WORD_BYTES];
+    gf_status status = GF_OK;
+    while (!status) {
+        if (!pnm_next_word(input, key) || input->offset > MOST_TEXT)
+            return gf_fail(error, GF_FAILED, "%s: a line of its header is too long or damaged",
+                           input->name);
+        if (*key == '\0' || input->last == EOF)
+            return pnm_fail_end(input, error);
+        if (strcmp(key, "ENDHDR") == 0)
+            break;
+        status = pam_read_field(input, key, fields, error);
+    }
+    while (!status && input->last != '\n') {
+        if (!pnm_is_space(input->last) || input->offset > MOST_TEXT)
+            return gf_fail(error, GF_FAILED, "%s: its header does not end in a line of its own",
+                           input->name);
+        (void)gf_input_byte(input);
+    }
+    return status;
 }
 
 /* Do the samples of a pixel mean what our channels mean? */
@@ -273,64 +242,46 @@ static gf_status pam_check_tuple(const gf_input *input, const pam_fields *fields
                    input->name, fields->depth, fields->tuple);
 }
 
-static gf_status pam_read_header(gf_input *input, pnm_header *header, gf_error *error) {
+static gf_status pam_read_header(plain_source *source, gf_error *error) {
+    gf_format *format = &source->base.format;
     pam_fields fields = {0};
-    char line[LINE_BYTES] = "";
-    char *key = line;
-    gf_status status;
-    while ((status = pam_read_line(input, line, &key, error)) == GF_OK) {
-        if (*key == '#' || *key == '\0')
-            continue;
-        if (strcmp(key, "ENDHDR") == 0)
-            break;
-        char *value = key;
-        while (*value != '\0' && !pnm_is_space((unsigned char)*value))
-            value++;
-        while (pnm_is_space((unsigned char)*value))
-            *value++ = '\0';
-        if ((status = pam_set_field(input, &fields, key, value, error)))
-            break;
-    }
+    gf_status status = pam_read_fields(&source->input, &fields, error);
     if (!status && fields.maxval == 0)
         return gf_fail(error, GF_FAILED, "%s: its header has no MAXVAL; the file is damaged",
-                       input->name);
-    if (status || (status = pnm_set_maxval(input, fields.maxval, &header->format, error)) ||
-        (status = pam_check_tuple(input, &fields, error)))
+                       source->input.name);
+    if (status || (status = pnm_set_maxval(source, fields.maxval, error)) ||
+        (status = pam_check_tuple(&source->input, &fields, error)))
         return status;
-    header->format.width = fields.width;
-    header->format.height = fields.height;
-    header->format.channels = (uint32_t)fields.depth;
+    format->width = fields.width;
+    format->height = fields.height;
+    format->channels = (uint32_t)fields.depth;
     return GF_OK;
 }
 
-static gf_status pnm_read_any_header(gf_input *input, const gf_limits *limits, pnm_header *header,
-                                     gf_error *error) {
-    gf_status status;
-    *header = (pnm_header){.format.channels = 1, .pfm_scale = 1.0};
-    (void)gf_input_byte(input); /* the P, which the caller saw */
-    const int kind = gf_input_byte(input);
-    header->plain = kind == '2' || kind == '3';
-    header->kind = kind == '7'                  ? "pam"
-                   : kind == 'F' || kind == 'f' ? "pfm"
-                   : kind == '3' || kind == '6' ? "ppm"
-                                                : "pgm";
-    if (kind == '3' || kind == '6' || kind == 'F')
-        header->format.channels = 3;
-    if (kind == '1' || kind == '4')
-        return gf_fail(error, GF_FAILED,
-                       "%s: is a bitmap (PBM); convert it first, e.g. with pnmdepth 255 or "
-                       "pbmtopgm 1 1",
-                       input->name);
-    if (kind == 'F' || kind == 'f')
-        status = pfm_read_header(input, header, error);
-    else
-        status = (kind == '7' ? pam_read_header : pnm_read_header)(input, header, error);
-    if (!status)
-        status = gf_check_pixels(header->format.width, header->format.height, limits, input->name,
-                                 error);
-    if (!status)
-        status = gf_format_check(&header->format, input->name, error);
-    return status;
+static gf_status pnm_read_any_header(plain_source *source, gf_error *error) {
+    static const struct {
+        const char *kind;
+        gf_status (*read)(plain_source *source, gf_error *error);
+        uint32_t channels;
+        char letter;
+    } kinds[] = {{"pgm", pnm_read_header, 1, '2'}, {"ppm", pnm_read_header, 3, '3'},
+                 {"pgm", pnm_read_header, 1, '5'}, {"ppm", pnm_read_header, 3, '6'},
+                 {"pam", pam_read_header, 1, '7'}, {"pfm", pfm_read_header, 1, 'f'},
+                 {"pfm", pfm_read_header, 3, 'F'}};
+    (void)gf_input_byte(&source->input); /* the P, which the caller saw */
+    const int letter = gf_input_byte(&source->input);
+    source->text = letter == '2' || letter == '3';
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].letter != letter)
+            continue;
+        snprintf(source->base.kind, sizeof source->base.kind, "%s", kinds[i].kind);
+        source->base.format.channels = kinds[i].channels;
+        return kinds[i].read(source, error);
+    }
+    return gf_fail(error, GF_FAILED,
+                   "%s: is a bitmap (PBM); convert it first, e.g. with pnmdepth 255 or "
+                   "pbmtopgm 1 1",
+                   source->input.name);
 }
 
 /* ---- rows of files --------------------------------------------------------------------------- */
@@ -407,7 +358,7 @@ static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint6
 /* Vectors for rows that lie together in the file, in its order: one where they do so in memory. */
 static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
                               struct iovec vectors[VECTORS]) {
-    const size_t row_bytes = job->source->row_bytes;
+    const size_t row_bytes = gf_row_bytes(&job->source->order.format);
     const bool upwards = job->source->order.upwards;
     if (!upwards && job->stride == row_bytes) {
         vectors[0] = (struct iovec){dst, rows * row_bytes};
@@ -420,34 +371,22 @@ static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t 
     return (int)rows;
 }
 
-/* Reads rows to where they belong. Returns how many bytes were there. */
-static size_t plain_read_wide(const read_job *job, unsigned char *dst, uint64_t rows,
+/* Reads rows to where they belong, narrow ones through a buffer that holds them all. Returns how
+ * many bytes were there. */
+static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t rows, bool narrow,
                               uint64_t offset, int *cause) {
-    struct iovec vectors[VECTORS];
     const gf_row_order *order = &job->source->order;
-    const size_t row_bytes = job->source->row_bytes;
-    const int count = plain_make_vectors(job, dst, rows, vectors);
+    const size_t row_bytes = gf_row_bytes(&job->source->order.format);
+    unsigned char buffer[READ_BUFFER_BYTES];
+    struct iovec vectors[VECTORS];
+    vectors[0] = (struct iovec){buffer, rows * row_bytes};
+    const int count = narrow ? 1 : plain_make_vectors(job, dst, rows, vectors);
     const size_t got =
         plain_read_vectors(fileno(job->source->input.file), vectors, count, offset, cause);
-    for (uint64_t i = 0; got == rows * row_bytes && !gf_row_order_plain(order) && i < rows; i++)
-        gf_row_order_copy(order, dst + i * job->stride, dst + i * job->stride,
-                          row_bytes / gf_type_bytes(order->format.type));
-    return got;
-}
-
-/* The same through a buffer that holds them all. */
-static size_t plain_read_narrow(const read_job *job, unsigned char *dst, uint64_t rows,
-                                uint64_t offset, int *cause) {
-    const gf_row_order *order = &job->source->order;
-    const size_t row_bytes = gf_row_bytes(&order->format);
-    unsigned char buffer[READ_BUFFER_BYTES];
-    struct iovec vector = {buffer, (size_t)rows * row_bytes};
-    const size_t got =
-        plain_read_vectors(fileno(job->source->input.file), &vector, 1, offset, cause);
     for (uint64_t i = 0; got == rows * row_bytes && i < rows; i++) {
-        const uint64_t row = order->upwards ? rows - 1 - i : i;
-        gf_row_order_copy(order, dst + row * job->stride, buffer + i * row_bytes,
-                          gf_row_samples(&order->format));
+        unsigned char *row = dst + (order->upwards ? rows - 1 - i : i) * job->stride;
+        gf_row_order_copy(order, row, narrow ? buffer + i * row_bytes : row,
+                          row_bytes / gf_type_bytes(order->format.type));
     }
     return got;
 }
@@ -456,12 +395,10 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
     read_job *job = context;
     const plain_source *source = job->source;
     const gf_row_order *order = &source->order;
-    const size_t row_bytes = source->row_bytes;
-    const bool whole = row_bytes == gf_row_bytes(&order->format);
-    const bool narrow = whole && row_bytes < READ_NARROW_BYTES && row_bytes != job->stride;
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    const bool narrow = row_bytes < READ_NARROW_BYTES && row_bytes != job->stride;
     const uint64_t piece = READ_PIECE_BYTES / row_bytes + 1;
-    const uint64_t most = !whole            ? 1
-                          : narrow          ? READ_BUFFER_BYTES / row_bytes
+    const uint64_t most = narrow            ? READ_BUFFER_BYTES / row_bytes
                           : piece < VECTORS ? piece
                                             : VECTORS;
     const uint64_t end = gf_share(job->rows, task + 1, job->parts);
@@ -469,19 +406,19 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
     (void)thread;
     for (uint64_t i = gf_share(job->rows, task, job->parts), rows; i < end; i += rows) {
         rows = end - i < most ? end - i : most;
-        const uint64_t offset = gf_row_order_offset(order, source->y + i, rows) + source->left;
-        const size_t got = (narrow ? plain_read_narrow : plain_read_wide)(
-            job, job->dst + i * job->stride, rows, offset, &result->cause);
+        const uint64_t offset = gf_row_order_offset(order, source->y + i, rows);
+        const size_t got =
+            plain_read_rows(job, job->dst + i * job->stride, rows, narrow, offset, &result->cause);
         if (got < rows * row_bytes) {
             result->ended = result->cause == 0;
-            result->row = (offset + got - order->start) / gf_row_bytes(&order->format);
+            result->row = (offset + got - order->start) / row_bytes;
             return;
         }
     }
 }
 
 static uint32_t plain_count_parts(const plain_source *source, uint64_t rows, uint32_t most) {
-    const uint64_t parts = rows * source->row_bytes / READ_PART_BYTES;
+    const uint64_t parts = rows * gf_row_bytes(&source->order.format) / READ_PART_BYTES;
     return parts < 1 ? 1 : parts < most ? (uint32_t)parts : most;
 }
 
@@ -500,8 +437,7 @@ static gf_status plain_read_shared(plain_source *source, void *dst, size_t strid
     for (uint32_t i = 0; i < job.parts; i++) {
         const struct read_part *result = &job.results[i];
         if (result->cause != 0)
-            return gf_fail(error, GF_FAILED, "%s: cannot read: %s", source->input.name,
-                           strerror(result->cause));
+            return gf_input_fail_read(&source->input, result->cause, error);
         if (result->ended)
             return plain_fail_short(source, result->row, error);
     }
@@ -528,9 +464,13 @@ static gf_status plain_read_text(plain_source *source, unsigned char *row, gf_er
     uint64_t max = format->type == GF_U8 ? 255 : 65535;
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
         uint64_t value = 0;
-        gf_status status = pnm_read_number(&source->input, max, "sample", &value, error);
+        gf_status status = pnm_read_number(&source->input, "sample", &value, error);
         if (status)
             return status;
+        if (value > max)
+            return gf_fail(error, GF_FAILED,
+                           "%s: its sample is over %" PRIu64 "; the file is damaged",
+                           source->input.name, max);
         if (format->type == GF_U8) {
             row[i] = (unsigned char)value;
         } else {
@@ -553,14 +493,10 @@ static gf_status plain_read_binary(plain_source *source, unsigned char *row, gf_
 static gf_status plain_hold(plain_source *source, gf_error *error) {
     size_t row_bytes = gf_row_bytes(&source->base.format);
     uint64_t bytes = row_bytes * source->base.format.height;
-    gf_status status =
-        gf_check_memory(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
-    if (status)
-        return status;
-    source->held = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
-    if (!source->held)
-        return gf_fail_memory(error, source->input.name, bytes, "a PFM from a pipe");
-    return plain_read_exactly(source, source->held, (size_t)bytes, 0, error);
+    source->held =
+        gf_hold(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
+    return source->held ? plain_read_exactly(source, source->held, (size_t)bytes, 0, error)
+                        : GF_FAILED;
 }
 
 static gf_status plain_read_held(plain_source *source, unsigned char *row, gf_error *error) {
@@ -588,7 +524,7 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
         unsigned char *row = out + i * stride;
         if (source->order.upwards)
             status = plain_read_held(source, row, error);
-        else if (source->header.plain)
+        else if (source->text)
             status = plain_read_text(source, row, error);
         else
             status = plain_read_binary(source, row, error);
@@ -646,10 +582,8 @@ static void plain_seek(gf_source *base, uint64_t y) {
 
 static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
     const gf_format *format = &source->order.format;
-    if (source->header.plain ||
-        !(source->order.upwards ? source->input.regular : plain_knows_size(source)))
+    if (source->text || !(source->order.upwards ? source->input.regular : plain_knows_size(source)))
         return GF_OK;
-    source->row_bytes = gf_row_bytes(format);
     source->threads = plain_count_parts(source, format->height,
                                         threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
     source->base.threads = source->threads > 1 ? source->threads : 0;
@@ -685,10 +619,8 @@ static gf_status plain_open(plain_find_rows *find, const gf_input *input, const 
 /* Headers that were written as text on Windows end in two characters, of which the format knows
  * one. Where the file is longer than it should be by just that one, it is no sample. */
 static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
-    const gf_format *format = &source->base.format;
     unsigned char end[2];
-    if (source->header.plain || !source->input.regular ||
-        source->input.size != source->order.start + format->height * gf_row_bytes(format) + 1)
+    if (source->text || !source->input.regular || source->input.size != plain_end(source) + 1)
         return GF_OK;
     gf_status status =
         gf_input_read_at(&source->input, end, sizeof end, source->order.start - 1, error);
@@ -702,40 +634,34 @@ static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
 /* A truncated file is told at once where its size is known, not after most of the work. */
 static gf_status pnm_check_size(const plain_source *source, gf_error *error) {
     const gf_format *format = &source->base.format;
-    if (source->header.plain || !plain_knows_size(source))
+    if (source->text || !plain_knows_size(source))
         return GF_OK;
     const uint64_t rows = (source->input.size - source->order.start) / gf_row_bytes(format);
     return rows < format->height ? plain_fail_short(source, rows, error) : GF_OK;
 }
 
-static void pnm_describe(plain_source *source) {
-    const pnm_header *header = &source->header;
-    gf_source *base = &source->base;
-    const gf_value scale = {.type = GF_VALUE_DOUBLE, .real = header->pfm_scale};
-    char text[40];
-    snprintf(base->kind, sizeof base->kind, "%s", header->kind);
-    gf_value_format(&scale, text, sizeof text);
-    if (base->format.type == GF_F32)
-        snprintf(base->stored, sizeof base->stored, "32-bit float, %s-endian, scale %s",
-                 header->little ? "little" : "big", text);
+static void pnm_describe(const plain_source *source, char *text, size_t size) {
+    const gf_value scale = {.type = GF_VALUE_DOUBLE, .real = source->base.metadata.pfm_scale};
+    const gf_type type = source->base.format.type;
+    char number[40];
+    gf_value_format(&scale, number, sizeof number);
+    if (type == GF_F32)
+        snprintf(text, size, "32-bit float, %s-endian, scale %s",
+                 source->order.little ? "little" : "big", number);
     else
-        snprintf(base->stored, sizeof base->stored, "%d-bit %s",
-                 base->format.type == GF_U8 ? 8 : 16, header->plain ? "text" : "binary");
+        snprintf(text, size, "%d-bit %s", type == GF_U8 ? 8 : 16, source->text ? "text" : "binary");
 }
 
 static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_error *error) {
-    const pnm_header *header = &source->header;
-    gf_status status = pnm_read_any_header(&source->input, limits, &source->header, error);
-    if (status)
+    gf_format *format = &source->base.format;
+    gf_input *input = &source->input;
+    gf_status status = pnm_read_any_header(source, error);
+    if (status || (status = gf_check_pixels(format, limits, input->name, error)))
         return status;
-    source->base.format = header->format;
-    source->base.metadata.pfm_scale = header->pfm_scale;
-    source->order = (gf_row_order){.format = header->format,
-                                   .start = source->input.offset,
-                                   .upwards = header->format.type == GF_F32,
-                                   .little = header->little};
-    source->returned = !source->input.regular && !header->plain && source->input.last == '\r';
-    pnm_describe(source);
+    source->order.format = *format;
+    source->order.start = input->offset;
+    source->returned = !input->regular && !source->text && input->last == '\r';
+    pnm_describe(source, source->base.stored, sizeof source->base.stored);
     status = pnm_check_size(source, error);
     if (!status)
         status = pnm_skip_line_feed(source, error);
@@ -790,9 +716,7 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
     const gf_raw *raw = limits->raw;
     const char *name = source->input.name;
     source->raw = true;
-    gf_status status = gf_check_pixels(raw->format.width, raw->format.height, limits, name, error);
-    if (!status)
-        status = gf_format_check(&raw->format, name, error);
+    gf_status status = gf_check_pixels(&raw->format, limits, name, error);
     if (status)
         return status;
     source->base.format = raw->format;

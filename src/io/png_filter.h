@@ -29,8 +29,7 @@ typedef void gf_png_unfilter_row(unsigned char *out, const unsigned char *in,
                                  const unsigned char *above, size_t bytes, uint32_t unit,
                                  uint32_t filter);
 
-/* The definitions. */
-gf_png_filter_row gf_png_filter_golden;
+/* The definition. */
 gf_png_unfilter_row gf_png_unfilter_golden;
 
 /* Loops compiled once a SIMD level; all give the same. */
@@ -46,11 +45,11 @@ typedef struct gf_png_simd {
     uint64_t (*count_largest)(const gf_format *format, const void *row);
 } gf_png_simd;
 
-extern const gf_png_simd gf_png_simd_portable;
-#ifdef GF_X86_64
-extern const gf_png_simd gf_png_simd_avx2, gf_png_simd_avx512;
-#endif
-/* Of a level that is available. */
-const gf_png_simd *gf_png_simd_of(gf_isa isa);
+extern const gf_png_simd gf_png_simd_portable, gf_png_simd_avx2, gf_png_simd_avx512;
+
+static inline const gf_png_simd *gf_png_simd_of(gf_isa isa) {
+    static const gf_png_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_png_simd);
+    return levels[isa];
+}
 
 #endif

@@ -22,7 +22,8 @@ typedef struct png_layout {
     bool indexed;                  /* samples are indices into palette */
     bool has_alpha;                /* indexed: the palette has alpha */
     bool has_key;                  /* else: pixels equal to key are transparent */
-    uint16_t key[3];               /* stored sample values, masked to depth */
+    uint32_t factor;               /* of grey of fewer than 8 bits, to the full range; else 1 */
+    unsigned char key[6];          /* samples that were brought to the full range */
     unsigned char palette[256][4]; /* RGBA; every entry is filled */
 } png_layout;
 
@@ -108,63 +109,36 @@ static void expand_palette(const png_layout *layout, unsigned char *row) {
         memcpy(row + x * channels, layout->palette[row[x]], channels);
 }
 
-/* Inlined with `channels` known. The factor is that of grey which was not brought to the full
- * range. */
-static inline void expand_alpha8(const png_layout *layout, unsigned char *row, size_t channels,
-                                 uint32_t factor) {
+/* Inlined with the bytes of a pixel and of a sample known. */
+GF_INLINE void expand_alpha(const png_layout *layout, unsigned char *row, size_t pixel,
+                            size_t sample) {
+    uint64_t key = 0, opaque = 0;
+    memcpy(&key, layout->key, pixel);
+    memset((unsigned char *)&opaque + pixel, 255, sample);
     for (uint64_t x = layout->width; x-- > 0;) {
-        unsigned char pixel[4] = {0};
-        bool opaque = false;
-        for (size_t c = 0; c < channels; c++) {
-            const uint32_t v = row[x * channels + c];
-            opaque |= v != layout->key[c];
-            pixel[c] = (unsigned char)(v * factor);
-        }
-        pixel[channels] = opaque ? 255 : 0;
-        memcpy(row + x * (channels + 1), pixel, channels + 1);
+        uint64_t out = 0;
+        memcpy(&out, row + x * pixel, pixel);
+        out |= out == key ? 0 : opaque;
+        memcpy(row + x * (pixel + sample), &out, pixel + sample);
     }
-}
-
-static inline void expand_alpha16(const png_layout *layout, unsigned char *row, size_t channels) {
-    for (uint64_t x = layout->width; x-- > 0;) {
-        uint16_t pixel[4] = {0};
-        bool opaque = false;
-        memcpy(pixel, row + 2 * x * channels, 2 * channels);
-        for (size_t c = 0; c < channels; c++)
-            opaque |= pixel[c] != layout->key[c];
-        pixel[channels] = opaque ? 65535 : 0;
-        memcpy(row + 2 * x * (channels + 1), pixel, 2 * (channels + 1));
-    }
-}
-
-static void expand_alpha(const png_layout *layout, unsigned char *row, uint32_t factor) {
-    if (layout->depth == 16 && layout->channels == 1)
-        expand_alpha16(layout, row, 1);
-    else if (layout->depth == 16)
-        expand_alpha16(layout, row, 3);
-    else if (layout->channels == 1)
-        expand_alpha8(layout, row, 1, factor);
-    else
-        expand_alpha8(layout, row, 3, 1);
 }
 
 /* raw == out is allowed; neither need be aligned. */
 static void expand_row(const png_source *source, const unsigned char *raw, unsigned char *out) {
     const png_layout *layout = &source->layout;
-    /* Of grey of fewer than 8 bits to the full range: a whole number. The key is not of that range.
-     */
-    const uint32_t factor =
-        layout->depth < 8 && !layout->indexed ? 255 / ((1u << layout->depth) - 1) : 1;
+    const bool grey = layout->channels == 1;
     if (layout->depth == 16)
         source->simd->swap16(out, raw, (size_t)(layout->width * layout->channels));
     else if (layout->depth < 8)
-        expand_unpack(raw, out, layout->width, layout->depth, layout->has_key ? 1 : factor);
+        expand_unpack(raw, out, layout->width, layout->depth, layout->factor);
     else if (out != raw)
         memcpy(out, raw, layout_bytes(layout));
     if (layout->indexed)
         expand_palette(layout, out);
+    else if (layout->has_key && layout->depth == 16)
+        grey ? expand_alpha(layout, out, 2, 2) : expand_alpha(layout, out, 6, 2);
     else if (layout->has_key)
-        expand_alpha(layout, out, factor);
+        grey ? expand_alpha(layout, out, 1, 1) : expand_alpha(layout, out, 3, 1);
 }
 
 /* ---- called by libpng ------------------------------------------------------------------------ */
@@ -291,7 +265,6 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
     png_source *source = png_get_user_chunk_ptr(png);
     const char *name = source->input.name;
     bool damaged = memcmp(source->bad_chunk, chunk->name, 4) == 0;
-    gf_chunk_place place = GF_BEFORE_PLTE;
     memset(source->bad_chunk, 0, 4);
     if ((chunk->name[0] & 0x20) == 0)
         return 0;
@@ -307,15 +280,11 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
         memcpy(source->base.metadata.damaged, chunk->name, 4);
         return 1;
     }
-    if (source->pixels_done)
-        place = GF_AFTER_IDAT;
-    else if ((chunk->location & PNG_HAVE_PLTE) != 0)
-        place = GF_BEFORE_IDAT;
     /* Its own block of memory has a head, and the array may have twice the room. */
     source->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
     if (reader_check_metadata(source) ||
-        gf_metadata_append(&source->base.metadata, (const char *)chunk->name, place, chunk->data,
-                           chunk->size, name, &source->cause))
+        gf_metadata_append(&source->base.metadata, (const char *)chunk->name, source->pixels_done,
+                           chunk->data, chunk->size, name, &source->cause))
         reader_leave(png);
     return 1;
 }
@@ -398,23 +367,15 @@ static gf_status reader_end(png_source *source, bool by_others, gf_error *error)
 static gf_status png_read_interlaced(png_source *source, gf_error *error) {
     size_t row_bytes = layout_bytes(&source->layout);
     uint64_t height = source->base.format.height;
-    uint64_t bytes = row_bytes * height;
-    gf_status status = gf_check_memory(bytes, source->limits.max_memory, source->input.name,
-                                       "an interlaced image", error);
-    if (status)
-        return status;
+    gf_status status = GF_OK;
     /* Zeroed, because libpng keeps the unused bits at the end of a row as they are. */
-    source->raw = calloc(1, (size_t)bytes);
+    source->raw = gf_hold(row_bytes * height, source->limits.max_memory, source->input.name,
+                          "an interlaced image", error);
     if (!source->raw)
-        return gf_fail_memory(error, source->input.name, bytes, "an interlaced image");
+        return GF_FAILED;
     for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES && !status; pass++)
         status = reader_rows(source, source->raw, row_bytes, height, error);
     return status;
-}
-
-/* Are stored rows what is asked for? */
-static bool png_is_plain(const png_layout *layout) {
-    return layout->depth == 8 && !layout->indexed && !layout->has_key;
 }
 
 static gf_status png_read_inflated(png_source *source, unsigned char *out, size_t stride,
@@ -423,7 +384,7 @@ static gf_status png_read_inflated(png_source *source, unsigned char *out, size_
     const size_t row_bytes = layout_bytes(layout);
     const uint32_t bits = layout->channels * layout->depth;
     const uint32_t unit = bits < 8 ? 1 : bits / 8;
-    const bool plain = png_is_plain(layout);
+    const bool plain = layout->depth == 8 && !layout->indexed && !layout->has_key;
     const unsigned char *above = source->above, *filtered;
     for (uint64_t i = 0; i < rows; i++, out += stride) {
         gf_status status = gf_png_inflate_row(source->inflate, &filtered, error);
@@ -481,7 +442,9 @@ static gf_status png_source_finish(gf_source *base, gf_error *error) {
     return status;
 }
 
-static void png_free_source(png_source *source) {
+static void png_source_close(gf_source *base) {
+    png_source *source = (png_source *)base;
+    gf_input_close(&source->input);
     png_destroy_read_struct(&source->png, &source->info, NULL);
     gf_png_inflate_close(source->inflate);
     gf_metadata_clear(&source->base.metadata);
@@ -490,10 +453,13 @@ static void png_free_source(png_source *source) {
     free(source);
 }
 
-static void png_source_close(gf_source *base) {
-    png_source *source = (png_source *)base;
-    gf_input_close(&source->input);
-    png_free_source(source);
+/* Only the bits of the depth count. */
+static void layout_set_key(png_layout *layout, size_t channel, uint16_t sample) {
+    const uint16_t value = (uint16_t)((sample & ((1u << layout->depth) - 1)) * layout->factor);
+    if (layout->depth == 16)
+        memcpy(layout->key + 2 * channel, &value, sizeof value);
+    else
+        layout->key[channel] = (unsigned char)value;
 }
 
 /* Fills the layout from the chunks that say what the samples mean. */
@@ -508,6 +474,7 @@ static void png_read_layout(png_source *source) {
     layout->channels = png_get_channels(png, info);
     layout->depth = png_get_bit_depth(png, info);
     layout->indexed = png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE;
+    layout->factor = layout->depth < 8 && !layout->indexed ? 255 / ((1u << layout->depth) - 1) : 1;
     /* libpng drops a tRNS that precedes PLTE: its count is then 0. */
     bool transparent = png_get_tRNS(png, info, &alpha, &alpha_count, &key) != 0 && alpha_count != 0;
     if (layout->indexed) {
@@ -524,12 +491,11 @@ static void png_read_layout(png_source *source) {
             layout->palette[i][3] = transparent && i < alpha_count ? alpha[i] : 255;
         }
     } else if (transparent && key) {
-        unsigned mask = (1u << layout->depth) - 1;
-        bool grey = layout->channels == 1;
+        const bool grey = layout->channels == 1;
+        const uint16_t samples[] = {grey ? key->gray : key->red, key->green, key->blue};
         layout->has_key = true;
-        layout->key[0] = (uint16_t)((grey ? key->gray : key->red) & mask);
-        layout->key[1] = (uint16_t)(key->green & mask);
-        layout->key[2] = (uint16_t)(key->blue & mask);
+        for (size_t i = 0; i < 3; i++)
+            layout_set_key(layout, i, samples[i]);
     }
 }
 
@@ -597,8 +563,7 @@ static gf_status png_open_image(png_source *source, gf_error *error) {
     format->height = png_get_image_height(source->png, source->info);
     source->interlaced = png_get_interlace_type(source->png, source->info) != PNG_INTERLACE_NONE;
     png_describe(source);
-    if ((status = gf_check_pixels(format->width, format->height, limits, name, error)) ||
-        (status = gf_format_check(format, name, error)) ||
+    if ((status = gf_check_pixels(format, limits, name, error)) ||
         /* This row and the one above. */
         (status = gf_check_memory(2 * (uint64_t)gf_row_bytes(format), limits->max_memory, name,
                                   "two rows", error)) ||
@@ -619,7 +584,8 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
     source->simd = gf_png_simd_of(gf_isa_best());
     gf_status status = png_open_image(source, error);
     if (status) {
-        png_free_source(source);
+        source->input = (gf_input){0}; /* it stays the caller's */
+        png_source_close(&source->base);
         return status;
     }
     *opened = &source->base;

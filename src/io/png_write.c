@@ -2,6 +2,7 @@
  * what they have coded, in order, when it comes by. */
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -60,13 +61,13 @@ static gf_status chunk_write(gf_output *output, const char *name, const void *da
     return status ? status : gf_output_write(output, tail, sizeof tail, error);
 }
 
-/* Write metadata that belongs at a place. */
-static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata,
-                                      gf_chunk_place place, gf_error *error) {
+/* Write metadata that belongs in front of the pixels, or behind them. */
+static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata, bool late,
+                                      gf_error *error) {
     gf_status status = GF_OK;
     for (size_t i = 0; i < metadata->count && !status; i++) {
         const gf_chunk *chunk = &metadata->chunks[i];
-        if (chunk->place == place)
+        if (chunk->late == late)
             status = chunk_write(output, chunk->name, chunk->data, chunk->size, error);
     }
     return status;
@@ -84,10 +85,7 @@ static gf_status chunk_write_head(gf_output *output, const gf_format *format,
     gf_status status = gf_output_write(output, "\x89PNG\r\n\x1a\n", 8, error);
     if (!status)
         status = chunk_write(output, "IHDR", header, sizeof header, error);
-    /* The output has no PLTE: its two sides are one place. */
-    if (!status)
-        status = chunk_write_metadata(output, metadata, GF_BEFORE_PLTE, error);
-    return status ? status : chunk_write_metadata(output, metadata, GF_BEFORE_IDAT, error);
+    return status ? status : chunk_write_metadata(output, metadata, false, error);
 }
 
 /* Write a chunk of bytes that lie in memory behind room for its head. crc: of its name and them. */
@@ -126,36 +124,37 @@ enum {
 /* What one thread needs is not counted as memory, up to here: only wide rows need more. */
 #define FREE_BYTES (UINT64_C(16) << 20)
 
+typedef struct png_encoder png_encoder;
+
 typedef struct encoder_slot {
+    png_encoder *encoder;
     unsigned char *memory; /* rows with their paddings */
     unsigned char *out;
     gf_png_band band;
+    size_t head;  /* bytes of zlib's header, which its chunk begins with: 2 of the first band */
     uint32_t crc; /* of the chunk's name and the band's bytes */
-    bool coded;
+    gf_work work; /* codes it */
+    bool coded;   /* false after that: for want of memory */
 } encoder_slot;
 
-typedef struct png_encoder {
+struct png_encoder {
     gf_sink base; /* threads: 0 if the caller does everything */
     gf_png_bands bands;
     gf_format format;
     uint64_t max_memory;
     double callers;   /* seconds that the caller was busy */
     uint64_t y;       /* rows taken so far */
+    uint64_t filled;  /* bands */
     uint64_t written; /* bands */
     uint32_t adler;   /* of what was written */
     gf_png_rule rule; /* of the last band handed over */
     encoder_slot *slots;
     uint32_t slot_count;
-    pthread_t *threads;
-    gf_png_scratch *scratch; /* the caller's, if it codes by itself or looks at bands beforehand */
-    uint32_t started;
-
-    pthread_mutex_t lock;
-    pthread_cond_t filled_more, coded_more;
-    uint64_t filled, taken; /* bands */
-    double busy;            /* of the threads */
-    bool stop, no_memory;
-} png_encoder;
+    gf_pool *pool;               /* of base.threads; NULL for none */
+    gf_png_scratch **scratch;    /* of each of the pool's threads, made by it, */
+    gf_png_scratch *callers_own; /* and the caller's, if it codes or looks at bands beforehand */
+    atomic_bool stop;
+};
 
 /* ---- coding ---------------------------------------------------------------------------------- */
 
@@ -163,64 +162,43 @@ static encoder_slot *encoder_slot_at(const png_encoder *encoder, uint64_t k) {
     return &encoder->slots[k % encoder->slot_count];
 }
 
+/* The bytes of a band's chunk. */
 static unsigned char *encoder_bytes_of(const encoder_slot *s) {
-    return s->out + FRONT;
+    return s->out + FRONT - s->head;
 }
 
-/* A band's chunk begins at its own bytes, the first with zlib's header in front of them. */
-static size_t encoder_head_bytes(uint64_t k) {
-    return k == 0 ? 2 : 0;
-}
-
-static bool encoder_code(const png_encoder *encoder, gf_png_scratch *scratch, uint64_t k) {
+static void encoder_code(encoder_slot *s, gf_png_scratch *scratch) {
     static const unsigned char zlib_head[2] = {0x78, 0x01}; /* a window of 32 KiB; coded fast */
-    encoder_slot *s = encoder_slot_at(encoder, k);
-    s->band.out = encoder_bytes_of(s);
-    if (!gf_png_band_code(scratch, &s->band))
-        return false;
-    unsigned char *chunk = encoder_bytes_of(s) - encoder_head_bytes(k) - 4;
+    s->band.out = s->out + FRONT;
+    s->coded = scratch && gf_png_band_code(scratch, &s->band);
+    unsigned char *chunk = encoder_bytes_of(s) - 4;
     memcpy(chunk, idat_name, 4);
-    memcpy(chunk + 4, zlib_head, encoder_head_bytes(k));
-    if (s->band.size + encoder_head_bytes(k) <= GF_PNG_IDAT_MOST)
-        s->crc = crc32_gzip_refl(0, chunk, 4 + encoder_head_bytes(k) + s->band.size);
-    return true;
+    memcpy(chunk + 4, zlib_head, s->head);
+    if (s->coded && s->band.size + s->head <= GF_PNG_IDAT_MOST)
+        s->crc = crc32_gzip_refl(0, chunk, 4 + s->head + s->band.size);
 }
 
-static void *encoder_work(void *argument) {
-    png_encoder *encoder = argument;
-    gf_png_scratch *scratch = gf_png_scratch_new(&encoder->bands);
-    pthread_mutex_lock(&encoder->lock);
-    if (!scratch)
-        encoder->no_memory = true;
-    while (!encoder->no_memory) {
-        while (!encoder->stop && encoder->taken == encoder->filled)
-            pthread_cond_wait(&encoder->filled_more, &encoder->lock);
-        if (encoder->stop)
-            break;
-        const uint64_t k = encoder->taken++;
-        pthread_mutex_unlock(&encoder->lock);
-        const double start = gf_now();
-        const bool good = encoder_code(encoder, scratch, k);
-        const double seconds = gf_now() - start;
-        pthread_mutex_lock(&encoder->lock);
-        encoder->busy += seconds;
-        encoder->no_memory |= !good;
-        encoder_slot_at(encoder, k)->coded = true;
-        pthread_cond_signal(&encoder->coded_more);
-    }
-    pthread_cond_signal(&encoder->coded_more);
-    pthread_mutex_unlock(&encoder->lock);
-    gf_png_scratch_free(scratch);
-    return NULL;
+static void encoder_work(void *context, uint32_t task, uint32_t thread) {
+    encoder_slot *s = context;
+    gf_png_scratch **scratch = &s->encoder->scratch[thread];
+    (void)task;
+    if (s->encoder->stop)
+        return;
+    if (!*scratch)
+        *scratch = gf_png_scratch_new(&s->encoder->bands);
+    encoder_code(s, *scratch);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Writes the next band, which was coded. */
 static gf_status encoder_write_band(png_encoder *encoder, gf_error *error) {
-    const uint64_t k = encoder->written++;
-    encoder_slot *s = encoder_slot_at(encoder, k);
-    unsigned char *data = encoder_bytes_of(s) - encoder_head_bytes(k);
-    size_t size = s->band.size + encoder_head_bytes(k);
+    encoder_slot *s = encoder_slot_at(encoder, encoder->written++);
+    unsigned char *data = encoder_bytes_of(s);
+    size_t size = s->band.size + s->head;
+    if (!s->coded)
+        return gf_fail_memory(error, gf_output_name(encoder->base.output),
+                              gf_png_scratch_bytes(&encoder->bands), "the encoder");
     encoder->adler =
         (uint32_t)adler32_combine(encoder->adler, s->band.adler, (z_off_t)s->band.filtered);
     const bool one = size <= GF_PNG_IDAT_MOST;
@@ -233,37 +211,20 @@ static gf_status encoder_write_band(png_encoder *encoder, gf_error *error) {
                : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MOST, error);
 }
 
-static gf_status encoder_fail_memory(const png_encoder *encoder, gf_error *error) {
-    return gf_fail_memory(error, gf_output_name(encoder->base.output),
-                          gf_png_scratch_bytes(&encoder->bands), "the encoder");
-}
-
-/* Writes what is coded, and waits until no more than `most` bands are left. */
+/* Writes bands as they are coded, until no more than `most` are left. */
 static gf_status encoder_write_coded(png_encoder *encoder, uint64_t most, gf_error *error) {
     gf_status status = GF_OK;
-    while (encoder->written < encoder->filled && !status) {
-        encoder_slot *s = encoder_slot_at(encoder, encoder->written);
-        pthread_mutex_lock(&encoder->lock);
+    while (encoder->filled - encoder->written > most && !status) {
         const double start = gf_now();
-        while (!s->coded && !encoder->no_memory && encoder->filled - encoder->written > most)
-            pthread_cond_wait(&encoder->coded_more, &encoder->lock);
+        if (encoder->pool)
+            gf_pool_wait(encoder->pool, &encoder_slot_at(encoder, encoder->written)->work);
         encoder->callers -= gf_now() - start;
-        const bool coded = s->coded, no_memory = encoder->no_memory;
-        pthread_mutex_unlock(&encoder->lock);
-        if (no_memory)
-            return encoder_fail_memory(encoder, error);
-        if (!coded)
-            break;
         status = encoder_write_band(encoder, error);
     }
     return status;
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
-
-static size_t encoder_slot_rows(const gf_png_bands *bands) {
-    return (size_t)(bands->rows + bands->context + 1);
-}
 
 static unsigned char *encoder_row_in(const png_encoder *encoder, const encoder_slot *s,
                                      uint64_t r) {
@@ -274,6 +235,7 @@ static unsigned char *encoder_row_in(const png_encoder *encoder, const encoder_s
 static void encoder_begin_band(png_encoder *encoder) {
     const gf_png_bands *bands = &encoder->bands;
     encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
+    s->head = encoder->y == 0 ? 2 : 0;
     if (encoder->y == 0) {
         s->band =
             (gf_png_band){.rows = encoder_row_in(encoder, s, 0)}; /* new memory: zeros above */
@@ -286,45 +248,20 @@ static void encoder_begin_band(png_encoder *encoder) {
         memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, has - context + r),
                 bands->row_bytes);
     s->band = (gf_png_band){.rows = encoder_row_in(encoder, s, 0), .context = context};
-    s->coded = false;
-}
-
-static gf_status encoder_start_threads(png_encoder *encoder, gf_error *error) {
-    while (encoder->started < encoder->base.threads) {
-        const int failed =
-            gf_thread_start(&encoder->threads[encoder->started], encoder_work, encoder);
-        if (failed && encoder->started == 0)
-            return gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s; use --threads 1",
-                           gf_output_name(encoder->base.output), strerror(failed));
-        if (failed)
-            break;
-        encoder->started++;
-    }
-    return GF_OK;
 }
 
 /* Hands a full band to the threads, or codes it here. */
 static gf_status encoder_hand_over(png_encoder *encoder, gf_error *error) {
-    const uint64_t k = encoder->filled;
-    gf_png_band *band = &encoder_slot_at(encoder, k)->band;
-    band->last = encoder->y == encoder->format.height;
+    encoder_slot *s = encoder_slot_at(encoder, encoder->filled++);
+    s->band.last = encoder->y == encoder->format.height;
     if (gf_png_asks_zlib(encoder->bands.effort))
-        gf_png_band_choose(encoder->scratch, encoder->rule, band);
-    encoder->rule = band->rule;
-    if (encoder->base.threads) {
-        gf_status status = encoder_start_threads(encoder, error);
-        if (status)
-            return status;
-        pthread_mutex_lock(&encoder->lock);
-        encoder->filled++;
-        pthread_cond_signal(&encoder->filled_more);
-        pthread_mutex_unlock(&encoder->lock);
-        return encoder_write_coded(encoder, encoder->slot_count - 1, error);
-    }
-    if (!encoder_code(encoder, encoder->scratch, k))
-        return encoder_fail_memory(encoder, error);
-    encoder->filled++;
-    return encoder_write_band(encoder, error);
+        gf_png_band_choose(encoder->callers_own, encoder->rule, &s->band);
+    encoder->rule = s->band.rule;
+    if (encoder->pool)
+        gf_pool_submit(encoder->pool, &s->work);
+    else
+        encoder_code(s, encoder->callers_own);
+    return encoder_write_coded(encoder, s->band.last ? 0 : encoder->slot_count - 1, error);
 }
 
 static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -349,8 +286,6 @@ static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, ui
         if (encoder->y % bands->rows == 0 || encoder->y == encoder->format.height)
             status = encoder_hand_over(encoder, error);
     }
-    if (!status && encoder->y == encoder->format.height)
-        status = encoder_write_coded(encoder, 0, error);
     encoder->callers += gf_now() - start;
     return status;
 }
@@ -358,7 +293,7 @@ static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, ui
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 static size_t encoder_memory_bytes(const gf_png_bands *bands) {
-    return GF_PNG_PAD + encoder_slot_rows(bands) * bands->row_stride;
+    return GF_PNG_PAD + (size_t)(bands->rows + bands->context + 1) * bands->row_stride;
 }
 
 static size_t encoder_out_bytes(const gf_png_bands *bands) {
@@ -374,23 +309,26 @@ static uint64_t encoder_bytes_for(const gf_png_bands *bands, uint32_t threads) {
 
 static bool encoder_allocate(png_encoder *encoder) {
     const gf_png_bands *bands = &encoder->bands;
+    const uint32_t threads = encoder->base.threads;
     encoder->slots = calloc(encoder->slot_count, sizeof *encoder->slots);
     if (!encoder->slots)
         return false;
     for (uint32_t i = 0; i < encoder->slot_count; i++) {
         encoder_slot *s = &encoder->slots[i];
+        s->encoder = encoder;
+        s->work = (gf_work){.run = encoder_work, .context = s, .count = 1};
         s->memory = calloc(1, encoder_memory_bytes(bands));
         s->out = malloc(encoder_out_bytes(bands));
         if (!s->memory || !s->out)
             return false;
     }
-    if (encoder->base.threads &&
-        !(encoder->threads = calloc(encoder->base.threads, sizeof(pthread_t))))
+    if (threads && (!(encoder->scratch = calloc(threads, sizeof(gf_png_scratch *))) ||
+                    gf_pool_open(threads, &encoder->pool, NULL)))
         return false;
-    if (encoder->base.threads && !gf_png_asks_zlib(bands->effort))
+    if (threads && !gf_png_asks_zlib(bands->effort))
         return true;
-    encoder->scratch = gf_png_scratch_new(bands);
-    return encoder->scratch;
+    encoder->callers_own = gf_png_scratch_new(bands);
+    return encoder->callers_own;
 }
 
 /* Open for at most so many threads, as far as half of max_memory goes for what they need beside the
@@ -414,17 +352,24 @@ static gf_status encoder_open_slots(png_encoder *encoder, uint32_t threads, gf_e
                : gf_fail_memory(error, name, encoder_bytes_for(bands, used), "the encoder");
 }
 
+/* What the threads have begun they end first. */
 static void encoder_free_slots(png_encoder *encoder) {
+    encoder->stop = true;
+    gf_pool_close(encoder->pool);
     for (uint32_t i = 0; encoder->slots && i < encoder->slot_count; i++) {
         free(encoder->slots[i].memory);
         free(encoder->slots[i].out);
     }
-    gf_png_scratch_free(encoder->scratch);
-    free(encoder->threads);
+    for (uint32_t i = 0; encoder->scratch && i < encoder->base.threads; i++)
+        gf_png_scratch_free(encoder->scratch[i]);
+    gf_png_scratch_free(encoder->callers_own);
+    free(encoder->scratch);
     free(encoder->slots);
-    encoder->scratch = NULL;
-    encoder->threads = NULL;
+    encoder->pool = NULL;
     encoder->slots = NULL;
+    encoder->scratch = NULL;
+    encoder->callers_own = NULL;
+    encoder->stop = false;
 }
 
 static gf_status encoder_spare(gf_sink *base, gf_error *error) {
@@ -437,47 +382,27 @@ static gf_status encoder_spare(gf_sink *base, gf_error *error) {
 static gf_status encoder_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     const png_encoder *encoder = (png_encoder *)base;
     gf_status status = GF_OK;
-    base->busy_seconds = encoder->busy + encoder->callers;
+    base->busy_seconds = encoder->callers + (encoder->pool ? gf_pool_busy(encoder->pool) : 0);
     if (metadata)
-        status = chunk_write_metadata(base->output, metadata, GF_AFTER_IDAT, error);
+        status = chunk_write_metadata(base->output, metadata, true, error);
     if (!status)
         status = chunk_write(base->output, "IEND", "", 0, error);
     return status ? status : gf_output_prepare(base->output, error);
 }
 
-static void encoder_free(png_encoder *encoder) {
-    pthread_mutex_lock(&encoder->lock);
-    encoder->stop = true;
-    pthread_cond_broadcast(&encoder->filled_more);
-    pthread_mutex_unlock(&encoder->lock);
-    for (uint32_t i = 0; i < encoder->started; i++)
-        pthread_join(encoder->threads[i], NULL);
-    encoder_free_slots(encoder);
-    pthread_cond_destroy(&encoder->coded_more);
-    pthread_cond_destroy(&encoder->filled_more);
-    pthread_mutex_destroy(&encoder->lock);
-    free(encoder);
-}
-
 static void encoder_close(gf_sink *base) {
+    png_encoder *encoder = (png_encoder *)base;
     gf_output_close(base->output);
-    encoder_free((png_encoder *)base);
+    encoder_free_slots(encoder);
+    free(encoder);
 }
 
 gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink **opened,
                                gf_error *error) {
     static const gf_sink_ops ops = {encoder_write, encoder_finish, encoder_close};
-    gf_png_effort effort;
-    if (!png_effort_of(setup->compression, &effort))
-        return gf_fail(error, GF_USAGE,
-                       "%s: there is no compression '%s'; take none, fast, balanced or small",
-                       gf_output_name(setup->output), setup->compression);
     png_encoder *encoder = gf_sink_new(sizeof *encoder, &ops, setup->output, error);
     if (!encoder)
         return GF_FAILED;
-    pthread_mutex_init(&encoder->lock, NULL);
-    pthread_cond_init(&encoder->filled_more, NULL);
-    pthread_cond_init(&encoder->coded_more, NULL);
     encoder->base.cost = gf_png_encode_cost(setup->compression);
     encoder->base.exact = true;
     encoder->base.counts_clipped = true;
@@ -485,16 +410,22 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     encoder->format = *setup->format;
     encoder->max_memory = setup->max_memory;
     encoder->adler = 1;
+    gf_png_effort effort;
+    gf_status status = GF_OK;
+    if (!png_effort_of(setup->compression, &effort))
+        status = gf_fail(error, GF_USAGE,
+                         "%s: there is no compression '%s'; take none, fast, balanced or small",
+                         gf_output_name(setup->output), setup->compression);
     gf_png_bands_init(setup->format, effort, isa, &encoder->bands);
-    gf_status status = encoder_open_slots(encoder, setup->threads, error);
+    if (!status)
+        status = encoder_open_slots(encoder, setup->threads, error);
     if (!status)
         status = chunk_write_head(setup->output, setup->format, setup->metadata, error);
-    if (status) {
-        encoder_free(encoder);
-        return status;
-    }
-    *opened = &encoder->base;
-    return GF_OK;
+    if (status)
+        encoder_close(&encoder->base);
+    else
+        *opened = &encoder->base;
+    return status;
 }
 
 gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {

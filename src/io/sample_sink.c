@@ -25,14 +25,10 @@ struct sample {
 /* What any of these functions writes at most. */
 enum { SAMPLE_ROOM = 256 };
 
-typedef struct sample_kind {
-    const char *name; /* and ending of files */
-    bool counted;     /* binary, with a head that tells the number of samples; its size is fixed */
-    /* Each writes to `to` and returns where it ended. */
-    char *(*head)(char *to, const gf_sample_layout *layout, uint64_t count);
-    char *(*sample)(char *to, const gf_sample_layout *layout, const struct sample *sample);
-    char *(*tail)(char *to, uint64_t count);
-} sample_kind;
+/* Their names, which are endings of files, are in sample_choose_kind. */
+typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS } sample_kind;
+
+/* What follows writes to `to` and returns where it ended. */
 
 /* ---- NumPy: an array of records, packed and in the byte order of this machine ---------------- */
 
@@ -72,13 +68,6 @@ static char *npy_sample(char *to, const gf_sample_layout *layout, const struct s
     *to++ = (char)layout->indices[sample->channel];
     return npy_put(to, sample->value, gf_type_bytes(layout->type));
 }
-
-static char *sample_no_tail(char *to, uint64_t count) {
-    (void)count;
-    return to;
-}
-
-static const sample_kind sample_npy = {"npy", true, npy_head, npy_sample, sample_no_tail};
 
 /* ---- text: a line each, in CSV and in JSON --------------------------------------------------- */
 
@@ -120,42 +109,8 @@ static char *sample_put_value(char *to, gf_type type, const void *value, bool js
     return to;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
-
-static char *csv_head(char *to, const gf_sample_layout *layout, uint64_t count) {
-    (void)count;
-    return stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
-}
-
-static char *csv_sample(char *to, const gf_sample_layout *layout, const struct sample *sample) {
-    if (layout->with_bin) {
-        to = sample_put_uint(to, sample->bin);
-        *to++ = ',';
-    }
-    to = sample_put_uint(to, sample->x);
-    *to++ = ',';
-    to = sample_put_uint(to, sample->y);
-    *to++ = ',';
-    to = stpcpy(to, layout->names[sample->channel]);
-    *to++ = ',';
-    to = sample_put_value(to, layout->type, sample->value, false);
-    *to++ = '\n';
-    return to;
-}
-
-static const sample_kind sample_csv = {"csv", false, csv_head, csv_sample, sample_no_tail};
-
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static char *json_head(char *to, const gf_sample_layout *layout, uint64_t count) {
-    (void)count;
-    to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"version\":1,\"fields\":[");
-    to = stpcpy(to, layout->with_bin ? "\"bin\"," : "");
-    return stpcpy(to, "\"x\",\"y\",\"channel\",\"value\"],\"samples\":[");
-}
-
-static char *json_uint(char *to, uint64_t x) {
-    bool quote = x > EXACT_IN_JSON;
+static char *text_put_uint(char *to, uint64_t x, bool json) {
+    const bool quote = json && x > EXACT_IN_JSON;
     if (quote)
         *to++ = '"';
     to = sample_put_uint(to, x);
@@ -165,17 +120,27 @@ static char *json_uint(char *to, uint64_t x) {
     return to;
 }
 
-static char *json_sample(char *to, const gf_sample_layout *layout, const struct sample *sample) {
-    to = stpcpy(to, sample->index != 0 ? ",\n[" : "\n[");
+static char *text_head(char *to, const gf_sample_layout *layout, bool json) {
+    if (!json)
+        return stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
+    to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"version\":1,\"fields\":[");
+    to = stpcpy(to, layout->with_bin ? "\"bin\"," : "");
+    return stpcpy(to, "\"x\",\"y\",\"channel\",\"value\"],\"samples\":[");
+}
+
+static char *text_sample(char *to, const gf_sample_layout *layout, const struct sample *sample,
+                         bool json) {
+    if (json)
+        to = stpcpy(to, sample->index != 0 ? ",\n[" : "\n[");
     if (layout->with_bin)
-        to = json_uint(to, sample->bin);
-    to = json_uint(to, sample->x);
-    to = json_uint(to, sample->y);
-    *to++ = '"';
-    to = stpcpy(to, layout->names[sample->channel]);
-    to = stpcpy(to, "\",");
-    to = sample_put_value(to, layout->type, sample->value, true);
-    *to++ = ']';
+        to = text_put_uint(to, sample->bin, json);
+    to = text_put_uint(to, sample->x, json);
+    to = text_put_uint(to, sample->y, json);
+    if (json)
+        *to++ = '"';
+    to = stpcpy(stpcpy(to, layout->names[sample->channel]), json ? "\"," : ",");
+    to = sample_put_value(to, layout->type, sample->value, json);
+    *to++ = json ? ']' : '\n';
     return to;
 }
 
@@ -183,42 +148,34 @@ static char *json_tail(char *to, uint64_t count) {
     return stpcpy(to, count != 0 ? "\n]}\n" : "]}\n");
 }
 
-static const sample_kind sample_json = {"json", false, json_head, json_sample, json_tail};
-
 /* ---- the sink -------------------------------------------------------------------------------- */
 
 enum { CHUNK_BYTES = 1 << 16 };
 
 struct gf_sample_sink {
-    const sample_kind *kind;
+    sample_kind kind;
     gf_sample_layout layout;
     gf_output *output;
     uint64_t count; /* of samples taken */
     uint64_t told;  /* how many there will be */
     bool is_told;
-    bool head_last; /* the head is written in the end, when the count is known */
-    uint64_t at;    /* head_last: where in the file the chunk goes */
+    bool head_last; /* the head is written again in the end, when the count is known */
     size_t used;
-    char chunk[CHUNK_BYTES];
+    char chunk[CHUNK_BYTES + SAMPLE_ROOM]; /* a tail, too */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static const sample_kind *sample_find_kind(const char *name) {
-    static const sample_kind *const kinds[] = {&sample_csv, &sample_npy, &sample_json, NULL};
-    const sample_kind *const *kind = kinds;
-    while (*kind && strcasecmp(name, (*kind)->name) != 0)
-        kind++;
-    return *kind;
-}
-
-static gf_status sample_choose_kind(const char *path, const char *format, const sample_kind **kind,
+static gf_status sample_choose_kind(const char *path, const char *format, sample_kind *kind,
                                     gf_error *error) {
+    static const char *const names[SAMPLE_KINDS] = {
+        [SAMPLES_CSV] = "csv", [SAMPLES_NPY] = "npy", [SAMPLES_JSON] = "json"};
     const bool standard = strcmp(path, "-") == 0;
+    const char *name = format ? format : standard ? "csv" : gf_path_ending(path);
     struct stat info;
-    *kind = sample_find_kind(format ? format : standard ? "csv" : gf_path_ending(path));
-    if (*kind)
-        return GF_OK;
+    for (*kind = SAMPLES_CSV; *kind < SAMPLE_KINDS; ++*kind)
+        if (strcasecmp(name, names[*kind]) == 0)
+            return GF_OK;
     if (format)
         return gf_fail(error, GF_USAGE, "%s: samples are not written as '%s'; use csv, npy or json",
                        standard ? "standard output" : path, format);
@@ -230,17 +187,27 @@ static gf_status sample_choose_kind(const char *path, const char *format, const 
                    path);
 }
 
-gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
+/* Puts the head at the beginning of the chunk; returns its size. */
+static size_t sample_put_head(gf_sample_sink *sink, uint64_t count) {
+    char *end = sink->kind == SAMPLES_NPY
+                    ? npy_head(sink->chunk, &sink->layout, count)
+                    : text_head(sink->chunk, &sink->layout, sink->kind == SAMPLES_JSON);
+    return (size_t)(end - sink->chunk);
+}
+
+gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
                               const gf_sample_layout *layout, gf_sample_sink **sink,
                               gf_error *error) {
-    const bool standard = strcmp(path, "-") == 0;
-    const sample_kind *kind;
+    gf_file_options own = *options;
+    sample_kind kind;
     gf_output *output;
-    gf_status status = sample_choose_kind(path, format, &kind, error);
+    gf_status status = sample_choose_kind(path, options->sample_format, &kind, error);
     *sink = NULL;
+    if (status)
+        return status;
     /* Text may go to a terminal. */
-    if (status ||
-        (status = gf_output_open(path, force || (standard && !kind->counted), &output, error)))
+    own.force |= strcmp(path, "-") == 0 && kind != SAMPLES_NPY;
+    if ((status = gf_output_open(path, &own, false, &output, error)))
         return status;
     gf_sample_sink *new = calloc(1, sizeof *new);
     if (!new) {
@@ -251,12 +218,9 @@ gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
     new->kind = kind;
     new->layout = *layout;
     new->output = output;
-    const size_t head = (size_t)(kind->head(new->chunk, layout, 0) - new->chunk);
-    new->head_last = gf_output_seekable(output) && kind->counted;
-    if (new->head_last)
-        new->at = head;
-    else if (!kind->counted)
-        new->used = head;
+    new->head_last = gf_output_seekable(output) && kind == SAMPLES_NPY;
+    if (!gf_sample_sink_wants_count(new))
+        new->used = sample_put_head(new, 0);
     *sink = new;
     return GF_OK;
 }
@@ -264,7 +228,7 @@ gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
 /* ---- writing --------------------------------------------------------------------------------- */
 
 bool gf_sample_sink_wants_count(const gf_sample_sink *sink) {
-    return sink->kind->counted && !sink->head_last;
+    return sink->kind == SAMPLES_NPY && !sink->head_last;
 }
 
 gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *error) {
@@ -274,7 +238,7 @@ gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *e
     sink->told = count;
     sink->is_told = true;
     if (gf_sample_sink_wants_count(sink))
-        sink->used = (size_t)(sink->kind->head(sink->chunk, &sink->layout, count) - sink->chunk);
+        sink->used = sample_put_head(sink, count);
     return GF_OK;
 }
 
@@ -289,12 +253,8 @@ static gf_status sample_check_told(const gf_sample_sink *sink, gf_error *error) 
 
 static gf_status sample_flush(gf_sample_sink *sink, gf_error *error) {
     const size_t size = sink->used;
-    const uint64_t at = sink->at;
     sink->used = 0;
-    if (!sink->head_last)
-        return gf_output_write(sink->output, sink->chunk, size, error);
-    sink->at += size;
-    return gf_output_write_at(sink->output, sink->chunk, size, at, error);
+    return gf_output_write(sink->output, sink->chunk, size, error);
 }
 
 gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_t *positions,
@@ -312,8 +272,11 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
         sample.value = (const unsigned char *)values + i * size;
         if (sink->used > CHUNK_BYTES - SAMPLE_ROOM)
             status = sample_flush(sink, error);
-        char *end = sink->kind->sample(sink->chunk + sink->used, layout, &sample);
-        sink->used = (size_t)(end - sink->chunk);
+        char *to = sink->chunk + sink->used;
+        to = sink->kind == SAMPLES_NPY
+                 ? npy_sample(to, layout, &sample)
+                 : text_sample(to, layout, &sample, sink->kind == SAMPLES_JSON);
+        sink->used = (size_t)(to - sink->chunk);
     }
     return status;
 }
@@ -326,12 +289,15 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
         return gf_fail(error, GF_FAILED,
                        "%s: %" PRIu64 " samples were told of and %" PRIu64 " came",
                        gf_output_name(sink->output), sink->told, sink->count);
+    if (sink->kind == SAMPLES_JSON)
+        sink->used = (size_t)(json_tail(sink->chunk + sink->used, sink->count) - sink->chunk);
     status = sample_flush(sink, error);
-    /* Samples went to places in the file; what is written in order still begins at its start. */
-    char *end = sink->head_last ? sink->kind->head(sink->chunk, &sink->layout, sink->count)
-                                : sink->kind->tail(sink->chunk, sink->count);
-    if (!status)
-        status = gf_output_write(sink->output, sink->chunk, (size_t)(end - sink->chunk), error);
+    if (!status && sink->head_last) {
+        sink->used = sample_put_head(sink, sink->count);
+        status = gf_output_seek(sink->output, 0, error);
+        if (!status)
+            status = sample_flush(sink, error);
+    }
     return status ? status : gf_output_prepare(sink->output, error);
 }
 

@@ -19,10 +19,9 @@ typedef struct gf_sample_layout {
 
 typedef struct gf_sample_sink gf_sample_sink;
 
-/* Opens a file, or standard output for "-" (as CSV unless format says otherwise: "csv", "npy" or
- * "json"; NULL: by the name). The rules of gf_output hold: complete or not at all, nothing replaced
- * without force; but text may go to a terminal. */
-gf_status gf_sample_sink_open(const char *path, const char *format, bool force,
+/* Opens a file, or standard output for "-" (as CSV unless options->sample_format says otherwise).
+ * The rules of gf_output_open hold; but text may go to a terminal. */
+gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
                               const gf_sample_layout *layout, gf_sample_sink **sink,
                               gf_error *error);
 /* Must the number of samples be told before the first one? (An .npy file into a pipe.) */

@@ -275,10 +275,6 @@ void gf_sandbox_unmap(void *memory, size_t bytes) {
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-void gf_sandbox_leave(void) {
-    gf_sandbox_exit(0);
-}
-
 static void sandbox_nothing(void *context) {
     (void)context;
 }

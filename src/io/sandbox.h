@@ -34,9 +34,6 @@ typedef struct gf_sandbox_memory {
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error);
 
-/* Ends the work at once. To be called by the work only. */
-void gf_sandbox_leave(void);
-
 /* Memory for that, all 0: pages cost something only when they are touched. NULL if there is none.
  */
 void *gf_sandbox_map(size_t bytes);
@@ -55,7 +52,8 @@ pid_t gf_sandbox_fork(void);
  * its code. */
 void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds);
 
-/* Does not return, nor does it run what is to run at exit. */
+/* Ends the child at once: does not return, nor does it run what is to run at exit. Its work is done
+ * if the code is 0. */
 void gf_sandbox_exit(int code);
 
 /* Sanitizers write to private memory of their own all the time: there the child may, too. */

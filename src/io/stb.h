@@ -98,7 +98,7 @@ typedef struct gf_stb_task {
     bool look; /* at the header only: then DECODED says that it is within the limits */
     /* Called when all is said in the middle of decoding; if it returns, decoding goes on in vain.
      * NULL for none. */
-    void (*leave)(void);
+    void (*leave)(int code);
 } gf_stb_task;
 
 void gf_stb_decode(const gf_stb_task *task);

@@ -6,12 +6,6 @@
 #include "io/bytes.h"
 #include "io/stb.h"
 
-/* A decoded image, rows without gaps. */
-typedef struct stb_image {
-    gf_format format;
-    unsigned char *pixels;
-} stb_image;
-
 /* ---- PSD, of which stb says too little ------------------------------------------------------- */
 
 enum { PSD_RGB = 3, PSD_HEADER_BYTES = 26 };
@@ -65,8 +59,7 @@ static gf_stb_outcome stb_failure(const gf_stb_bytes *bytes, const gf_arena *are
 static gf_stb_outcome stb_check_claim(const gf_stb_bytes *bytes, const gf_format *format,
                                       const gf_stb_task *task) {
     const gf_limits *limits = task->limits;
-    if (gf_check_pixels(format->width, format->height, limits, "", NULL) ||
-        gf_format_check(format, "", NULL))
+    if (gf_check_pixels(format, limits, "", NULL))
         return GF_STB_OVER_LIMIT;
     if (gf_stb_least_bytes(bytes, format) > task->file_bytes)
         return GF_STB_CUT_OFF;
@@ -105,10 +98,8 @@ static gf_stb_outcome stb_read_format(gf_stb_bytes *bytes, const gf_stb_task *ta
 }
 
 /* stb makes RGBA of every GIF; one with no transparent pixel is RGB. */
-static void stb_drop_opaque_alpha(stb_image *image) {
-    gf_format *format = &image->format;
+static void stb_drop_opaque_alpha(gf_format *format, unsigned char *pixels) {
     const size_t count = (size_t)(format->width * format->height);
-    unsigned char *pixels = image->pixels;
     for (size_t i = 0; i < count; i++) {
         if (pixels[4 * i + 3] != 255)
             return;
@@ -118,30 +109,25 @@ static void stb_drop_opaque_alpha(stb_image *image) {
     format->channels = 3;
 }
 
-static bool stb_is_gif(const gf_stb_bytes *bytes) {
-    return memcmp(bytes->data, "GIF8", 4) == 0;
-}
-
-static gf_stb_outcome stb_load(gf_stb_bytes *bytes, const gf_stb_task *task, stb_image *image) {
-    gf_format *format = &image->format;
+/* Rows without gaps. */
+static gf_stb_outcome stb_load(gf_stb_bytes *bytes, const gf_stb_task *task, gf_format *format,
+                               unsigned char **pixels) {
+    const bool gif = memcmp(bytes->data, "GIF8", 4) == 0;
     int width = 0, height = 0, found = 0, channels = 0;
     gf_stb_outcome outcome = stb_read_format(bytes, task, format, &channels);
     if (outcome != GF_STB_DECODED ||
-        (stb_is_gif(bytes) &&
-         (outcome = gf_gif_check(bytes->data, bytes->size)) != GF_STB_DECODED) ||
-        task->look)
+        (gif && (outcome = gf_gif_check(bytes->data, bytes->size)) != GF_STB_DECODED) || task->look)
         return outcome;
-    image->pixels =
-        gf_stb_load(bytes, task->arena, format->type, channels, &width, &height, &found);
-    if (!image->pixels || bytes->past_end)
+    *pixels = gf_stb_load(bytes, task->arena, format->type, channels, &width, &height, &found);
+    if (!*pixels || bytes->past_end)
         return stb_failure(bytes, task->arena, task->result);
     if ((uint64_t)width != format->width || (uint64_t)height != format->height || found < 1 ||
         found > 4)
         return GF_STB_BAD_HEADER;
     /* The decoded count is the true one: headers may promise an alpha that is not there. */
     format->channels = (uint32_t)(channels != 0 ? channels : found);
-    if (stb_is_gif(bytes))
-        stb_drop_opaque_alpha(image);
+    if (gif)
+        stb_drop_opaque_alpha(format, *pixels);
     return GF_STB_DECODED;
 }
 
@@ -150,21 +136,22 @@ static void stb_give_up(void *context, gf_stb_outcome why) {
     if (!task->leave)
         return;
     task->result->outcome = why;
-    task->leave();
+    task->leave(0);
 }
 
 void gf_stb_decode(const gf_stb_task *task) {
     gf_stb_result *result = task->result;
     gf_stb_bytes bytes = {
         .data = task->data, .size = task->size, .give_up = stb_give_up, .context = (void *)task};
-    stb_image image = {0};
+    gf_format format = {0};
+    unsigned char *pixels = NULL;
     gf_stb_outcome outcome =
-        bytes.size < GF_STB_LEAST_BYTES ? GF_STB_CUT_OFF : stb_load(&bytes, task, &image);
-    result->width = image.format.width;
-    result->height = image.format.height;
-    result->channels = image.format.channels;
-    result->type = image.format.type;
+        bytes.size < GF_STB_LEAST_BYTES ? GF_STB_CUT_OFF : stb_load(&bytes, task, &format, &pixels);
+    result->width = format.width;
+    result->height = format.height;
+    result->channels = format.channels;
+    result->type = format.type;
     if (outcome == GF_STB_DECODED && !task->look)
-        result->offset = (uint64_t)(image.pixels - task->arena->base);
+        result->offset = (uint64_t)(pixels - task->arena->base);
     result->outcome = outcome;
 }

@@ -144,25 +144,13 @@ enum { JPEG_QUALITY = 95 };
 
 bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context, int width, int height,
                   int channels, const void *pixels, void *scratch) {
-    int done = 0;
     row_scratch = scratch;
-    switch (kind) {
-    case GF_SINK_JPG:
-        done =
-            stbi_write_jpg_to_func(write, context, width, height, channels, pixels, JPEG_QUALITY);
-        break;
-    case GF_SINK_BMP:
-        done = stbi_write_bmp_to_func(write, context, width, height, channels, pixels);
-        break;
-    case GF_SINK_TGA:
-        done = stbi_write_tga_to_func(write, context, width, height, channels, pixels);
-        break;
-    case GF_SINK_HDR:
-        done = stbi_write_hdr_to_func(write, context, width, height, channels, pixels);
-        break;
-    default:
-        break;
-    }
-    row_scratch = NULL;
-    return done != 0;
+    if (kind == GF_SINK_JPG)
+        return stbi_write_jpg_to_func(write, context, width, height, channels, pixels,
+                                      JPEG_QUALITY) != 0;
+    if (kind == GF_SINK_BMP)
+        return stbi_write_bmp_to_func(write, context, width, height, channels, pixels) != 0;
+    if (kind == GF_SINK_TGA)
+        return stbi_write_tga_to_func(write, context, width, height, channels, pixels) != 0;
+    return stbi_write_hdr_to_func(write, context, width, height, channels, pixels) != 0;
 }

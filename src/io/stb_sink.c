@@ -16,7 +16,7 @@ typedef struct stb_sink {
     gf_format format;
     gf_sink_kind kind;
     unsigned char *pixels;
-    void *scratch;  /* HDR: what stb needs for a row */
+    void *scratch;  /* HDR: what stb needs for a row, behind them */
     uint64_t y;     /* of the next row */
     gf_error cause; /* the first failed write */
 } stb_sink;
@@ -80,7 +80,6 @@ static void stb_close(gf_sink *base) {
     stb_sink *sink = (stb_sink *)base;
     gf_output_close(sink->base.output);
     free(sink->pixels);
-    free(sink->scratch);
     free(sink);
 }
 
@@ -88,14 +87,10 @@ static gf_status stb_hold(stb_sink *sink, uint64_t max_memory, gf_error *error) 
     const char *name = gf_output_name(sink->base.output);
     uint64_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
     uint64_t scratch = sink->kind == GF_SINK_HDR ? 4 * sink->format.width : 0;
-    gf_status status = gf_check_memory(bytes + scratch, max_memory, name, "the image", error);
-    if (status)
-        return status;
-    sink->pixels = malloc((size_t)bytes);
+    sink->pixels = gf_hold(bytes + scratch, max_memory, name, "the image", error);
     if (!sink->pixels)
-        return gf_fail_memory(error, name, bytes, "the image");
-    if (scratch != 0 && (sink->scratch = malloc((size_t)scratch)) == NULL)
-        return gf_fail_memory(error, name, scratch, "a row");
+        return GF_FAILED;
+    sink->scratch = scratch != 0 ? sink->pixels + bytes : NULL;
     sink->base.memory = bytes + scratch;
     return GF_OK;
 }
@@ -110,12 +105,9 @@ gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     sink->format = *setup->format;
     sink->kind = setup->kind;
     gf_status status = stb_hold(sink, setup->max_memory, error);
-    if (status) {
-        free(sink->pixels);
-        free(sink->scratch);
-        free(sink);
-        return status;
-    }
-    *opened = &sink->base;
-    return GF_OK;
+    if (status)
+        stb_close(&sink->base);
+    else
+        *opened = &sink->base;
+    return status;
 }

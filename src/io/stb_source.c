@@ -89,9 +89,7 @@ static gf_status stb_check_format(const gf_stb_result *result, const opening *fi
                           .height = result->height,
                           .channels = result->channels,
                           .type = (gf_type)result->type};
-    status = gf_check_pixels(format->width, format->height, limits, file->name, error);
-    if (!status)
-        status = gf_format_check(format, file->name, error);
+    status = gf_check_pixels(format, limits, file->name, error);
     if (!status)
         status = gf_check_memory(file->file_bytes + gf_stb_peak_bytes(file->data, format),
                                  limits->max_memory, file->name, "the file and its image", error);
@@ -115,42 +113,31 @@ static gf_status stb_fail_memory(const opening *file, gf_error *error) {
 }
 
 /* Nothing in the result need be true. */
-static gf_status stb_judge(gf_stb_result *result, const opening *file, gf_format *format,
+static gf_status stb_judge(const gf_stb_result *result, const opening *file, gf_format *format,
                            gf_error *error) {
     static const char *const faults[] = {
+        [GF_STB_CUT_OFF] = "the file ends too early; get a complete copy",
         [GF_STB_BAD_HEADER] = "its header is damaged; get an intact copy",
         [GF_STB_BAD_TABLE] = "the JPEG is damaged (bad Huffman table); get an intact copy",
         [GF_STB_BAD_CODES] =
             "the GIF is damaged (a code that stands for nothing); get an intact copy",
         [GF_STB_PSD_CHANNELS] = "only PSD with the three channels of RGB is read; save it as PNG",
         [GF_STB_PSD_PACKED] = "compressed 16-bit PSD is not read; save it uncompressed or as PNG"};
-    const char *name = file->name;
+    const uint32_t outcome = result->outcome;
     gf_status status = GF_OK;
-    switch ((gf_stb_outcome)result->outcome) {
-    case GF_STB_DECODED:
-        return stb_check_format(result, file, format, error);
-    case GF_STB_OVER_LIMIT:
+    if (outcome == GF_STB_DECODED || outcome == GF_STB_OVER_LIMIT)
         status = stb_check_format(result, file, format, error);
-        break;
-    case GF_STB_CUT_OFF:
-        (void)gf_fail_short(name, error);
-        return GF_FAILED;
-    case GF_STB_REFUSED:
-        return gf_fail(error, GF_FAILED,
-                       "%s: cannot decode (%.*s); get an intact copy or convert it to PNG", name,
-                       (int)sizeof result->reason - 1, result->reason);
-    case GF_STB_BAD_HEADER:
-    case GF_STB_BAD_TABLE:
-    case GF_STB_BAD_CODES:
-    case GF_STB_PSD_CHANNELS:
-    case GF_STB_PSD_PACKED:
-        return gf_fail(error, GF_FAILED, "%s: %s", name, faults[result->outcome]);
-    case GF_STB_OVER_MEMORY:
+    if (status || outcome == GF_STB_DECODED)
+        return status;
+    if (outcome == GF_STB_OVER_MEMORY)
         return stb_fail_memory(file, error);
-    case GF_STB_NOTHING:
-        break;
-    }
-    return status ? status : stb_fail_stopped(name, error);
+    if (outcome == GF_STB_REFUSED)
+        return gf_fail(error, GF_FAILED,
+                       "%s: cannot decode (%.*s); get an intact copy or convert it to PNG",
+                       file->name, (int)sizeof result->reason - 1, result->reason);
+    if (outcome < sizeof faults / sizeof *faults && faults[outcome])
+        return gf_fail(error, GF_FAILED, "%s: %s", file->name, faults[outcome]);
+    return stb_fail_stopped(file->name, error);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -178,10 +165,10 @@ static void stb_unmap_shared(gf_sandbox_memory *shared) {
     shared->base = NULL;
 }
 
-/* Of memory that a source owns. */
+/* Of memory that a source owns: it begins with what it is, when the child has ended. */
 static void stb_release(void *memory) {
-    stb_unmap_shared(memory);
-    free(memory);
+    gf_sandbox_memory shared = *(const gf_sandbox_memory *)memory;
+    stb_unmap_shared(&shared);
 }
 
 static void stb_decode(void *context) {
@@ -205,7 +192,7 @@ static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *
     if (file->limits->no_sandbox) {
         stb_decode(&task);
     } else {
-        task.leave = gf_sandbox_leave;
+        task.leave = gf_sandbox_exit;
         /* What this thread has of stb's variables: in a shared library that is made when it is
          * asked for, and behind the fork nobody could make it. */
         (void)gf_stb_reason();
@@ -227,7 +214,7 @@ static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *
 }
 
 /* Does what was said of a file's beginning hold for all of it? Of a BMP the header may become one
- * that stb knows (bmp_palette.h). */
+ * that stb knows. */
 static bool stb_is_final(const gf_stb_result *look, const opening *file) {
     return look->outcome != GF_STB_DECODED && look->outcome != GF_STB_CUT_OFF &&
            (look->outcome != GF_STB_REFUSED || memcmp(file->data, "BM", 2) != 0);
@@ -309,17 +296,12 @@ static gf_status stb_open_source(opening *file, gf_input *input, gf_source **ope
         (status = stb_map_shared(file, error)) ||
         (status = stb_decode_file(file, &format, &pixels, error)))
         return status;
-    gf_sandbox_memory *shared = malloc(sizeof *shared);
-    if (!shared)
-        return gf_fail_memory(error, file->name, sizeof *shared, "a source");
     /* All that can fail is memory, and it is this file's. */
-    if (gf_memory_source(&format, pixels, gf_row_bytes(&format), opened, NULL)) {
-        free(shared);
+    if (gf_memory_source(&format, pixels, gf_row_bytes(&format), opened, NULL))
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", file->name);
-    }
-    *shared = file->shared;
+    memcpy(file->shared.base, &file->shared, sizeof file->shared);
+    gf_memory_source_own(*opened, file->shared.base, stb_release);
     file->shared.base = NULL;
-    gf_memory_source_own(*opened, shared, stb_release);
     stb_describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
     if (gf_stb_is_jpeg(file->data))
         (*opened)->dropped = gf_jpeg_metadata(file->data, file->size);

@@ -12,8 +12,10 @@
 /* A signal handler may not lock or allocate: the table is fixed, and a path is read only while it
  * is complete. There is room for an output of each of the most threads that can be asked for. */
 enum { SLOTS = 1024 + 64 };
-/* Not for ever: a file server may be gone. Of about a millisecond each, for all slots together. */
-enum { MOST_RESTS = 10000 };
+/* Not for ever: a file server may be gone. A rest is a millisecond, these are for all slots
+ * together.
+ */
+enum { REST = 1, MOST_RESTS = 10000 };
 enum { FILLING, CREATING, LIVE };
 
 static struct slot {
@@ -34,10 +36,6 @@ static uintptr_t temporary_this_thread(void) {
     return (uintptr_t)pthread_self();
 }
 
-static void temporary_rest(void) {
-    (void)poll(NULL, 0, 1);
-}
-
 static bool temporary_is_ending(void) {
     uintptr_t other = atomic_load(&ending);
     return other != 0 && other != temporary_this_thread();
@@ -45,7 +43,7 @@ static bool temporary_is_ending(void) {
 
 void gf_temporary_give_way(void) {
     while (temporary_is_ending())
-        temporary_rest();
+        (void)poll(NULL, 0, REST);
 }
 
 int gf_temporary_add(const char *path) {
@@ -96,7 +94,7 @@ static void temporary_remove_all(int *rests) {
     for (int i = 0; i < SLOTS; i++) {
         while (atomic_load(&slots[i].owner) != 0 && atomic_load(&slots[i].stage) != LIVE &&
                *rests < MOST_RESTS) {
-            temporary_rest();
+            (void)poll(NULL, 0, REST);
             ++*rests;
         }
         /* Nobody fills a slot any more, so that the path stays. Nobody could be told of a failure.
