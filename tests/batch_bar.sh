@@ -27,15 +27,15 @@ def run(arguments, columns=80, term='xterm'):
                      columns, {'TERM': term, 'NO_COLOR': '1'}, feed)
 
 open('bad.pgm', 'w').write('text')
-BAR = re.compile(r'\r\x1b\[K(\[#+-*\] )?( *\d+/4  [0-9.]+ MP/s  (-:--|\d+:\d\d) left  1 failed)')
+BAR = re.compile(r'\r\x1b\[K(\[#+-*\] )?(\d+ of 4 files, 1 failed, [0-9.]+ MP/s, (-:--|\d+:\d\d) left)')
 what = sys.argv[1]
 if what == 'bar':
-    for columns in (80, 200, 45, 44, 30):
+    for columns in (80, 200, 52, 51, 30):
         out, code = run([], columns)
         assert code == 1, (columns, out)
         bars = BAR.findall(out)
-        assert bars or columns == 30 and '0:01 left  1 f' + ERASE in out, (columns, out)
-        assert all(bool(bar) == (columns > 43) for bar, _, _ in bars), (columns, out)
+        assert bars or columns == 30 and '1 failed, 0.0 M' + ERASE in out, (columns, out)
+        assert all(bool(bar) == (columns > 51) for bar, _, _ in bars), (columns, out)
         assert widest(out, 'left') < columns, (columns, out)
         # What is left on the screen: the error and the sum.
         assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s, each by cpu .*, .* in, .* out\n\n', screen(out)), out

@@ -16,6 +16,7 @@
 
 #include "gpufilter_tools.h"
 #include "io/io.h"
+#include "io/output.h"
 
 enum { MARGIN = 13, PAINT = 0xa5 };
 
@@ -200,7 +201,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     if (status == GF_OK)
         status = sink->ops->finish(sink, metadata, error);
     if (status == GF_OK)
-        status = gf_sink_place(sink, error);
+        status = gf_output_place(sink->output, error);
     sink->ops->close(sink);
     free(buffer);
     return status;

@@ -96,7 +96,7 @@ def run(arguments, pause, columns=80, environment=None):
                 time.sleep(pause / 10)
     return run_there(['gpufilter'] + arguments, columns, environment, feed)
 
-BAR = re.compile(r'\r\x1b\[K(\[#*-*\] )?( *\d+ %)  [0-9.]+ MP/s  (-:--|\d+:\d\d) left')
+BAR = re.compile(r'\r\x1b\[K(\[#*-*\] )?(\d+ %), [0-9.]+ MP/s, (-:--|\d+:\d\d) left')
 SMOOTH = ['smooth', '-k', 'slow.pgm', 'out.pgm', '--band-rows', '8']
 what = sys.argv[1]
 if what == 'bar':

@@ -96,7 +96,7 @@ static unsigned char *encode(const gf_format *format, const unsigned char *pixel
             fail_msg("%s", error.message);
     }
     assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
-    assert_int_equal(gf_sink_place(sink, &error), GF_OK);
+    assert_int_equal(gf_output_place(sink->output, &error), GF_OK);
     sink->ops->close(sink);
     return get_bytes(in_folder("x.png"), size);
 }
@@ -172,7 +172,7 @@ static void every_level_of_simd_writes_the_same(void **state) {
                 sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &error),
                 GF_OK);
             assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
-            assert_int_equal(gf_sink_place(sink, &error), GF_OK);
+            assert_int_equal(gf_output_place(sink->output, &error), GF_OK);
             sink->ops->close(sink);
             unsigned char *bytes = get_bytes(in_folder("part"), &size);
             if (first) {

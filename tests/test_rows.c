@@ -225,7 +225,7 @@ static gf_status write_image(const char *path, const gf_format *format, const un
     if (status == GF_OK) {
         *used = sink->threads;
         assert_true(sink->threads == 0 || sink->busy_seconds > 0);
-        status = gf_sink_place(sink, error);
+        status = gf_output_place(sink->output, error);
     }
     if (sink != NULL)
         sink->ops->close(sink);
@@ -284,7 +284,7 @@ static void writes_to_a_pipe_that_does_not_wait(void **state) {
             memcpy(rows + y * stride, pixels + y * 5001, 5001);
         good = good && !gf_sink_open("-", &format, NULL, &options, 1, &sink, NULL) &&
                !sink->ops->write(sink, rows, stride, 100, NULL) &&
-               !sink->ops->finish(sink, NULL, NULL) && !gf_sink_place(sink, NULL);
+               !sink->ops->finish(sink, NULL, NULL) && !gf_output_place(sink->output, NULL);
         _exit(good ? 0 : 1);
     }
     close(ends[1]);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "io/io.h"
+#include "io/output.h"
 
 #define PAINT TEST_PAINT
 #define MARGIN TEST_MARGIN
@@ -152,7 +153,7 @@ void test_put(const char *path, const test_image *image) {
     gf_error error = {0};
     if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
         sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
-        sink->ops->finish(sink, NULL, &error) || gf_sink_place(sink, &error))
+        sink->ops->finish(sink, NULL, &error) || gf_output_place(sink->output, &error))
         fail_msg("%s", error.message);
     sink->ops->close(sink);
 }

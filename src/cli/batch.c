@@ -62,37 +62,20 @@ bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
 
 static gf_status batch_parse_shard(const char *text, batch_shard *shard, gf_error *error) {
     enum { MAX_SHARDS = 1000000 };
-    static const char digits[] = "0123456789";
     if (!text)
         return GF_OK;
-    const size_t slash = strspn(text, digits);
-    const char *of = text[slash] == '/' ? text + slash + 1 : "";
-    if (slash && *of && !of[strspn(of, digits)]) {
-        const unsigned long long number = strtoull(text, NULL, 10), count = strtoull(of, NULL, 10);
+    if (!text[strspn(text, "0123456789/")]) { /* strtoull takes signs and blanks, too */
+        char *end;
+        const unsigned long long number = strtoull(text, &end, 10);
+        const unsigned long long count = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
         *shard = (batch_shard){(uint32_t)number, (uint32_t)count};
-        if (number >= 1 && number <= count && count <= MAX_SHARDS)
+        if (!*end && number >= 1 && number <= count && count <= MAX_SHARDS)
             return GF_OK;
     }
     return gf_set_error(error, GF_USAGE,
                         "--shard '%s': must be K/N, the K-th of N parts, with 1 <= K <= N <= %d, "
                         "such as 1/4",
                         text, MAX_SHARDS);
-}
-
-static gf_status batch_check_one_file(const batch_run *run, gf_error *error) {
-    const char *name = run->options->plot ? "plot" : NULL;
-    for (size_t i = 0; i < run->info->param_count; i++) {
-        const gf_param *param = &run->info->params[i];
-        if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
-            gf_settings_given(run->line->filter, param->name))
-            name = param->name;
-    }
-    if (name)
-        return gf_set_error(error, GF_USAGE,
-                            "--%s: names one file, and there may be many inputs; run them one by "
-                            "one",
-                            name);
-    return GF_OK;
 }
 
 static gf_status batch_check_standard_input(const batch_run *run, gf_error *error) {
@@ -118,13 +101,15 @@ static gf_status batch_check_standard_input(const batch_run *run, gf_error *erro
 static gf_status batch_check(batch_run *run, gf_error *error) {
     const char *folder = run->options->out_dir;
     gf_status status = batch_parse_shard(run->options->shard, &run->shard, error);
-    if (!status)
-        status = batch_check_one_file(run, error);
+    if (!status && run->options->plot)
+        status = gf_set_error(error, GF_USAGE,
+                              "--plot: names one file, and there may be many inputs; run them one "
+                              "by one");
     if (!status)
         status = batch_check_standard_input(run, error);
     if (!status && folder && !folder[0])
         status = gf_set_error(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
-    /* Of none: that refuses settings that suit no image. */
+    /* Of none: that refuses settings that suit no image, or no batch. */
     return status ? status : gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
 }
 
@@ -135,7 +120,8 @@ static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
     if (cause == ENOSPC || cause == EDQUOT || cause == EROFS)
         return true;
     /* Folders in --out-dir may allow what that one does not. */
-    return cause && run->outputs && run->outputs[i].folder < run->outputs[i].below &&
+    const gf_cli_input *input = &run->inputs.list[i];
+    return cause && run->outputs && !strchr(input->path + input->below, '/') &&
            access(run->options->out_dir, W_OK | X_OK) != 0;
 }
 
@@ -160,38 +146,18 @@ static gf_status batch_check_item(const char *in, const gf_cli_output *output, g
     struct stat info;
     if (access(in, R_OK) != 0)
         return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", in, strerror(errno));
-    if (!output->look.taken || output->look.there)
-        return GF_OK;
-    if (stat(output->path, &info) != 0)
-        return gf_set_error(error, GF_FAILED, "%s: is a symbolic link to nothing", output->path);
-    if (S_ISDIR(info.st_mode))
-        return gf_set_error(error, GF_FAILED, "%s: is a folder", output->path);
-    return GF_OK;
-}
-
-/* Make the folder of an output, unless it is that of the one before. A dry run checks that it could
- * be made and written to. */
-static gf_status batch_make_folder(batch_run *run, const gf_cli_output *output,
-                                   const gf_cli_output **last, gf_error *error) {
-    const bool dry_run = run->options->files.dry_run;
-    const size_t length = output->folder;
-    if ((length < output->below && !dry_run) ||
-        (*last && (*last)->folder == length && memcmp((*last)->path, output->path, length) == 0))
-        return GF_OK;
-    char *folder = strndup(output->path, length);
-    if (!folder)
-        return gf_set_error(error, GF_FAILED, "%s: out of memory", output->path);
-    const gf_status status = dry_run ? gf_cli_folders_check(folder, error)
-                                     : gf_cli_folders_make(&run->folders, folder, error);
-    free(folder);
-    if (!status)
-        *last = output;
-    return status;
+    if (stat(output->path, &info) == 0)
+        return S_ISDIR(info.st_mode)
+                   ? gf_set_error(error, GF_FAILED, "%s: is a folder", output->path)
+                   : GF_OK;
+    return lstat(output->path, &info) == 0
+               ? gf_set_error(error, GF_FAILED, "%s: is a symbolic link to nothing", output->path)
+               : GF_OK;
 }
 
 /* Fill in the item of an input. *skip: its output is finished. */
 static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item, bool *skip,
-                                  const gf_cli_output **last, gf_error *error) {
+                                  gf_error *error) {
     const gf_cli_options *options = run->options;
     const gf_cli_input *input = &run->inputs.list[i];
     *item = (gf_batch_item){.in = input->path};
@@ -212,13 +178,13 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
                             "%s: exists already; use --force to replace it, or --resume to skip "
                             "what is finished",
                             output->path);
-    return batch_make_folder(run, output, last, error);
+    const char *slash = strrchr(output->path, '/');
+    return gf_cli_folders_make(&run->folders, output->path, (size_t)(slash - output->path), error);
 }
 
 /* Fill in the items. Print what cannot be run, and count what need not. */
 static gf_status batch_choose(batch_run *run, gf_error *error) {
     const gf_cli_inputs *inputs = &run->inputs;
-    const gf_cli_output *last = NULL;
     const size_t step = run->shard.of ? run->shard.of : 1;
     size_t i = run->shard.of ? run->shard.number - 1 : 0;
     run->files = inputs->failed + (inputs->count + step - 1 - i) / step;
@@ -229,11 +195,13 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
     for (; i < inputs->count; i += step) {
         gf_error one = {0};
         bool skip;
-        if (batch_choose_one(run, i, &run->items[run->count], &skip, &last, &one)) {
+        if (batch_choose_one(run, i, &run->items[run->count], &skip, &one)) {
             batch_complain(run, i, &one);
             run->progress.failed++;
-            if (run->options->fail_fast || run->stopped)
+            if (run->options->fail_fast || run->stopped) {
+                run->count = 0;
                 break;
+            }
         } else if (skip) {
             run->skipped++;
         } else {
@@ -249,18 +217,15 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
     const char *folder = run->options->out_dir;
     gf_status status = batch_check(run, error);
     if (!status)
-        status = gf_cli_gather(run->info->name, run->line, folder, &run->inputs, error);
+        status = gf_cli_gather(run->info->name, run->line, &run->inputs, error);
     run->progress.failed = run->inputs.failed;
     if (!status && folder)
         status = gf_cli_outputs_name(run->line, &run->inputs, &run->outputs, error);
     run->folders.sync = run->options->files.sync == GF_SYNC_ALWAYS;
-    if (!status && folder && !run->options->files.dry_run)
-        status = gf_cli_folders_make(&run->folders, folder, error);
-    if (!status)
-        status = batch_choose(run, error);
-    if ((run->options->fail_fast && run->progress.failed) || run->stopped)
-        run->count = 0;
-    return status;
+    run->folders.dry_run = run->options->files.dry_run;
+    if (!status && folder && !run->folders.dry_run)
+        status = gf_cli_folders_make(&run->folders, folder, strlen(folder), error);
+    return status ? status : batch_choose(run, error);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -315,26 +280,21 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
                         .ranks = run->peers->count};
 }
 
-/* Write a report into memory, the header of a CSV table first. */
+/* Write a report into memory. */
 static gf_status batch_write_report(const batch_run *run, const gf_cli_run *one, gf_cli_text *text,
                                     gf_error *error) {
     gf_status status = GF_OK;
     FILE *file = open_memstream(&text->text, &text->size);
     if (!file)
         return GF_FAILED;
-    if (run->options->json) {
+    if (run->options->json)
         status = gf_cli_report_json(file, one, error);
-    } else if (run->options->csv) {
+    else if (run->options->csv)
         gf_cli_report_csv(file, one->result, one->inputs[0], run->screen.terminal);
-    } else {
+    else
         gf_cli_report_text(file, one);
-    }
     const bool whole = !ferror(file);
-    if (fclose(file) != 0 || !whole)
-        return GF_FAILED;
-    if (run->options->csv)
-        text->header = strcspn(text->text, "\n") + 1;
-    return status;
+    return fclose(file) == 0 && whole ? status : GF_FAILED;
 }
 
 /* gf_cli_shared_batch.render */
@@ -356,20 +316,19 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
 }
 
 /* Print the first header for all. */
-static gf_status batch_print_header(batch_run *run, const char *path, const gf_cli_text *text,
-                                    gf_error *error) {
-    if (run->header &&
-        (strlen(run->header) != text->header || memcmp(run->header, text->text, text->header) != 0))
+static gf_status batch_print_header(batch_run *run, const char *path, const char *text,
+                                    size_t length, gf_error *error) {
+    if (!run->header) {
+        run->header = strndup(text, length);
+        if (!run->header)
+            return gf_set_error(error, GF_FAILED, "%s: out of memory", path);
+        fputs(run->header, stdout);
+    } else if (strlen(run->header) != length || memcmp(run->header, text, length) != 0) {
         return gf_set_error(error, GF_FAILED,
                             "%s: its channels are not those of the files before, and a CSV table "
                             "has one header; measure it by itself, or use --json",
                             path);
-    if (run->header)
-        return GF_OK;
-    run->header = strndup(text->text, text->header);
-    if (!run->header)
-        return gf_set_error(error, GF_FAILED, "%s: out of memory", path);
-    fputs(run->header, stdout);
+    }
     return GF_OK;
 }
 
@@ -379,15 +338,14 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
     const gf_cli_options *options = run->options;
     if (text->size || options->verbose)
         gf_cli_progress_hide();
-    if (text->header) {
-        const gf_status status = batch_print_header(run, item->in, text, error);
-        if (status)
-            return status;
-    } else if (text->size && !options->json && run->done) {
+    const char *end = text->size && options->csv ? memchr(text->text, '\n', text->size) : NULL;
+    const size_t header = end ? (size_t)(end + 1 - text->text) : 0;
+    if (end && batch_print_header(run, item->in, text->text, header, error))
+        return GF_FAILED;
+    if (text->size && !options->csv && !options->json && run->done)
         putchar('\n');
-    }
     if (text->size)
-        fwrite(text->text + text->header, 1, text->size - text->header, stdout);
+        fwrite(text->text + header, 1, text->size - header, stdout);
     if (options->verbose) {
         const gf_cli_run one = batch_describe(run, item, finished->rank, finished->report, NULL);
         fflush(stdout);
@@ -400,10 +358,8 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
  * is compared, which no message leaves out. */
 static bool batch_names(const gf_error *error, const char *path) {
     gf_error name;
-    size_t length = strnlen(path, 200);
-    while (length && (path[length] & 0xc0) == 0x80) /* within a character */
-        length--;
-    gf_set_error(&name, GF_FAILED, "%.*s", (int)length, path);
+    gf_set_error(&name, GF_FAILED, "%s", path);
+    name.message[200] = 0;
     return strstr(error->message, name.message) != NULL;
 }
 
@@ -547,14 +503,13 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
     if (run->info->makes_image) {
         options.files.force = false; /* each item says what it may replace */
     } else {
-        options.in_order = run->peers->count == 1;
+        options.in_order = true;
         options.fail_fast = run->options->fail_fast; /* an output may be another run's success */
     }
     if (run->peers->count > 1) {
         const gf_cli_shared_batch shared = {.filter = run->filter,
                                             .settings = run->line->filter,
                                             .options = &options,
-                                            .in_order = !run->info->makes_image,
                                             .items = run->items,
                                             .count = run->count,
                                             .setup = &run->screen,

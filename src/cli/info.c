@@ -44,7 +44,7 @@ static void print_file_json(const char *path, const gf_file_info *info) {
 static gf_status run_info(const gf_cli_line *line, gf_error *error) {
     char skipped[160];
     gf_cli_inputs inputs = {0};
-    gf_status status = gf_cli_gather(gf_info_command.info.name, line, NULL, &inputs, error);
+    gf_status status = gf_cli_gather(gf_info_command.info.name, line, &inputs, error);
     gf_status worst = status ? status : inputs.failed ? GF_FAILED : GF_OK;
     for (size_t i = 0; i < inputs.count && !status; i++) {
         const char *path = inputs.list[i].path;

@@ -31,10 +31,7 @@ const gf_about_format gf_about_formats[] = {
 
 typedef struct inputs_gather {
     gf_cli_inputs *inputs;
-    bool recursive, fail_fast;
-    const char *out_dir;
-    bool out_there; /* it exists, and this is it: */
-    struct stat out;
+    const gf_cli_options *options;
 } inputs_gather;
 
 static gf_status inputs_out_of_memory(gf_error *error) {
@@ -43,7 +40,7 @@ static gf_status inputs_out_of_memory(gf_error *error) {
 
 /* Print a failure and go on, unless under --fail-fast. */
 static gf_status inputs_complain(const inputs_gather *gather, gf_error *error) {
-    if (gather->fail_fast)
+    if (gather->options->fail_fast)
         return error->status;
     gf_cli_complain(error);
     gather->inputs->failed++;
@@ -57,23 +54,21 @@ static gf_status inputs_complain(const inputs_gather *gather, gf_error *error) {
 static gf_status inputs_add(inputs_gather *gather, char *path, size_t below,
                             const struct stat *info, gf_error *error) {
     gf_cli_inputs *inputs = gather->inputs;
-    if (path && inputs->count == inputs->capacity) {
-        const size_t capacity = inputs->capacity ? 2 * inputs->capacity : 64;
-        gf_cli_input *list = realloc(inputs->list, capacity * sizeof *list);
-        if (list) {
-            inputs->list = list;
-            inputs->capacity = capacity;
-        }
-    }
-    if (!path || inputs->count == inputs->capacity) {
-        free(path);
+    if (!path)
         return inputs_out_of_memory(error);
+    /* Lengths are powers of two, so the count alone says when the list is full. */
+    if ((inputs->count & (inputs->count - 1)) == 0) {
+        const size_t length = inputs->count ? 2 * inputs->count : 1;
+        gf_cli_input *list = realloc(inputs->list, length * sizeof *list);
+        if (!list) {
+            free(path);
+            return inputs_out_of_memory(error);
+        }
+        inputs->list = list;
     }
     gf_cli_input *input = &inputs->list[inputs->count++];
-    *input = (gf_cli_input){.path = path, .below = below, .there = info != NULL};
+    *input = (gf_cli_input){.path = path, .below = below};
     if (info) {
-        input->device = info->st_dev;
-        input->inode = info->st_ino;
         input->bytes = S_ISREG(info->st_mode) ? (uint64_t)info->st_size : 0;
         input->time = info->st_mtim;
     }
@@ -114,12 +109,12 @@ static int inputs_by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool inputs_is_out(inputs_gather *gather, const struct stat *info) {
-    /* Another shard may have made it since. */
-    if (!gather->out_there && gather->out_dir)
-        gather->out_there = stat(gather->out_dir, &gather->out) == 0;
-    return gather->out_there && info->st_dev == gather->out.st_dev &&
-           info->st_ino == gather->out.st_ino;
+/* Looks each time: another shard may have made it since. */
+static bool inputs_is_out(const inputs_gather *gather, const struct stat *info) {
+    const char *path = gather->options->out_dir;
+    struct stat out;
+    return path && stat(path, &out) == 0 && info->st_dev == out.st_dev &&
+           info->st_ino == out.st_ino;
 }
 
 /* Count a file that is no image by its extension. Remember the extension if there is space, and if
@@ -198,7 +193,7 @@ static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t b
 
 static gf_status inputs_take_folder(inputs_gather *gather, const char *path,
                                     const struct stat *info, gf_error *error) {
-    if (!gather->recursive) {
+    if (!gather->options->recursive) {
         gf_set_error(error, GF_FAILED, "%s: is a folder; add --recursive to take the images in it",
                      path);
         return inputs_complain(gather, error);
@@ -318,12 +313,9 @@ static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs 
                         skipped);
 }
 
-gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,
-                        gf_cli_inputs *inputs, gf_error *error) {
-    inputs_gather gather = {.inputs = inputs,
-                            .out_dir = out_dir,
-                            .recursive = line->options.recursive,
-                            .fail_fast = line->options.fail_fast};
+gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
+                        gf_error *error) {
+    inputs_gather gather = {inputs, &line->options};
     gf_status status = GF_OK;
     inputs->raw = line->options.files.raw != NULL;
     if (!line->operand_count && !line->options.files_from)

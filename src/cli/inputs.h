@@ -11,16 +11,13 @@ typedef struct gf_cli_input {
     char *path;
     size_t below; /* where in it the part begins that is kept below --out-dir: the base name, or all
                    * below the folder that was named */
-    bool there;   /* the rest is known */
-    dev_t device;
-    ino_t inode;
-    uint64_t bytes;
-    struct timespec time; /* of the last change */
+    uint64_t bytes;       /* 0: not known */
+    struct timespec time; /* of the last change; 0: not known */
 } gf_cli_input;
 
 typedef struct gf_cli_inputs {
     gf_cli_input *list;
-    size_t count, capacity;
+    size_t count;
     uint64_t failed;  /* folders and names that gave none; that has been printed */
     uint64_t skipped; /* files in folders whose extension is not that of an image */
     char endings[64]; /* extensions of some of them: ".tif, .webp" */
@@ -45,11 +42,11 @@ const char *gf_cli_ending(const char *base);
 const gf_about_format *gf_cli_named_format(const char *name);
 
 /* Gather the inputs of a command, in the order in which they are named; those of a folder in the
- * order of their names. Folders that are out_dir (NULL for none) are left out. A folder that cannot
- * be read is printed, and stops no other; under --fail-fast it is the error. GF_FAILED if there are
- * no inputs. */
-gf_status gf_cli_gather(const char *command, const gf_cli_line *line, const char *out_dir,
-                        gf_cli_inputs *inputs, gf_error *error);
+ * order of their names. Folders that are --out-dir are left out. A folder that cannot be read is
+ * printed, and stops no other; under --fail-fast it is the error. GF_FAILED if there are no inputs.
+ */
+gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
+                        gf_error *error);
 /* Write "2 files skipped: unsupported format (.tif, .webp)"; "" if there were none. */
 void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size);
 void gf_cli_inputs_free(gf_cli_inputs *inputs);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,33 +96,28 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The last folder of the path that is there. before: another output, likely in the same one. */
-static gf_status outputs_find_place(gf_cli_output *output, const gf_cli_output *before,
-                                    gf_error *error) {
-    const size_t length = output->folder;
-    if (before && before->folder == length && memcmp(before->path, output->path, length) == 0) {
-        output->place = before->place;
-        return GF_OK;
-    }
-    char *folder = strndup(output->path, length);
-    struct stat info;
-    if (!folder)
-        return outputs_out_of_memory(error);
-    bool there = false;
-    for (char *end = folder + length; end > folder && !there;) {
-        there = stat(folder, &info) == 0;
-        while (!there && end > folder && *--end != '/')
-            continue;
-        *end = 0;
-    }
-    const char *start = output->path[0] == '/' ? "/" : ".";
-    output->place.below = strlen(folder);
-    if (there || stat(start, &info) == 0) {
-        output->place.device = info.st_dev;
-        output->place.inode = info.st_ino;
-    }
-    free(folder);
-    return GF_OK;
+/* Cut a path back to the innermost part of it that is there; "." or "/" at least. */
+static char *outputs_cut(char *path) {
+    while (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
+           strcmp(path, ".") != 0 && strcmp(path, "/") != 0)
+        path = dirname(path);
+    return path;
+}
+
+/* Return the path without links, as far as it is there: all paths of a file give one. NULL: out of
+ * memory. */
+static char *outputs_real(const char *path) {
+    char *whole = strdup(path), *real = NULL;
+    if (!whole)
+        return NULL;
+    const char *part = outputs_cut(whole);
+    const char *rest = strcmp(part, ".") == 0 ? path : path + strlen(part);
+    char *there = realpath(part, NULL); /* NULL: it may not be looked at, or is too long */
+    if (asprintf(&real, "%s/%s", there ? there : part, rest + strspn(rest, "/")) < 0)
+        real = NULL;
+    free(there);
+    free(whole);
+    return real;
 }
 
 /* FOLDER/DIRECTORY OF THE INPUT BELOW WHAT WAS NAMED/NAME */
@@ -153,56 +149,21 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
     if (asprintf(&output->path, "%.*s%s%.*s%s", (int)length, folder, root ? "" : "/",
                  (int)(base - kept), kept, name) < 0)
         output->path = NULL;
-    output->below = length + (root ? 0 : 1);
     free(name);
-    if (!output->path)
+    output->real = output->path ? outputs_real(output->path) : NULL;
+    if (!output->real)
         return outputs_out_of_memory(error);
-    output->folder = (size_t)(strrchr(output->path, '/') - output->path);
-    return outputs_find_place(output, index > 1 ? output - 1 : NULL, error);
+    output->look = gf_cli_look_at(output->path);
+    return GF_OK;
 }
 
-/* ---- files that two names mean --------------------------------------------------------------- */
-
-/* A file or a folder, and a path below it; of which output. */
-typedef struct outputs_key {
-    dev_t device;
-    ino_t inode;
-    const char *below;
-    const gf_cli_output *output;
-} outputs_key;
-
-static int outputs_compare_places(const void *one, const void *other) {
-    const outputs_key *a = one, *b = other;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    if (a->inode != b->inode)
-        return a->inode < b->inode ? -1 : 1;
-    return strcmp(a->below, b->below);
-}
-
-/* Of one place, in the order of the outputs. */
-static int outputs_compare(const void *one, const void *other) {
-    const outputs_key *a = one, *b = other;
-    const int order = outputs_compare_places(a, b);
-    return order ? order : a->output < b->output ? -1 : a->output > b->output;
-}
+/* ---- what is there --------------------------------------------------------------------------- */
 
 gf_cli_look gf_cli_look_at(const char *path) {
     struct stat info;
-    gf_cli_look look = {0};
-    if (lstat(path, &info) != 0)
-        return look;
-    look.taken = true;
-    look.link = S_ISLNK(info.st_mode);
-    if ((look.link && stat(path, &info) != 0) || !S_ISREG(info.st_mode))
-        return look;
-    look.there = true;
-    look.alone = info.st_nlink == 1;
-    look.device = info.st_dev;
-    look.inode = info.st_ino;
-    look.empty = info.st_size == 0;
-    look.time = info.st_mtim;
-    return look;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return (gf_cli_look){.there = false};
+    return (gf_cli_look){.there = true, .empty = info.st_size == 0, .time = info.st_mtim};
 }
 
 bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input) {
@@ -212,33 +173,30 @@ bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input) {
                                             : made->tv_nsec > changed->tv_nsec);
 }
 
-/* Other runs replace outputs, and the file system gives their inodes to new files: two that seemed
- * to be one file are looked at again. */
-static bool outputs_is_one_file(const char *a, const char *b) {
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
+/* ---- files that two names mean --------------------------------------------------------------- */
+
+/* Of one file, in the order of the outputs. */
+static int outputs_compare(const void *one, const void *other) {
+    const gf_cli_output *a = *(const gf_cli_output *const *)one;
+    const gf_cli_output *b = *(const gf_cli_output *const *)other;
+    const int order = strcmp(a->real, b->real);
+    return order ? order : a < b ? -1 : a > b;
 }
 
-/* May two outputs with this inode be two names of one file, each replaced by itself? Not links to
- * one, nor two spellings of its only name. */
-static bool outputs_replace_apart(const gf_cli_output *a, const gf_cli_output *b) {
-    const bool names = !b->look.alone && !a->look.link && !b->look.link;
-    return names || !outputs_is_one_file(a->path, b->path);
+static int outputs_compare_name(const void *real, const void *output) {
+    return strcmp(real, (*(const gf_cli_output *const *)output)->real);
 }
 
-/* Refuse two outputs with one key: of those, the second one that is named first. */
+/* Refuse two outputs that are one file: of those, the second one that is named first. */
 static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                     const outputs_key *keys, size_t count, bool files,
-                                     gf_error *error) {
-    const outputs_key *first = keys, *one = NULL, *other = NULL;
-    for (const outputs_key *key = keys; key < keys + count; key++) {
-        if (outputs_compare_places(first, key) != 0)
-            first = key;
-        if (key != first && (!other || key->output < other->output) &&
-            !(files && outputs_replace_apart(first->output, key->output))) {
+                                     const gf_cli_output *const *sorted, gf_error *error) {
+    const gf_cli_output *first = outputs, *one = NULL, *other = NULL;
+    for (size_t i = 0; i < inputs->count; i++) {
+        if (i == 0 || strcmp(first->real, sorted[i]->real) != 0) {
+            first = sorted[i];
+        } else if (!other || sorted[i] < other) {
             one = first;
-            other = key;
+            other = sorted[i];
         }
     }
     if (!other)
@@ -246,95 +204,70 @@ static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_o
     return gf_set_error(error, GF_USAGE,
                         "%s: would be written from %.300s and from %.300s; give them names apart "
                         "with --name, such as '{index}-{stem}{ext}'",
-                        other->output->path, inputs->list[one->output - outputs].path,
-                        inputs->list[other->output - outputs].path);
-}
-
-static gf_status outputs_check_places(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                      outputs_key *keys, gf_error *error) {
-    for (size_t i = 0; i < inputs->count; i++) {
-        const char *rest = outputs[i].path + outputs[i].place.below;
-        keys[i] = (outputs_key){outputs[i].place.device, outputs[i].place.inode,
-                                rest + (*rest == '/'), &outputs[i]};
-    }
-    qsort(keys, inputs->count, sizeof *keys, outputs_compare);
-    return outputs_check_twice(inputs, outputs, keys, inputs->count, false, error);
+                        other->path, inputs->list[one - outputs].path,
+                        inputs->list[other - outputs].path);
 }
 
 /* An input that another one's output replaces would be read before or after that, by chance. With
  * --resume, an image that replaces itself would be filtered again by each run. */
 static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
-                                      const outputs_key *keys, size_t count, bool resume,
+                                      const gf_cli_output *const *sorted, bool resume,
                                       gf_error *error) {
     for (size_t i = 0; i < inputs->count; i++) {
-        const gf_cli_input *input = &inputs->list[i];
-        const outputs_key key = {input->device, input->inode, "", NULL}, *found = NULL;
-        if (input->there && count)
-            found = bsearch(&key, keys, count, sizeof key, outputs_compare_places);
-        if (!found)
+        const char *path = inputs->list[i].path;
+        char *real = outputs_real(path);
+        if (!real)
+            return outputs_out_of_memory(error);
+        const gf_cli_output *const *found =
+            bsearch(real, sorted, inputs->count, sizeof(gf_cli_output *), outputs_compare_name);
+        free(real);
+        if (!found || !(*found)->look.there)
             continue;
-        if (resume && outputs_is_one_file(input->path, outputs[i].path))
+        if (*found != &outputs[i])
+            return gf_set_error(error, GF_USAGE,
+                                "%s: is an input, and the output of %.300s would replace it; name "
+                                "another --out-dir or --name",
+                                path, inputs->list[*found - outputs].path);
+        if (resume)
             return gf_set_error(error, GF_USAGE,
                                 "%s: replaces itself, so --resume cannot tell whether it is "
                                 "finished; name another --out-dir or --name",
-                                input->path);
-        const gf_cli_input *own = &inputs->list[found->output - outputs];
-        if ((own->there && own->device == input->device && own->inode == input->inode) ||
-            !outputs_is_one_file(input->path, found->output->path))
-            continue;
-        return gf_set_error(error, GF_USAGE,
-                            "%s: is an input, and the output of %.300s would replace it; name "
-                            "another --out-dir or --name",
-                            input->path, own->path);
+                                path);
     }
     return GF_OK;
 }
 
-static gf_status outputs_check_files(const gf_cli_line *line, const gf_cli_inputs *inputs,
-                                     gf_cli_output *outputs, outputs_key *keys, gf_error *error) {
-    size_t count = 0;
-    for (size_t i = 0; i < inputs->count; i++) {
-        const gf_cli_look look = outputs[i].look = gf_cli_look_at(outputs[i].path);
-        if (look.there)
-            keys[count++] = (outputs_key){look.device, look.inode, "", &outputs[i]};
-    }
+static gf_status outputs_check(const gf_cli_line *line, const gf_cli_inputs *inputs,
+                               const gf_cli_output *outputs, gf_error *error) {
+    const size_t count = inputs->count;
+    const gf_cli_output **sorted = calloc(count + 1, sizeof(gf_cli_output *));
+    if (!sorted)
+        return outputs_out_of_memory(error);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &outputs[i];
+    qsort(sorted, count, sizeof(gf_cli_output *), outputs_compare);
+    gf_status status = outputs_check_twice(inputs, outputs, sorted, error);
     /* Otherwise nothing that is there is replaced. */
-    if (!line->options.files.force && !line->options.resume)
-        return GF_OK;
-    qsort(keys, count, sizeof *keys, outputs_compare);
-    const gf_status status = outputs_check_twice(inputs, outputs, keys, count, true, error);
-    return status ? status
-                  : outputs_check_inputs(inputs, outputs, keys, count, line->options.resume, error);
+    if (!status && (line->options.files.force || line->options.resume))
+        status = outputs_check_inputs(inputs, outputs, sorted, line->options.resume, error);
+    free(sorted);
+    return status;
 }
 
 gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
                               gf_cli_output **out, gf_error *error) {
-    *out = NULL;
-    gf_status status = GF_OK;
-    gf_cli_output *outputs = calloc(inputs->count + 1, sizeof *outputs);
-    outputs_key *keys = calloc(inputs->count + 1, sizeof *keys);
-    if (!outputs || !keys) {
-        free(outputs);
-        free(keys);
-        return outputs_out_of_memory(error);
-    }
+    gf_cli_output *outputs = *out = calloc(inputs->count + 1, sizeof *outputs);
+    gf_status status = outputs ? GF_OK : outputs_out_of_memory(error);
     for (size_t i = 0; i < inputs->count && !status; i++)
         status = outputs_name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
-    if (!status)
-        status = outputs_check_places(inputs, outputs, keys, error);
-    if (!status)
-        status = outputs_check_files(line, inputs, outputs, keys, error);
-    free(keys);
-    if (status)
-        gf_cli_outputs_free(outputs, inputs->count);
-    else
-        *out = outputs;
-    return status;
+    return status ? status : outputs_check(line, inputs, outputs, error);
 }
 
 void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
-    for (size_t i = 0; outputs && i < count; i++)
+    for (size_t i = 0; outputs && i < count; i++) {
         free(outputs[i].path);
+        free(outputs[i].real);
+    }
     free(outputs);
 }
 
@@ -342,9 +275,8 @@ void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
 
 /* Wait until the folder that a path is in is on the disk. Returns 0 or an errno. */
 static int folders_sync(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
-    const int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    char *folder = strdup(path);
+    const int fd = folder ? open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     int failed = fd;
     if (fd >= 0)
         do
@@ -384,53 +316,54 @@ static int folders_make_one(gf_cli_folders *made, const char *path) {
     return cause;
 }
 
-static gf_status folders_fail(const char *path, const char *what, int cause, gf_error *error) {
-    gf_set_error(error, GF_FAILED, "%s: cannot %s the folder: %s", path, what, strerror(cause));
-    error->cause = cause;
-    return GF_FAILED;
-}
-
-gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error) {
-    char *part = strdup(path);
-    int cause = part ? 0 : ENOMEM;
-    for (char *at = part + 1; part && *part && !cause; at++) {
+/* Make a folder, and those it is in. Returns 0 or an errno. */
+static int folders_make_all(gf_cli_folders *made, char *path) {
+    int cause = 0;
+    for (char *at = path + 1; !cause; at++) {
         if (*at && *at != '/')
             continue;
         const char end = *at;
         *at = 0;
-        cause = folders_make_one(made, part);
+        cause = folders_make_one(made, path);
         *at = end;
         if (!end)
             break;
     }
-    free(part);
-    return cause ? folders_fail(path, "create", cause, error) : GF_OK;
+    return cause;
 }
 
-gf_status gf_cli_folders_check(const char *path, gf_error *error) {
-    char *part = strdup(*path ? path : "/");
-    const char *what = "write to";
+/* Fail as that would, or if nothing could be made in the folder; make nothing. *what: which. */
+static int folders_try(char *path, const char **what) {
     struct stat info;
-    int cause = part ? 0 : ENOMEM;
-    /* From the folder outwards, to one that is there. */
-    while (!cause && stat(part, &info) != 0) {
-        char *slash = strrchr(part, '/');
-        what = "create";
-        if ((errno != ENOENT && errno != ENOTDIR) || !strcmp(part, "/") || !strcmp(part, "."))
-            cause = errno;
-        else if (slash && slash != part)
-            *slash = 0;
-        else
-            memcpy(part, slash ? "/" : ".", 2);
+    const size_t length = strlen(path);
+    const char *part = outputs_cut(path);
+    if (stat(part, &info) != 0)
+        return errno;
+    if (!S_ISDIR(info.st_mode))
+        return ENOTDIR;
+    *what = part == path && strlen(part) == length ? "write to" : "create";
+    return access(part, W_OK | X_OK) == 0 ? 0 : errno;
+}
+
+gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t length,
+                              gf_error *error) {
+    if (made->ready && made->length == length && memcmp(made->ready, path, length) == 0)
+        return GF_OK;
+    const char *what = "create";
+    char *folder = length ? strndup(path, length) : strdup("/");
+    const int cause = !folder         ? ENOMEM
+                      : made->dry_run ? folders_try(folder, &what)
+                                      : folders_make_all(made, folder);
+    free(folder);
+    if (cause) {
+        gf_set_error(error, GF_FAILED, "%.*s: cannot %s the folder: %s", (int)length, path, what,
+                     strerror(cause));
+        error->cause = cause;
+        return GF_FAILED;
     }
-    if (!cause && !S_ISDIR(info.st_mode)) {
-        what = "create";
-        cause = ENOTDIR;
-    } else if (!cause && access(part, W_OK | X_OK) != 0) {
-        cause = errno;
-    }
-    free(part);
-    return cause ? folders_fail(path, what, cause, error) : GF_OK;
+    made->ready = path;
+    made->length = length;
+    return GF_OK;
 }
 
 void gf_cli_folders_close(gf_cli_folders *made, bool remove) {

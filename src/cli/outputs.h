@@ -7,26 +7,14 @@
 
 /* What is at a path. */
 typedef struct gf_cli_look {
-    bool taken; /* something has this name, */
     bool there; /* a regular file; the rest is known */
-    bool link;  /* by a symbolic link */
-    bool alone; /* it has no other name */
     bool empty;
-    dev_t device;
-    ino_t inode;
     struct timespec time; /* of the last change */
 } gf_cli_look;
 
 typedef struct gf_cli_output {
     char *path;
-    size_t below;  /* where in it the path below --out-dir begins */
-    size_t folder; /* the bytes of it that are the folder it is in */
-    struct {
-        dev_t device;
-        ino_t inode;
-        size_t below;
-    } place; /* by whatever path: the innermost folder that exists, and where in the path the rest
-              * begins */
+    char *real;       /* the same for all paths of a file, through links or not */
     gf_cli_look look; /* before any work */
 } gf_cli_output;
 
@@ -39,8 +27,8 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
 
 /* Name an output for each input, by --out-dir, --name and --format. GF_USAGE, naming them, for two
  * inputs with one output, also through links to folders; for an output that is another's input and
- * would be replaced; with --resume for one that is its own input. *outputs is NULL after a failure.
- */
+ * would be replaced; with --resume for one that is its own input. *outputs is to be freed, also
+ * after a failure. */
 gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
                               gf_cli_output **outputs, gf_error *error);
 void gf_cli_outputs_free(gf_cli_output *outputs, size_t count);
@@ -55,12 +43,14 @@ bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input);
 typedef struct gf_cli_folders {
     struct gf_cli_folder *last; /* the inner ones come after the outer ones */
     bool sync;                  /* wait until each is on the disk */
+    bool dry_run;               /* only see whether they could be made, and files in them */
+    const char *ready;          /* the last one that was made or is there: */
+    size_t length;              /* so many bytes of it */
 } gf_cli_folders;
 
-/* Make a folder, and those it is in. */
-gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, gf_error *error);
-/* Fail as that would, or if nothing could be made in the folder; make nothing. */
-gf_status gf_cli_folders_check(const char *path, gf_error *error);
+/* Make a folder, and those it is in: the first bytes of a path, which lives as long as the list. */
+gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t length,
+                              gf_error *error);
 /* Free the list. remove: remove those that are empty, too. */
 void gf_cli_folders_close(gf_cli_folders *made, bool remove);
 

@@ -103,46 +103,33 @@ static double progress_left(const gf_cli_progress *progress, double seconds) {
     return part > 0 ? seconds * (1 / part - 1) : -1;
 }
 
-/* Write "12.3 MP/s, 0:07 left", with this gap between them. */
-static void progress_put_pace(const gf_cli_progress *progress, double seconds, const char *gap,
-                              char *text, size_t size) {
-    char left[32] = "-:--";
+/* Write "3 of 9 files, 1 failed, 12.3 MP/s, 0:07 left"; of one image "45 %, ...". */
+static void progress_put_numbers(const gf_cli_progress *progress, double seconds, char *text,
+                                 size_t size) {
+    char count[64], failed[40] = "", left[32] = "-:--";
     const double rate = progress_rate(progress, seconds), rest = progress_left(progress, seconds);
+    if (progress->total)
+        snprintf(count, sizeof count, "%" PRIu64 " of %" PRIu64 " files", progress->ended,
+                 progress->total);
+    else
+        snprintf(count, sizeof count, "%.0f %%", 100 * progress_part(progress));
+    if (progress->failed)
+        snprintf(failed, sizeof failed, ", %" PRIu64 " failed", progress->failed);
     if (rest >= 0)
         progress_put_time(rest, left, sizeof left);
-    snprintf(text, size, "%.*f MP/s%s%s left", rate < 9.95 ? 1 : 0, rate, gap, left);
+    snprintf(text, size, "%s%s, %.*f MP/s, %s left", count, failed, rate < 9.95 ? 1 : 0, rate,
+             left);
 }
 
 static void progress_print_line(const gf_cli_progress *progress, double seconds) {
-    char pace[80], failed[40] = "";
-    progress_put_pace(progress, seconds, ", ", pace, sizeof pace);
-    if (progress->failed)
-        snprintf(failed, sizeof failed, "%" PRIu64 " failed, ", progress->failed);
+    char numbers[200];
+    progress_put_numbers(progress, seconds, numbers, sizeof numbers);
     fflush(stdout);
-    if (progress->total)
-        fprintf(stderr, "gpufilter: %" PRIu64 " of %" PRIu64 " files, %s%s\n", progress->ended,
-                progress->total, failed, pace);
-    else
-        fprintf(stderr, "gpufilter: %.0f %%, %s\n", 100 * progress_part(progress), pace);
-}
-
-/* Write the text to the right of the bar. */
-static void progress_put_numbers(const gf_cli_progress *progress, double seconds, char *text,
-                                 size_t size) {
-    char count[48], pace[80], failed[40] = "", total[24];
-    progress_put_pace(progress, seconds, "  ", pace, sizeof pace);
-    if (progress->failed)
-        snprintf(failed, sizeof failed, "  %" PRIu64 " failed", progress->failed);
-    const int digits = snprintf(total, sizeof total, "%" PRIu64, progress->total);
-    if (progress->total)
-        snprintf(count, sizeof count, "%*" PRIu64 "/%s", digits, progress->ended, total);
-    else
-        snprintf(count, sizeof count, "%3.0f %%", 100 * progress_part(progress));
-    snprintf(text, size, "%s  %s%s", count, pace, failed);
+    fprintf(stderr, "gpufilter: %s\n", numbers);
 }
 
 static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
-    char line[MAX_WIDTH + 16] = ERASE, numbers[160], bar[MAX_BAR + 4] = "";
+    char line[MAX_WIDTH + 16] = ERASE, numbers[200], bar[MAX_BAR + 4] = "";
     progress_put_numbers(progress, seconds, numbers, sizeof numbers);
     /* The last column stays free: some terminals go to the next line when it is filled. */
     const size_t width = progress_width() - 1, taken = strlen(numbers) + strlen("[] ");
@@ -246,34 +233,29 @@ void gf_cli_progress_end(void) {
 
 /* ---- in a signal handler --------------------------------------------------------------------- */
 
-/* Append to a text of this length. Returns the new length. */
-static size_t progress_append(char *text, size_t length, const char *more) {
-    while (*more)
-        text[length++] = *more++;
-    return length;
+/* These write what stands before `at`, and return its beginning. */
+
+static char *progress_prepend(char *at, const char *text) {
+    for (size_t i = strlen(text); i > 0;)
+        *--at = text[--i];
+    return at;
 }
 
-static size_t progress_append_number(char *text, size_t length, uint64_t number) {
-    char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = 0;
+static char *progress_prepend_number(char *at, uint64_t number) {
     do
-        digits[--at] = (char)('0' + number % 10);
+        *--at = (char)('0' + number % 10);
     while (number /= 10);
-    return progress_append(text, length, digits + at);
+    return at;
 }
 
 void gf_cli_progress_interrupted(void) {
-    char line[160];
+    char line[160], *const end = line + sizeof line;
     const char *message = interrupted.message;
     if (!message)
         return;
-    size_t length = progress_append(line, 0, "gpufilter: interrupted: ");
-    length = progress_append_number(line, length, interrupted.done);
-    length = progress_append(line, length, " of ");
-    length = progress_append_number(line, length, interrupted.of);
-    length = progress_append(line, length, " done");
-    length = progress_append(line, length, message);
-    length = progress_append(line, length, "\n");
-    (void)!write(STDERR_FILENO, line, length);
+    char *at = progress_prepend(progress_prepend(end, "\n"), message);
+    at = progress_prepend_number(progress_prepend(at, " done"), interrupted.of);
+    at = progress_prepend_number(progress_prepend(at, " of "), interrupted.done);
+    at = progress_prepend(at, "gpufilter: interrupted: ");
+    (void)!write(STDERR_FILENO, at, (size_t)(end - at));
 }

@@ -5,11 +5,11 @@
 
 #include "gpufilter_tools.h"
 
-/* What standard output gets of a finished item: size bytes, which begin with the header of the CSV
- * table, if there is one. text is allocated, or NULL. */
+/* What standard output gets of a finished item: size bytes; of a CSV table with its header. text is
+ * allocated, or NULL. */
 typedef struct gf_cli_text {
     char *text;
-    size_t size, header;
+    size_t size;
 } gf_cli_text;
 
 /* A finished item of a batch. error is set if status is not GF_OK. */
@@ -28,7 +28,6 @@ typedef struct gf_cli_shared_batch {
     const gf_filter *filter;
     const gf_settings *settings;
     const gf_batch_options *options; /* for one process; its `done` is not called */
-    bool in_order;                   /* report items in their order, else as they finish */
     const gf_batch_item *items;      /* of rank 0 */
     uint64_t count;
     void *setup; /* rank 0's bytes, copied to all before any item is begun */

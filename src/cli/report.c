@@ -85,8 +85,7 @@ typedef struct gf_view {
     const gf_result *result;
     size_t index;
     const gf_table *table;
-    uint64_t step, lines; /* rows on a line */
-    char range[64];       /* "8-15" */
+    uint64_t step, lines; /* rows on a line; lines below the heading, which is line 0 */
 } gf_view;
 
 static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool brief) {
@@ -98,33 +97,37 @@ static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool
     return view;
 }
 
-/* A cell of a line. Of several rows: where they begin or end, both in the first column, the sum of
- * a curve. */
-static gf_value view_cell(gf_view *view, uint64_t line, size_t column) {
+/* A cell of a line. Of several rows: where they begin, in the column "to" where they end, the sum
+ * of a curve. */
+static gf_value view_cell(const gf_view *view, uint64_t line, size_t column) {
     const gf_table *table = view->table;
-    const uint64_t row = line * view->step;
-    const gf_value first = gf_result_cell(view->result, view->index, row, column);
-    if (view->step == 1)
-        return first;
-    const uint64_t end = row + view->step < table->row_count ? row + view->step : table->row_count;
-    const gf_value last = gf_result_cell(view->result, view->index, end - 1, column);
-    if (column >= table->curves) {
-        gf_value sum = first;
-        for (uint64_t i = row + 1; i < end; i++) {
-            const gf_value value = gf_result_cell(view->result, view->index, i, column);
-            sum.high += value.high + (sum.low > UINT64_MAX - value.low);
-            sum.low += value.low;
-        }
-        return sum;
+    const uint64_t row = (line - 1) * view->step, left = table->row_count - row;
+    const uint64_t rows = left < view->step ? left : view->step;
+    const bool ends = strcmp(table->columns[column].name, "to") == 0;
+    gf_value cell = gf_result_cell(view->result, view->index, ends ? row + rows - 1 : row, column);
+    for (uint64_t i = 1; column >= table->curves && i < rows; i++) {
+        const gf_value value = gf_result_cell(view->result, view->index, row + i, column);
+        cell.high += value.high + (cell.low > UINT64_MAX - value.low);
+        cell.low += value.low;
     }
-    const gf_column *named = table->columns + column;
-    if (column > 0)
-        return strcmp(named->name, "to") == 0 ? last : first;
+    return cell;
+}
+
+/* A cell as text; in the first column, of several rows, which they are: "8-15". */
+static const char *view_text(const gf_view *view, uint64_t line, size_t column, char text[64]) {
+    if (line == 0)
+        return view->table->columns[column].name;
+    const gf_value value = view_cell(view, line, column);
+    if (column > 0 || view->step == 1)
+        return gf_cli_cell_text(&value, text);
+    const uint64_t next = line * view->step, rows = view->table->row_count;
+    const gf_value last =
+        gf_result_cell(view->result, view->index, (next < rows ? next : rows) - 1, 0);
     char from[24], to[24];
-    gf_value_format(&first, from, sizeof from);
+    gf_value_format(&value, from, sizeof from);
     gf_value_format(&last, to, sizeof to);
-    snprintf(view->range, sizeof view->range, "%s-%s", from, to);
-    return (gf_value){.type = GF_VALUE_TEXT, .text = view->range};
+    snprintf(text, 64, "%s-%s", from, to);
+    return text;
 }
 
 static int max_int(int a, int b) {
@@ -138,14 +141,11 @@ static int report_text_width(const char *text) {
     return width;
 }
 
-/* The width of a column's widest cell, and at least that of its name if it is its heading. */
-static int view_width(gf_view *view, size_t column, bool heading) {
-    int width = heading ? report_text_width(view->table->columns[column].name) : 0;
-    for (uint64_t line = 0; line < view->lines; line++) {
-        const gf_value value = view_cell(view, line, column);
-        char number[40];
-        width = max_int(width, report_text_width(gf_cli_cell_text(&value, number)));
-    }
+/* The width of a column's widest cell, from this line on. */
+static int view_width(const gf_view *view, size_t column, uint64_t line) {
+    int width = 0;
+    for (char text[64]; line <= view->lines; line++)
+        width = max_int(width, report_text_width(view_text(view, line, column, text)));
     return width;
 }
 
@@ -155,36 +155,30 @@ static void print_padded(FILE *file, const char *text, int width, bool right, bo
     fprintf(file, "%*s", last ? 0 : GAP + (right ? 0 : blanks), "");
 }
 
-static void view_heading(const gf_view *view, size_t column, int width, bool last) {
-    const gf_column *named = &view->table->columns[column];
-    print_padded(view->file, named->name, width, named->type != GF_VALUE_TEXT, last);
+static void print_cell(const gf_view *view, uint64_t line, size_t column, int width, bool last) {
+    const bool right = view->table->columns[column].type != GF_VALUE_TEXT;
+    char text[64];
+    print_padded(view->file, view_text(view, line, column, text), width, right, last);
 }
 
-static void print_cell(gf_view *view, uint64_t line, size_t column, int width, bool last) {
-    const gf_value value = view_cell(view, line, column);
-    char number[40];
-    print_padded(view->file, gf_cli_cell_text(&value, number), width, value.type != GF_VALUE_TEXT,
-                 last);
-}
-
-static void print_single(gf_view *view) {
+static void print_single(const gf_view *view) {
     const gf_table *table = view->table;
     int names = 0;
     for (size_t c = 0; c < table->column_count; c++)
         names = max_int(names, report_text_width(table->columns[c].name));
     for (size_t c = 0; c < table->column_count; c++) {
         print_padded(view->file, table->columns[c].name, names, false, false);
-        print_cell(view, 0, c, 0, true);
+        print_cell(view, 1, c, 0, true);
         putc('\n', view->file);
     }
 }
 
 /* Columns that a line has no room for follow in another table, which repeats the first column. */
-static void print_columns(gf_view *view, int screen_width) {
+static void print_columns(const gf_view *view, int screen_width) {
     const size_t count = view->table->column_count;
     int widths[GF_MAX_COLUMNS] = {0};
     for (size_t c = 0; c < count; c++)
-        widths[c] = view_width(view, c, true);
+        widths[c] = view_width(view, c, 0);
     size_t end = 1;
     do {
         const size_t first = end;
@@ -192,11 +186,7 @@ static void print_columns(gf_view *view, int screen_width) {
         while (end < count && (end == first || used + GAP + widths[end] <= screen_width))
             used += GAP + widths[end++];
         fputs(first > 1 ? "\n" : "", view->file);
-        view_heading(view, 0, widths[0], false);
-        for (size_t c = first; c < end; c++)
-            view_heading(view, c, widths[c], c + 1 == end);
-        putc('\n', view->file);
-        for (uint64_t line = 0; line < view->lines; line++) {
+        for (uint64_t line = 0; line <= view->lines; line++) {
             print_cell(view, line, 0, widths[0], false);
             for (size_t c = first; c < end; c++)
                 print_cell(view, line, c, widths[c], c + 1 == end);
@@ -236,18 +226,18 @@ typedef struct gf_bars {
     double sums[GF_MAX_COLUMNS], most; /* of each curve; of all cells */
 } gf_bars;
 
-static gf_bars measure_bars(gf_view *view, const gf_cli_screen *screen) {
+static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
     const gf_table *table = view->table;
     gf_bars bars = {.several = table->column_count - table->curves > 1};
     int used = GAP + SHARE + GAP;
     for (size_t c = 0; c < table->curves; c++) {
-        bars.widths[c] = view_width(view, c, true);
+        bars.widths[c] = view_width(view, c, 0);
         used += bars.widths[c] + GAP;
     }
     for (size_t c = table->curves; c < table->column_count; c++) {
         bars.names = max_int(bars.names, report_text_width(table->columns[c].name));
-        bars.values = max_int(bars.values, view_width(view, c, !bars.several));
-        for (uint64_t line = 0; line < view->lines; line++) {
+        bars.values = max_int(bars.values, view_width(view, c, bars.several ? 1 : 0));
+        for (uint64_t line = 1; line <= view->lines; line++) {
             const gf_value value = view_cell(view, line, c);
             const double x = gf_cli_number(&value);
             bars.sums[c] += x;
@@ -260,40 +250,40 @@ static gf_bars measure_bars(gf_view *view, const gf_cli_screen *screen) {
     return bars;
 }
 
-/* Print a line for each line of bins and each curve. */
-static void print_bars(gf_view *view, const gf_cli_screen *screen) {
+static void print_share(const gf_view *view, const gf_bars *bars, const gf_cli_screen *screen,
+                        uint64_t line, size_t curve) {
+    const gf_value value = view_cell(view, line, curve);
+    const double x = gf_cli_number(&value), sum = bars->sums[curve];
+    fprintf(view->file, "%*.2f%%", SHARE - 1, sum > 0 ? 100 * x / sum : 0.0);
+    if (x <= 0)
+        return;
+    const gf_cli_paint paint = curve_paint(view->table->columns[curve].name);
+    const bool colour = screen->colour && paint != GF_PAINT_OFF;
+    fprintf(view->file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paint));
+    print_bar(view->file, x / bars->most, bars->cells, screen->utf8);
+    fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), view->file);
+}
+
+/* Print a line for each line of bins and each curve; the heading once. */
+static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
     const gf_table *table = view->table;
     const gf_bars bars = measure_bars(view, screen);
+    const size_t first = table->curves;
     FILE *file = view->file;
-    for (size_t c = 0; c < table->curves; c++)
-        view_heading(view, c, bars.widths[c], false);
-    if (bars.several)
-        print_padded(file, "", bars.names, false, false);
-    print_padded(file, bars.several ? "" : table->columns[table->curves].name, bars.values, true,
-                 false);
-    print_padded(file, "share", SHARE, true, true);
-    putc('\n', file);
-    for (uint64_t line = 0; line < view->lines; line++)
-        for (size_t c = table->curves; c < table->column_count; c++) {
-            for (size_t i = 0; i < table->curves; i++) {
-                const gf_value value = view_cell(view, line, i);
-                char number[40];
-                print_padded(file, c == table->curves ? gf_cli_cell_text(&value, number) : "",
-                             bars.widths[i], true, false);
-            }
-            const gf_value value = view_cell(view, line, c);
-            const double x = gf_cli_number(&value);
+    char text[64];
+    for (uint64_t line = 0; line <= view->lines; line++)
+        for (size_t c = first; c < (line ? table->column_count : first + 1); c++) {
+            for (size_t i = 0; i < first; i++)
+                print_padded(file, c == first ? view_text(view, line, i, text) : "", bars.widths[i],
+                             true, false);
             if (bars.several)
-                print_padded(file, table->columns[c].name, bars.names, false, false);
-            print_cell(view, line, c, bars.values, false);
-            fprintf(file, "%*.2f%%", SHARE - 1, bars.sums[c] > 0 ? 100 * x / bars.sums[c] : 0.0);
-            if (x > 0) {
-                const gf_cli_paint paint = curve_paint(table->columns[c].name);
-                const bool colour = screen->colour && paint != GF_PAINT_OFF;
-                fprintf(file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paint));
-                print_bar(file, x / bars.most, bars.cells, screen->utf8);
-                fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), file);
-            }
+                print_padded(file, line ? table->columns[c].name : "", bars.names, false, false);
+            print_padded(file, line || !bars.several ? view_text(view, line, c, text) : "",
+                         bars.values, true, false);
+            if (line)
+                print_share(view, &bars, screen, line, c);
+            else
+                print_padded(file, "share", SHARE, true, true);
             putc('\n', file);
         }
     if (view->step > 1)
@@ -317,7 +307,7 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
         if (!table->for_people || table->row_count == 0)
             continue;
         const bool bars = table->chart == GF_CHART_BARS && !table->single;
-        gf_view view = view_open(file, run->result, t, bars && screen.terminal);
+        const gf_view view = view_open(file, run->result, t, bars && screen.terminal);
         putc('\n', file);
         if (table->single)
             print_single(&view);
@@ -460,29 +450,26 @@ static void report_busy(const gf_report *report) {
     static const double bottleneck = 0.5;
     /* From that share on starting is printed, which most runs hardly have. */
     static const double worth_printing = 0.05;
-    const double total = report->total_seconds,
-                 start = total > 0 ? report->start_seconds / total : 0;
-    const char *slowest = "starting", *gap = "";
-    double most = start;
+    const double total = report->total_seconds;
+    const char *slowest = NULL, *gap = "";
+    double most = bottleneck;
     fputs("  busy: ", stderr);
-    if (start >= worth_printing) {
-        fprintf(stderr, "starting %.0f %%", 100 * start);
-        gap = ", ";
-    }
-    for (int i = 0; i < GF_STAGE_COUNT; i++) {
-        const gf_busy *busy = &report->busy[i];
-        if (!busy->workers)
+    for (int i = -1; i < GF_STAGE_COUNT; i++) {
+        const bool starting = i < 0;
+        const gf_busy busy = starting ? (gf_busy){report->start_seconds, 1} : report->busy[i];
+        const char *name = starting ? "starting" : gf_stage_name((gf_stage)i);
+        const double share = total > 0 && busy.workers ? busy.seconds / (busy.workers * total) : 0;
+        if (!busy.workers || (starting && share < worth_printing))
             continue;
-        const double share = total > 0 ? busy->seconds / (busy->workers * total) : 0;
-        fprintf(stderr, "%s%s %.0f %%", gap, gf_stage_name((gf_stage)i), 100 * share);
+        fprintf(stderr, "%s%s %.0f %%", gap, name, 100 * share);
         gap = ", ";
         if (share > most) {
             most = share;
-            slowest = gf_stage_name((gf_stage)i);
+            slowest = name;
         }
     }
     fprintf(stderr, " of %.3f s", total);
-    if (most >= bottleneck)
+    if (slowest)
         fprintf(stderr, ": %s is the bottleneck", slowest);
     putc('\n', stderr);
 }

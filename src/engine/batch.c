@@ -44,7 +44,7 @@ static gf_status files_check_parameters(const gf_file_batch *batch, gf_error *er
         if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
             gf_settings_text(batch->settings, param->name))
             return gf_fail(error, GF_USAGE,
-                           "--%s: names one file, and there may be many images; run them one by "
+                           "--%s: names one file, and there may be many inputs; run them one by "
                            "one",
                            param->name);
     }
@@ -52,18 +52,13 @@ static gf_status files_check_parameters(const gf_file_batch *batch, gf_error *er
 }
 
 static gf_status files_check_items(const gf_file_batch *batch, gf_error *error) {
-    const gf_filter_info *info = &batch->filter->info;
+    gf_status status = GF_OK;
     if (!batch->items && batch->count)
-        return gf_fail(error, GF_USAGE, "%s: it reads files, and they are NULL", info->name);
-    for (uint64_t i = 0; i < batch->count; i++) {
-        const gf_batch_item *item = &batch->items[i];
-        if (!item->in || (info->makes_image && !item->out))
-            return gf_fail(error, GF_USAGE, "%s: the name of a file is NULL", info->name);
-        if (!info->makes_image && item->out)
-            return gf_fail(error, GF_USAGE, "%s: it makes no image, so nothing goes to %s",
-                           info->name, item->out);
-    }
-    return GF_OK;
+        return gf_fail(error, GF_USAGE, "%s: it reads files, and they are NULL",
+                       batch->filter->info.name);
+    for (uint64_t i = 0; i < batch->count && !status; i++)
+        status = gf_check_paths(batch->filter, &batch->items[i].in, batch->items[i].out, error);
+    return status;
 }
 
 /* Refuses what no item could make good: a filter of two images, settings that contradict each other
@@ -177,7 +172,7 @@ static bool files_wants_cuda(gf_file_batch *batch) {
             forecast = gf_batch_expect(batch, task.plan, &codec);
             snprintf(batch->reason, sizeof batch->reason, "%s", forecast.reason);
         }
-        gf_batch_close_image(&task);
+        gf_task_end(&task);
         if (!status)
             return forecast.cuda;
     }
@@ -202,59 +197,48 @@ static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, g
 
 /* ---- on the CPU ------------------------------------------------------------------------------ */
 
-typedef struct files_worker {
+typedef struct files_team {
     gf_file_batch *batch;
-    gf_engine *engine;
-    pthread_t thread;
-} files_worker;
+    gf_engine *engines[GF_BATCH_MAX_THREADS]; /* of each member */
+} files_team;
 
 /* Runs one item after the other. Waits where an item keeps those behind it from being reported. */
-static void *files_work(void *argument) {
-    const files_worker *worker = argument;
-    gf_file_batch *batch = worker->batch;
+static void files_work(void *context, uint32_t member, uint32_t thread) {
+    const files_team *team = context;
+    gf_file_batch *batch = team->batch;
     uint64_t item;
+    (void)thread;
     pthread_mutex_lock(&batch->lock);
     while (!gf_batch_over(batch)) {
         if (!gf_batch_may_begin(batch)) {
             pthread_cond_wait(&batch->moved, &batch->lock);
         } else if (gf_batch_begin(batch, &item)) {
             pthread_mutex_unlock(&batch->lock);
-            gf_batch_run_item(batch, worker->engine, item, false);
+            gf_batch_run_item(batch, team->engines[member], item, false);
             pthread_mutex_lock(&batch->lock);
         }
     }
     pthread_mutex_unlock(&batch->lock);
-    return NULL;
 }
 
-/* Runs all items by threads with an engine each, which take one after the other. The calling thread
- * is one of them; there are fewer if not all can be started. Fails if an engine cannot be opened:
- * nothing was begun then. */
+/* Runs all items by threads with an engine each, which take one after the other; there are fewer if
+ * not all can be started. Fails if an engine cannot be opened: nothing was begun then. */
 static gf_status files_run_on_threads(gf_file_batch *batch, gf_error *error) {
     const uint32_t count = batch->at_once;
+    files_team team = {.batch = batch};
+    gf_work work = {.run = files_work, .context = &team, .count = count};
     gf_engine_options options = batch->options.engine;
     options.threads = batch->each;
     options.unthreaded = batch->each == 1;
-    files_worker *workers = calloc(count, sizeof *workers);
-    if (!workers)
-        return gf_fail_memory(error, batch->filter->info.name, count * sizeof *workers, "threads");
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < count && !status; i++) {
-        workers[i].batch = batch;
-        status = gf_engine_open(&options, &workers[i].engine, error);
-    }
-    if (!status) {
-        uint32_t started = 1;
-        while (started < count &&
-               gf_thread_start(&workers[started].thread, files_work, &workers[started]) == 0)
-            started++;
-        files_work(&workers[0]);
-        for (uint32_t i = 1; i < started; i++)
-            pthread_join(workers[i].thread, NULL);
-    }
+    gf_pool *pool = NULL;
+    gf_status status = gf_pool_open(count, &pool, error);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = gf_engine_open(&options, &team.engines[i], error);
+    if (!status)
+        gf_pool_run(pool, &work);
     for (uint32_t i = 0; i < count; i++)
-        gf_engine_close(workers[i].engine);
-    free(workers);
+        gf_engine_close(team.engines[i]);
+    gf_pool_close(pool);
     return status;
 }
 

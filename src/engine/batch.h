@@ -84,11 +84,9 @@ void gf_batch_note_loss(gf_file_batch *batch, const gf_engine *engine);
 void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_ending *ending);
 /* How an item is read and written. */
 gf_file_options gf_batch_file_options(const gf_file_batch *batch, uint64_t item);
-/* Opens an item's input and makes its plan. To be closed whatever it returns. */
+/* Opens an item's input and makes its plan. To be ended whatever it returns. */
 gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_task *task,
                               gf_error *error);
-/* Closes what gf_batch_open_image has opened, once, or a task that is all zero. */
-void gf_batch_close_image(gf_task *task);
 /* Did the engine's device fail, so that only another device may do its work? */
 bool gf_batch_is_lost(const gf_engine *engine);
 /* Runs an item through an engine, from file to file, and reports it. False if it is left to another

@@ -38,11 +38,9 @@ typedef struct held_image {
     held_state state;
     bool once; /* it cannot be read again */
     double began;
-    gf_task task; /* its source, until it is decoded */
-    gf_format in_format, out_format;
-    void *in, *out;
-    uint64_t bytes; /* of both */
-    gf_metadata metadata;
+    gf_task task;   /* until it is written; its source is the file, then what was decoded */
+    void *out;      /* the image that is made, once it is decoded */
+    uint64_t bytes; /* of both images */
     gf_batch_ending ending;
 } held_image;
 
@@ -54,8 +52,7 @@ typedef struct held_queue {
 /* A thread that drives an engine. */
 typedef struct held_driver {
     struct held_batch *all;
-    const char *device;
-    bool further; /* than the first engine of the device: for large images only */
+    uint32_t number; /* the first engine of each device, then further ones in turn */
     pthread_t thread;
 } held_driver;
 
@@ -69,9 +66,8 @@ typedef struct held_batch {
     uint32_t driven;            /* devices that are there, or starting */
     uint32_t each;              /* threads of an engine, for its reader and its writer */
     uint32_t engines;           /* open, or being opened */
-    uint32_t most_engines;
-    bool enough; /* open no further engines */
-    uint32_t driver_count;
+    uint32_t most_engines;      /* as many have a driver */
+    bool enough;                /* open no further engines */
     held_driver drivers[GF_MAX_DEVICES * MAX_ENGINES];
 } held_batch;
 
@@ -138,75 +134,28 @@ static held_image *held_take(held_batch *all, held_image **at) {
     return held;
 }
 
+/* Frees what only an image in memory needs. */
+static void held_drop(held_image *held) {
+    gf_task_end(&held->task);
+    free(held->out);
+    held->out = NULL;
+}
+
+/* Moves an image to another state: if it does not stay in memory, others may have that. */
 static void held_move(held_batch *all, held_image *held, held_state state) {
+    if (state == HELD_LARGE || state == HELD_GONE || held->ending.status)
+        held_drop(held);
     pthread_mutex_lock(&all->batch->lock);
     held_enter(all, held, state);
     pthread_mutex_unlock(&all->batch->lock);
 }
 
-/* Frees what only an image in memory needs. */
-static void held_drop(held_image *held) {
-    gf_batch_close_image(&held->task);
-    free(held->in);
-    free(held->out);
-    held->in = held->out = NULL;
-    gf_metadata_clear(&held->metadata);
-}
-
-/* It is over: others may have its memory before it is reported. */
-static void held_leave(held_batch *all, held_image *held) {
-    held_drop(held);
-    held_move(all, held, HELD_GONE);
-}
-
-/* ---- engines --------------------------------------------------------------------------------- */
-
-static void *held_drive(void *argument);
-
-/* Starts the thread of the next engine: the first of each device, then further ones in turn.
- * Returns 0 or an errno. */
-static int held_start_driver(held_batch *all) {
-    const uint32_t i = all->driver_count, devices = all->devices->count;
-    held_driver *driver = &all->drivers[i];
-    driver->all = all;
-    driver->device = all->devices->names[i % devices];
-    driver->further = i >= devices;
-    const int failed = gf_thread_start(&driver->thread, held_drive, driver);
-    all->driver_count += !failed;
-    return failed;
-}
-
-/* Opens further engines while there are more large images, waiting and under way, than engines.
- * Those that are open do the work if no thread can be started. Under the lock. */
-static void held_add_engines(held_batch *all) {
-    while (all->starting == 0 && !all->enough && all->engines < all->most_engines &&
-           held_count(all, HELD_LARGE, HELD_RUNNING) > all->engines) {
-        all->enough = held_start_driver(all) != 0;
-        all->engines += !all->enough;
-    }
-}
-
-/* Lets a device run an image from file to file. */
-static void held_make_large(held_batch *all, held_image *held) {
-    held_drop(held);
-    pthread_mutex_lock(&all->batch->lock);
-    held_enter(all, held, HELD_LARGE);
-    held_add_engines(all);
-    pthread_mutex_unlock(&all->batch->lock);
-}
-
 /* ---- decoding and encoding ------------------------------------------------------------------- */
 
-/* It is reported when all devices have started: one that cannot ends the batch as if it had not
- * begun. */
-static void held_fail(held_batch *all, held_image *held, gf_status status) {
-    held->ending.status = status;
-    held_drop(held);
-    held_move(all, held, HELD_FINISHED);
-}
-
-/* Opens an image and finds out whether it is large. What cannot be read twice is not looked at
- * here. What is verified goes alone: which file was wrong could not be told of many together. */
+/* Opens an image and finds out whether it is large: then a device runs it from file to file. What
+ * cannot be read twice is not looked at here. What is verified goes alone: which file was wrong
+ * could not be told of many together. One that fails is reported when all devices have started: one
+ * that cannot ends the batch as if it had not begun. */
 static void held_open(held_batch *all, uint64_t item) {
     gf_file_batch *batch = all->batch;
     const char *path = batch->items[item].in;
@@ -217,106 +166,57 @@ static void held_open(held_batch *all, uint64_t item) {
         gf_batch_give_up(batch, &error);
         return;
     }
+    held_state next = HELD_LARGE;
     held->item = item;
     held->began = gf_now();
-    gf_metadata_init(&held->metadata);
     held->once = !gf_see(path).regular;
-    if (held->once) {
-        held_make_large(all, held);
-        return;
+    if (!held->once) {
+        gf_batch_ending *ending = &held->ending;
+        ending->status = gf_batch_open_image(batch, item, &held->task, &ending->error);
+        held->task.report = &ending->report;
+        if (ending->status) {
+            next = HELD_FINISHED;
+        } else {
+            held->bytes = gf_batch_image_bytes(&held->task.plan->in, &held->task.plan->out);
+            if (!batch->options.engine.verify && held->bytes <= GF_BATCH_SMALL &&
+                held->bytes <= all->most_bytes)
+                next = HELD_OPENED;
+        }
     }
-    const gf_status status = gf_batch_open_image(batch, item, &held->task, &held->ending.error);
-    if (status) {
-        held_fail(all, held, status);
-        return;
-    }
-    held->in_format = held->task.plan->in;
-    held->out_format = held->task.plan->out;
-    held->bytes = gf_batch_image_bytes(&held->in_format, &held->out_format);
-    if (batch->options.engine.verify || held->bytes > GF_BATCH_SMALL ||
-        held->bytes > all->most_bytes)
-        held_make_large(all, held);
-    else
-        held_move(all, held, HELD_OPENED);
+    held_move(all, held, next);
 }
 
 static void held_decode(held_batch *all, held_image *held) {
     gf_task *task = &held->task;
-    gf_source *source = task->inputs.source;
-    const gf_format *format = &held->in_format;
-    gf_report *report = &held->ending.report;
-    gf_error *error = &held->ending.error;
-    held->in = gf_aligned_alloc(1, held_pixel_bytes(format));
-    held->out = gf_aligned_alloc(1, held_pixel_bytes(&held->out_format));
-    if (!held->in || !held->out) {
-        held_make_large(all, held); /* that takes less memory */
+    const gf_format *out = &task->plan->out;
+    gf_batch_ending *ending = &held->ending;
+    gf_report *report = &ending->report;
+    uint64_t memory = held->bytes;
+    held->out = gf_aligned_alloc(1, held_pixel_bytes(out));
+    if (!held->out) {
+        held_move(all, held, HELD_LARGE); /* that takes less memory */
         return;
     }
-    const double start = gf_now();
-    gf_status status =
-        source->ops->read(source, held->in, gf_row_bytes(format), format->height, error);
-    if (!status)
-        status = source->ops->finish(source, error);
-    if (!status)
-        status = gf_task_check_metadata(task, error);
-    report->busy[GF_DECODING] = gf_source_busy(source, gf_now() - start);
-    report->in_bytes = source->bytes;
-    if (held->out_format.width && !all->batch->options.files.strip)
-        report->dropped = source->dropped;
-    if (status) {
-        held_fail(all, held, status);
-        return;
-    }
-    if (task->with_metadata) {
-        held->metadata = source->metadata;
-        gf_metadata_init(&source->metadata);
-    }
-    gf_batch_close_image(task);
-    held_move(all, held, HELD_WAITING);
-}
-
-static gf_status held_write(const held_batch *all, held_image *held, gf_sink **out) {
-    const gf_file_options options = gf_batch_file_options(all->batch, held->item);
-    const gf_format *format = &held->out_format;
-    gf_report *report = &held->ending.report;
-    gf_error *error = &held->ending.error;
-    const double start = gf_now();
-    gf_status status = gf_sink_open(all->batch->items[held->item].out, format, &held->metadata,
-                                    &options, all->batch->each, out, error);
-    if (status)
-        return status;
-    gf_sink *sink = *out;
-    status = sink->ops->write(sink, held->out, gf_row_bytes(format), format->height, error);
-    if (!status)
-        status = sink->ops->finish(sink, &held->metadata, error);
-    report->busy[GF_ENCODING] = gf_sink_busy(sink, gf_now() - start);
-    if (!status)
-        report->out_bytes = gf_output_bytes(sink->output);
-    report->counts_clipped = sink->counts_clipped;
-    report->clipped = sink->clipped;
-    return status;
+    ending->status =
+        gf_inputs_hold(&task->inputs, &memory, &report->busy[GF_DECODING], &ending->error);
+    if (!ending->status)
+        ending->status = gf_task_check_metadata(task, &ending->error);
+    report->in_bytes = task->inputs.source->bytes;
+    if (out->width && !all->batch->options.files.strip)
+        report->dropped = task->inputs.source->dropped;
+    held_move(all, held, ending->status ? HELD_FINISHED : HELD_WAITING);
 }
 
 /* Writes the image, if there is one, and reports. */
 static void held_encode(held_batch *all, held_image *held) {
-    const gf_file_options *options = &all->batch->options.files;
+    const gf_file_batch *batch = all->batch;
+    const gf_file_options options = gf_batch_file_options(batch, held->item);
     gf_batch_ending *ending = &held->ending;
-    gf_sink *sink = NULL;
-    if (!ending->status && held->out_format.width)
-        ending->status = held_write(all, held, &sink);
-    if (!ending->status && options->ready) {
-        const gf_ready ready = {.item = held->item,
-                                .file = sink ? gf_output_reach(sink->output) : NULL,
-                                .result = ending->result,
-                                .report = &ending->report};
-        ending->status = options->ready(options->ready_context, &ready, &ending->error);
-    }
-    if (!ending->status && sink)
-        ending->status = gf_sink_place(sink, &ending->error);
-    if (sink)
-        sink->ops->close(sink);
+    if (!ending->status)
+        ending->status = gf_task_write(&held->task, batch->settings, batch->items[held->item].out,
+                                       held->out, &options, &ending->result, &ending->error);
     ending->report.total_seconds = gf_now() - held->began;
-    held_leave(all, held);
+    held_move(all, held, HELD_GONE);
     gf_batch_report(all->batch, held->item, ending);
     free(held);
 }
@@ -381,7 +281,7 @@ static held_image *held_take_group(held_batch *all, size_t *count) {
     uint64_t bytes = first->bytes;
     *count = 1;
     for (held_image **at = &waiting->first; *at;) {
-        if (!gf_format_equal(&(*at)->in_format, &first->in_format) ||
+        if (!gf_format_equal(&(*at)->task.plan->in, &first->task.plan->in) ||
             bytes + (*at)->bytes > GROUP_BYTES) {
             at = &(*at)->next;
             continue;
@@ -409,6 +309,7 @@ static void held_share_report(gf_report *report, const gf_report *together, size
 
 static gf_status held_compute(const gf_file_batch *batch, gf_engine *engine, held_image *group,
                               size_t count) {
+    const gf_plan *plan = group->task.plan;
     gf_pixels *in = calloc(count, sizeof *in);
     gf_out_pixels *out = calloc(count, sizeof *out);
     gf_result **results =
@@ -416,14 +317,13 @@ static gf_status held_compute(const gf_file_batch *batch, gf_engine *engine, hel
     gf_status status = in && out && results ? GF_OK : GF_FAILED;
     size_t i = 0;
     for (held_image *held = group; held && !status; held = held->next, i++) {
-        in[i] = (gf_pixels){held->in, gf_row_bytes(&held->in_format)};
-        out[i] = (gf_out_pixels){held->out, gf_row_bytes(&held->out_format)};
+        in[i] = gf_memory_source_pixels(held->task.inputs.source);
+        out[i] = (gf_out_pixels){held->out, gf_row_bytes(&plan->out)};
     }
     gf_report report;
     if (!status)
-        status =
-            gf_run_memory_batch(engine, batch->filter, batch->settings, &group->in_format, count,
-                                in, group->out_format.width ? out : NULL, results, &report, NULL);
+        status = gf_run_memory_batch(engine, batch->filter, batch->settings, &plan->in, count, in,
+                                     plan->out.width ? out : NULL, results, &report, NULL);
     i = 0;
     for (held_image *held = group; held && !status; held = held->next, i++) {
         held->ending.result = results[i];
@@ -470,7 +370,7 @@ static held_image *held_run_large(held_batch *all, gf_engine *engine, bool furth
     if (engine->lost && (!done || gf_batch_is_lost(engine)))
         gf_batch_note_loss(batch, engine);
     if (done) {
-        held_leave(all, held);
+        held_move(all, held, HELD_GONE);
         free(held);
     }
     pthread_mutex_lock(&batch->lock);
@@ -479,18 +379,43 @@ static held_image *held_run_large(held_batch *all, gf_engine *engine, bool furth
 
 /* ---- driving --------------------------------------------------------------------------------- */
 
+/* Does the driver have an engine beyond the first of its device? Those run large images only. */
+static bool held_is_further(const held_driver *driver) {
+    return driver->number >= driver->all->devices->count;
+}
+
+/* Waits until there are more large images, waiting and under way, than engines, and it is this
+ * driver's turn to open another. False if that never comes. */
+static bool held_wait_for_turn(const held_driver *driver) {
+    held_batch *all = driver->all;
+    gf_file_batch *batch = all->batch;
+    bool turn = false;
+    pthread_mutex_lock(&batch->lock);
+    while (!turn && !gf_batch_over(batch)) {
+        turn = all->starting == 0 && !all->enough && all->engines == driver->number &&
+               held_count(all, HELD_LARGE, HELD_RUNNING) > all->engines;
+        if (!turn)
+            pthread_cond_wait(&batch->moved, &batch->lock);
+    }
+    all->engines += turn;
+    pthread_cond_broadcast(&batch->moved); /* it may be the next one's turn */
+    pthread_mutex_unlock(&batch->lock);
+    return turn;
+}
+
 /* Opens the driver's engine. Where auto's device does not start, the cpu backend does the batch. */
 static gf_status held_open_engine(const held_driver *driver, gf_engine **engine, gf_error *error) {
     held_batch *all = driver->all;
     gf_file_batch *batch = all->batch;
     const bool is_auto = gf_batch_is_auto(batch);
+    const char *device = all->devices->names[driver->number % all->devices->count];
     gf_engine_options options = batch->options.engine;
-    options.devices = driver->device[0] ? driver->device : NULL;
+    options.devices = device[0] ? device : NULL;
     options.threads = all->each;
     if (is_auto)
         options.backend = "cuda";
     gf_status status = gf_engine_open(&options, engine, error);
-    if (status && is_auto && !driver->further) {
+    if (status && is_auto && !held_is_further(driver)) {
         pthread_mutex_lock(&batch->lock);
         all->enough = true;
         snprintf(batch->reason, sizeof batch->reason, "%.*s", (int)sizeof batch->reason - 1,
@@ -534,24 +459,26 @@ static void *held_drive(void *argument) {
     gf_engine *engine = NULL;
     held_image *left = NULL;
     gf_error error = {0};
+    const bool further = held_is_further(driver);
+    if (further && !held_wait_for_turn(driver))
+        return NULL;
     const bool opened = held_open_engine(driver, &engine, &error) == GF_OK;
-    if (opened && !driver->further) {
+    if (opened && !further) {
         pthread_mutex_lock(&batch->lock);
         all->starting--;
-        held_add_engines(all);
         pthread_cond_broadcast(&batch->moved);
         pthread_mutex_unlock(&batch->lock);
     }
     if (opened)
-        left = held_serve(all, engine, driver->further);
+        left = held_serve(all, engine, further);
     if (!opened || left || gf_batch_is_lost(engine)) {
         pthread_mutex_lock(&batch->lock);
         all->engines--;
         all->enough = true;
-        all->driven -= !driver->further;
-        const bool last = !driver->further && all->driven == 0 && !gf_batch_over(batch);
+        all->driven -= !further;
+        const bool last = !further && all->driven == 0 && !gf_batch_over(batch);
         pthread_mutex_unlock(&batch->lock);
-        if (!driver->further && !opened)
+        if (!further && !opened)
             gf_batch_give_up(batch, &error);
         else if (last)
             gf_batch_give_up(batch, &engine->loss);
@@ -564,33 +491,31 @@ static void *held_drive(void *argument) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Each device has a driver, which must start; of the threads that decode and encode there may be
- * fewer. */
+/* Each device has a driver, which must start; of those of further engines, and of the threads that
+ * decode and encode, there may be fewer. */
 static void held_run_threads(held_batch *all, uint32_t coders) {
     gf_file_batch *batch = all->batch;
     pthread_t coding[GF_BATCH_MAX_THREADS];
     gf_error error;
+    uint32_t driving = 0, started = 0;
     int failed = 0;
-    pthread_mutex_lock(&batch->lock);
-    while (all->driver_count < all->devices->count && !failed)
-        failed = held_start_driver(all);
-    const uint32_t first = all->driver_count;
-    pthread_mutex_unlock(&batch->lock);
-    if (failed) {
+    for (held_driver *driver = all->drivers; driving < all->most_engines && !failed; driver++) {
+        *driver = (held_driver){.all = all, .number = driving};
+        failed = gf_thread_start(&driver->thread, held_drive, driver);
+        driving += !failed;
+    }
+    all->most_engines = driving;
+    if (driving < all->devices->count) {
         (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s", batch->filter->info.name,
                       strerror(failed));
         gf_batch_give_up(batch, &error);
     }
-    uint32_t started = 0;
     while (started < coders && gf_thread_start(&coding[started], held_work, all) == 0)
         started++;
     held_work(all); /* the calling thread does its share */
     for (uint32_t i = 0; i < started; i++)
         pthread_join(coding[i], NULL);
-    for (uint32_t i = 0; i < first; i++)
-        pthread_join(all->drivers[i].thread, NULL);
-    /* Those above have started these. */
-    for (uint32_t i = first; i < all->driver_count; i++)
+    for (uint32_t i = 0; i < driving; i++)
         pthread_join(all->drivers[i].thread, NULL);
 }
 

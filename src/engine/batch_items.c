@@ -134,13 +134,8 @@ gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_task
                               gf_error *error) {
     const char *const *path = &batch->items[item].in;
     const gf_file_options options = gf_batch_file_options(batch, item);
-    *task = (gf_task){.filter = batch->filter, .threads = batch->each};
+    *task = (gf_task){.filter = batch->filter, .threads = batch->each, .item = item};
     return gf_task_open_files(task, batch->settings, path, &options, error);
-}
-
-void gf_batch_close_image(gf_task *task) {
-    gf_task_end(task);
-    *task = (gf_task){0};
 }
 
 bool gf_batch_is_lost(const gf_engine *engine) {

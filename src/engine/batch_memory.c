@@ -6,7 +6,6 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/filter.h"
-#include "core/result.h"
 #include "core/thread.h"
 #include "engine/task.h"
 #include "io/io.h"
@@ -21,13 +20,6 @@ typedef struct gf_batch {
     gf_result **results;
 } gf_batch;
 
-static void drop_results(const gf_batch *batch) {
-    for (uint64_t i = 0; batch->results && i < batch->count; i++) {
-        gf_result_free(batch->results[i]);
-        batch->results[i] = NULL;
-    }
-}
-
 /* ---- as one tall image ----------------------------------------------------------------------- */
 
 /* The consumer of a tall image: its rows go to one sink, what is measured of each image to a
@@ -39,10 +31,7 @@ typedef struct gf_tall {
     gf_report *report;
     uint64_t count, height; /* of an image */
     uint64_t next;          /* row after the last one taken */
-    struct gf_tall_part {
-        gf_plan *plan;
-        void *data;
-    } * parts; /* of each image, with a measure */
+    gf_task *parts;         /* of each image, with a plan and an open measure */
 } gf_tall;
 
 static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
@@ -57,8 +46,8 @@ static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
         const uint64_t image = y / tall->height, first = image * tall->height;
         next = first + tall->height < end ? first + tall->height : end;
         const gf_rows rows = {gf_row(out, y), out->stride, y - first, next - y};
-        const struct gf_tall_part *part = &tall->parts[image];
-        status = tall->measure->rows(part->plan, part->data, &rows, error);
+        status =
+            tall->measure->rows(tall->parts[image].plan, tall->parts[image].data, &rows, error);
     }
     return status;
 }
@@ -83,41 +72,24 @@ static gf_status tall_state(gf_consumer *consumer, const void *state, gf_error *
 /* Opens a measure for each image. */
 static gf_status tall_open_parts(gf_tall *tall, const gf_filter *filter, const gf_batch *batch,
                                  uint64_t memory, gf_error *error) {
-    const gf_keep keep = {.name = "memory"};
-    const uint64_t bytes = batch->count * sizeof *tall->parts;
     gf_status status = GF_OK;
     tall->parts = calloc((size_t)batch->count, sizeof *tall->parts);
     if (!tall->parts)
-        return gf_fail_memory(error, filter->info.name, bytes, "what is measured");
+        return gf_fail_memory(error, filter->info.name, batch->count * sizeof *tall->parts,
+                              "what is measured");
     for (uint64_t i = 0; i < batch->count && !status; i++) {
-        struct gf_tall_part *part = &tall->parts[i];
+        gf_task *part = &tall->parts[i];
+        *part = (gf_task){.filter = filter, .inputs = {.name = "memory"}, .memory = memory};
         status = gf_plan_new(filter, batch->settings, batch->format, &part->plan, error);
         if (!status)
-            status =
-                gf_check_memory(part->plan->result_bytes, memory, keep.name, "the result", error);
-        if (!status)
-            status = filter->measure->open(part->plan, &keep, &part->data, error);
-    }
-    return status;
-}
-
-static gf_status tall_make_results(gf_tall *tall, const gf_filter *filter, const gf_batch *batch,
-                                   gf_error *error) {
-    gf_status status = GF_OK;
-    for (uint64_t i = 0; tall->measure && batch->results && i < tall->count && !status; i++) {
-        const struct gf_tall_part part = tall->parts[i];
-        tall->parts[i] = (struct gf_tall_part){0};
-        status = gf_result_new(filter, part.plan, part.data, &batch->results[i], error);
+            status = gf_task_open_measure(part, error);
     }
     return status;
 }
 
 static void tall_close(gf_tall *tall) {
-    for (uint64_t i = 0; tall->parts && i < tall->count; i++) {
-        if (tall->parts[i].data)
-            tall->measure->close(tall->parts[i].data);
-        free(tall->parts[i].plan);
-    }
+    for (uint64_t i = 0; tall->parts && i < tall->count; i++)
+        gf_task_end(&tall->parts[i]);
     free(tall->parts);
     if (tall->sink)
         tall->sink->ops->close(tall->sink);
@@ -151,8 +123,8 @@ static gf_status run_tall(gf_engine *engine, const gf_filter *filter, const gf_b
         status = tall_open_parts(&tall, filter, batch, pass.memory, error);
     if (!status)
         status = gf_pass_run(&pass, error);
-    if (!status)
-        status = tall_make_results(&tall, filter, batch, error);
+    for (uint64_t i = 0; tall.parts && batch->results && i < tall.count && !status; i++)
+        status = gf_task_make_result(&tall.parts[i], &batch->results[i], error);
     report->total_seconds = gf_now() - began;
     report->in = *batch->format;
     report->out.height /= batch->count;
@@ -239,7 +211,9 @@ gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
     status = plan ? run_tall(engine, filter, &batch, plan, report, error)
                   : run_each(engine, filter, &batch, report, error);
     free(plan);
-    if (status)
-        drop_results(&batch);
+    for (uint64_t i = 0; status && results && i < count; i++) {
+        gf_result_free(results[i]);
+        results[i] = NULL;
+    }
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "io/io.h"
 
@@ -135,14 +136,16 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     return GF_OK;
 }
 
-gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_error *error) {
+gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error) {
     gf_source *source = inputs->source, *held = NULL;
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
+    const double began = gf_now();
     void *pixels;
     const gf_status status = gf_source_read_all(source, inputs->name,
                                                 "an image that is read twice and comes from a pipe",
                                                 *memory, &pixels, error);
+    gf_busy_add(busy, gf_source_busy(source, gf_now() - began));
     if (status)
         return status;
     if (gf_memory_source(format, pixels, row, &held, NULL)) {

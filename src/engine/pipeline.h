@@ -72,9 +72,9 @@ bool gf_inputs_can_restart(const gf_inputs *inputs);
 /* Begins again: memory at its first row, files opened anew. Needs gf_inputs_can_restart. GF_FAILED
  * for files that are not any more what they were when they were opened first. */
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
-/* Reads a single image that cannot be read twice into memory, from which it can. Takes its bytes
- * out of *memory. */
-gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_error *error);
+/* Reads a single image into memory, from which it can be read twice, and closes its file. Takes its
+ * bytes out of *memory, and adds the time to *busy. */
+gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error);
 void gf_inputs_close(gf_inputs *inputs);
 
 /* ---- a stream (stream.c, geometry.c) --------------------------------------------------------- */

@@ -130,8 +130,8 @@ static gf_status run_check(const gf_filter *filter, const gf_settings *settings,
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static gf_status run_check_paths(const gf_filter *filter, const char *const *in_paths,
-                                 const char *out_path, gf_error *error) {
+gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, const char *out_path,
+                         gf_error *error) {
     for (uint32_t i = 0; i < filter->info.inputs; i++)
         if (!in_paths || !in_paths[i])
             return gf_fail(error, GF_USAGE, "%s: it reads %u images, and the name of one is NULL",
@@ -178,13 +178,33 @@ static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, co
     return run_open_samples(task, settings, options, error);
 }
 
+gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
+                        const void *pixels, const gf_file_options *options, gf_result **result,
+                        gf_error *error) {
+    const gf_format *out = &task->plan->out;
+    const double began = gf_now();
+    gf_result *made = *result;
+    *result = NULL;
+    gf_status status = run_open_outputs(task, settings, out_path, options, error);
+    gf_sink *sink = task->sink;
+    if (!status && sink)
+        status = sink->ops->write(sink, pixels, gf_row_bytes(out), out->height, error);
+    gf_busy_add(&task->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
+    if (!status && sink)
+        status = run_finish_sink(task, error);
+    if (!status)
+        return run_publish(task, options, made, result, error);
+    gf_result_free(made);
+    return status;
+}
+
 gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                          const char *const *in_paths, const char *out_path, uint64_t item,
                          const gf_file_options *options, gf_result **result, gf_report *report,
                          gf_error *error) {
     gf_status status = run_check(filter, settings, result, report, error);
     if (!status)
-        status = run_check_paths(filter, in_paths, out_path, error);
+        status = gf_check_paths(filter, in_paths, out_path, error);
     if (status)
         return status;
     gf_task task = gf_task_begin(engine, filter, report);

@@ -30,6 +30,7 @@ void gf_task_end(gf_task *task) {
         task->sink->ops->close(task->sink);
     gf_inputs_close(&task->inputs);
     free(task->plan);
+    *task = (gf_task){0};
 }
 
 const char *gf_filter_file(const gf_filter *filter, const gf_settings *settings,
@@ -124,7 +125,8 @@ gf_status gf_task_learn(gf_task *task, gf_error *error) {
     assert(task->filter->info.inputs == 1); /* a pair of sources cannot begin again */
     gf_status status = GF_OK;
     if (!gf_inputs_can_restart(&task->inputs))
-        status = gf_inputs_hold(&task->inputs, &task->memory, error);
+        status =
+            gf_inputs_hold(&task->inputs, &task->memory, &task->report->busy[GF_DECODING], error);
     if (status)
         return status;
     gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);

@@ -31,6 +31,7 @@ typedef struct gf_task {
 /* Begins a task, to be ended. What was spent on starting the backend is this image's, if it is the
  * first. */
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report);
+/* Closes and frees all that is open; nothing of a task that is all zero, as it then is. */
 void gf_task_end(gf_task *task);
 
 /* Returns the text of the filter's parameter of a type that names a file; NULL for none. */
@@ -58,6 +59,15 @@ gf_status gf_task_stream(gf_task *task, gf_error *error);
 /* Makes the result of what was measured, if something was; plan and data are then its own. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
+/* Writes an image that was computed already, rows without gaps, if the plan makes one; then lets
+ * the caller see it, and puts it in place. Takes *result, and gives it back on success. */
+gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
+                        const void *pixels, const gf_file_options *options, gf_result **result,
+                        gf_error *error);
+
+/* Refuses paths that are not those of the filter's images. */
+gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, const char *out_path,
+                         gf_error *error);
 /* gf_run_file of an item of a batch. */
 gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                          const char *const *in_paths, const char *out_path, uint64_t item,

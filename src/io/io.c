@@ -155,10 +155,6 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
     return sink;
 }
 
-gf_status gf_sink_place(gf_sink *sink, gf_error *error) {
-    return sink->output ? gf_output_place(sink->output, error) : GF_OK;
-}
-
 /* ---- images in memory: one, or many below each other ----------------------------------------- */
 
 typedef struct memory_source {
@@ -261,6 +257,10 @@ void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *dat
     memory_source *source = (memory_source *)base;
     source->owned = data;
     source->release = release;
+}
+
+gf_pixels gf_memory_source_pixels(const gf_source *base) {
+    return ((const memory_source *)base)->one;
 }
 
 bool gf_memory_source_is(const gf_source *source) {

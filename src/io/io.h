@@ -110,6 +110,8 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
                            gf_source **source, gf_error *error);
 /* Hands the rows of a memory source over to it: its close releases them. */
 void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
+/* The rows of a memory source over one image. */
+gf_pixels gf_memory_source_pixels(const gf_source *source);
 /* Does it have all rows in memory? */
 bool gf_memory_source_is(const gf_source *source);
 
@@ -168,8 +170,6 @@ static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
 
 /* As gf_source_new; output, which may be NULL, is owned from now on, and closed on failure. */
 void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
-/* After finish: puts the output in place. */
-gf_status gf_sink_place(gf_sink *sink, gf_error *error);
 
 /* Opens an output file, or standard output for "-". Refuses, before a byte is written: a format
  * that cannot hold the image without loss, an existing file without force, a folder that cannot be

@@ -33,7 +33,7 @@ typedef struct batch_message {
     gf_status status;
     gf_error error;
     gf_report report;
-    uint64_t size, header; /* of gf_cli_text */
+    uint64_t size; /* of gf_cli_text */
     char text[];
 } batch_message;
 
@@ -119,8 +119,7 @@ static bool worker_done(void *context, const gf_batch_done *done) {
                                .item = done->item,
                                .status = status,
                                .report = *done->report,
-                               .size = text.size,
-                               .header = text.header};
+                               .size = text.size};
     if (status)
         message->error = error;
     if (text.size)
@@ -138,6 +137,7 @@ static void *worker_run(void *argument) {
     const uint32_t ranks = gf_mpi_peers()->count;
     const gf_work_source source = {worker_take, worker, (batch->count + ranks - 1) / ranks};
     gf_batch_options options = *batch->options;
+    options.in_order = false; /* the leader sees to that */
     options.done = worker_done;
     options.context = worker;
     worker->status = gf_run_shared_batch(batch->filter, batch->settings, batch->items, batch->count,
@@ -165,7 +165,6 @@ typedef struct batch_leader {
     batch_member *members;
     uint32_t ended;
     bool stop;
-    uint64_t own;          /* standard input, rank 0's first share; batch->count: none, or given */
     uint64_t next;         /* the first item that no rank has */
     uint64_t cost;         /* of the items from there on */
     batch_message **early; /* by item: finished, and not yet reported */
@@ -190,7 +189,7 @@ static void leader_send(batch_leader *leader, uint32_t to, batch_share share) {
 static batch_share leader_cut_share(batch_leader *leader) {
     const gf_cli_shared_batch *batch = leader->batch;
     const uint64_t fair = leader->cost / SHARES / leader->ranks;
-    const uint64_t most = batch->in_order ? MAX_SHARE_IN_ORDER : MAX_SHARE;
+    const uint64_t most = batch->options->in_order ? MAX_SHARE_IN_ORDER : MAX_SHARE;
     uint64_t taken = 0;
     batch_share share = {leader->next, 0};
     for (; leader->next < batch->count && share.count < most; leader->next++) {
@@ -213,17 +212,14 @@ static batch_share leader_cut_share(batch_leader *leader) {
 /* Answer the ranks that ask, or stop all. */
 static void leader_answer(batch_leader *leader) {
     const gf_cli_shared_batch *batch = leader->batch;
-    const bool may_give = !batch->in_order ||
-                          (leader->next - leader->reported < MAX_AHEAD && leader->held < MAX_HELD);
+    const bool may_give = !batch->options->in_order ||
+                          (leader->next < leader->reported + MAX_AHEAD && leader->held < MAX_HELD);
     for (uint32_t i = 0; i < leader->ranks; i++) {
         batch_member *member = &leader->members[i];
         if (member->left)
             continue;
         if (leader->stop) {
             leader_send(leader, i, (batch_share){0, 0});
-        } else if (member->asks && i == 0 && leader->own < batch->count) {
-            leader_send(leader, i, (batch_share){leader->own, 1});
-            leader->own = batch->count;
         } else if (member->asks && (may_give || leader->next == batch->count)) {
             leader_send(leader, i, leader_cut_share(leader));
         }
@@ -232,13 +228,12 @@ static void leader_answer(batch_leader *leader) {
 
 static void leader_report(batch_leader *leader, batch_message *message) {
     const gf_cli_shared_batch *batch = leader->batch;
-    const gf_cli_finished finished = {
-        .item = message->item,
-        .rank = message->rank,
-        .status = message->status,
-        .error = &message->error,
-        .report = &message->report,
-        .text = {.text = message->text, .size = message->size, .header = message->header}};
+    const gf_cli_finished finished = {.item = message->item,
+                                      .rank = message->rank,
+                                      .status = message->status,
+                                      .error = &message->error,
+                                      .report = &message->report,
+                                      .text = {message->text, message->size}};
     if (!batch->report(batch->context, &finished))
         leader->stop = true;
     leader->held -= message->size;
@@ -249,7 +244,7 @@ static void leader_report(batch_leader *leader, batch_message *message) {
 static void leader_add(batch_leader *leader, batch_message *message) {
     const gf_cli_shared_batch *batch = leader->batch;
     leader->held += message->size;
-    if (!batch->in_order) {
+    if (!batch->options->in_order) {
         leader_report(leader, message);
         return;
     }
@@ -266,9 +261,9 @@ static void leader_add(batch_leader *leader, batch_message *message) {
 static batch_message *leader_receive(batch_leader *leader, uint32_t from) {
     batch_member *member = &leader->members[from];
     batch_message *message = NULL;
-    int came = member->message != NULL;
+    int came = 0;
     pthread_mutex_lock(&gf_mpi_calls);
-    if (!came) {
+    if (!member->message) {
         MPI_Message matched;
         MPI_Status status;
         int bytes;
@@ -279,7 +274,7 @@ static batch_message *leader_receive(batch_leader *leader, uint32_t from) {
             MPI_Imrecv(member->message, bytes, MPI_BYTE, &matched, &member->incoming);
         }
     }
-    if (came)
+    if (member->message)
         MPI_Test(&member->incoming, &came, MPI_STATUS_IGNORE);
     if (came) {
         message = member->message;
@@ -332,7 +327,7 @@ static void leader_serve(batch_leader *leader) {
 /* Lead, and run rank 0's worker beside. */
 static void batch_lead(batch_worker *worker) {
     const gf_cli_shared_batch *batch = worker->batch;
-    batch_leader leader = {.batch = batch, .ranks = gf_mpi_peers()->count, .own = batch->count};
+    batch_leader leader = {.batch = batch, .ranks = gf_mpi_peers()->count};
     /* Twice what can be on the way to a rank: a share and the last message. */
     int buffer_bytes = (int)(leader.ranks * 4 * (sizeof(batch_share) + MPI_BSEND_OVERHEAD));
     void *buffer = gf_mpi_need(malloc((size_t)buffer_bytes));
@@ -340,8 +335,8 @@ static void batch_lead(batch_worker *worker) {
     leader.members = gf_mpi_need(calloc(leader.ranks, sizeof *leader.members));
     leader.early = gf_mpi_need(calloc(batch->count, sizeof(batch_message *)));
     for (uint64_t i = 0; i < batch->count; i++)
-        if (leader_is_own(&leader, i))
-            leader.own = i;
+        if (leader_is_own(&leader, i)) /* rank 0 begins with it */
+            worker->share = (batch_share){i, 1};
         else
             leader.cost += batch->cost(batch->context, i) + 1;
     MPI_Buffer_attach(buffer, buffer_bytes);
@@ -392,18 +387,12 @@ static gf_batch_item *list_unpack(const char *names, uint64_t count) {
 gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, gf_error *error) {
     const bool first = gf_mpi_peers()->rank == 0;
     gf_cli_shared_batch all = *batch;
-    char *names = NULL;
-    size_t bytes = 0;
-    status = gf_mpi_follow(status, error);
+    size_t bytes;
+    status = gf_mpi_agree(status, error);
     gf_mpi_broadcast(&all.count, sizeof all.count);
     if (status || !all.count)
         return status;
-    if (first)
-        names = list_pack(batch, &bytes);
-    gf_mpi_broadcast(&bytes, sizeof bytes);
-    if (!first)
-        names = gf_mpi_need(malloc(bytes));
-    gf_mpi_broadcast(names, bytes);
+    char *names = gf_mpi_share(first ? list_pack(batch, &bytes) : NULL, &bytes);
     gf_mpi_broadcast(batch->setup, batch->setup_size);
     gf_batch_item *items = list_unpack(names, all.count);
     all.items = items;

@@ -55,18 +55,18 @@ static void image_add_report(gf_report *all, const gf_report *one) {
 /* ---- partial results as messages ------------------------------------------------------------- */
 
 /* Serialise; the bytes are for the caller to free. */
-static void *image_pack(const gf_partial *partial, uint64_t *size) {
+static void *image_pack(const gf_partial *partial, size_t *size) {
     *size = gf_partial_size(partial);
-    void *bytes = gf_mpi_need(malloc((size_t)*size));
+    void *bytes = gf_mpi_need(malloc(*size));
     gf_partial_write(partial, bytes);
     return bytes;
 }
 
 static void image_send(const gf_partial *partial, gf_report *report) {
-    uint64_t size;
+    size_t size;
     void *bytes = image_pack(partial, &size);
     gf_mpi_send(&size, sizeof size);
-    gf_mpi_send(bytes, (size_t)size);
+    gf_mpi_send(bytes, size);
     gf_mpi_send(report, sizeof *report);
     free(bytes);
 }
@@ -74,16 +74,16 @@ static void image_send(const gf_partial *partial, gf_report *report) {
 /* Receive partial result and report of the next rank, and append them. */
 static gf_status image_receive(const gf_filter *filter, const gf_settings *settings, uint32_t from,
                                gf_partial *all, gf_report *report, gf_error *error) {
-    uint64_t size;
+    size_t size;
     gf_report one;
     gf_partial *part = NULL;
     gf_mpi_receive(from, &size, sizeof size);
-    void *bytes = gf_mpi_need(malloc((size_t)size));
-    gf_mpi_receive(from, bytes, (size_t)size);
+    void *bytes = gf_mpi_need(malloc(size));
+    gf_mpi_receive(from, bytes, size);
     gf_mpi_receive(from, &one, sizeof one);
     if (one.bands) /* else there were fewer rows than ranks */
         image_add_report(report, &one);
-    gf_status status = gf_partial_read(filter, settings, bytes, (size_t)size, &part, error);
+    gf_status status = gf_partial_read(filter, settings, bytes, size, &part, error);
     if (!status)
         status = gf_partial_merge(all, part, error);
     gf_partial_free(part);
@@ -94,16 +94,12 @@ static gf_status image_receive(const gf_filter *filter, const gf_settings *setti
 /* Give rank 0's partial result to all, in place of their own. */
 static gf_status image_share(const image_job *job, const gf_filter *filter,
                              const gf_settings *settings, gf_partial **partial, gf_error *error) {
-    uint64_t size;
+    size_t size;
     gf_status status = GF_OK;
-    void *bytes = job->rank == 0 ? image_pack(*partial, &size) : NULL;
-    gf_mpi_broadcast(&size, sizeof size);
-    if (job->rank != 0)
-        bytes = gf_mpi_need(malloc((size_t)size));
-    gf_mpi_broadcast(bytes, (size_t)size);
+    void *bytes = gf_mpi_share(job->rank == 0 ? image_pack(*partial, &size) : NULL, &size);
     if (job->rank != 0) {
         gf_partial_free(*partial);
-        status = gf_partial_read(filter, settings, bytes, (size_t)size, partial, error);
+        status = gf_partial_read(filter, settings, bytes, size, partial, error);
     }
     free(bytes);
     return gf_mpi_agree(status, error);
@@ -165,7 +161,7 @@ static gf_status image_run_range(image_job *job, const gf_filter *filter,
             image_send(*partial, report);
         else if (job->rank == 0)
             status = image_receive(filter, settings, r, *partial, report, error);
-        status = gf_mpi_follow(status, error);
+        status = gf_mpi_agree(status, error);
     }
     return status;
 }
@@ -219,7 +215,7 @@ gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter, const gf_s
     job.out_path = image_out_path(&job, out_path);
     if (job.rank == 0 && job.count > 1)
         status = image_prepare(&job, error);
-    status = gf_mpi_follow(status, error);
+    status = gf_mpi_agree(status, error);
     if (!status) {
         gf_mpi_broadcast(&job.found, sizeof job.found);
         if (job.found.possible)
@@ -227,7 +223,7 @@ gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter, const gf_s
         else if (job.rank == 0)
             status = gf_run_file(engine, filter, settings, in_paths, out_path, options, result,
                                  report, error);
-        status = gf_mpi_follow(status, error);
+        status = gf_mpi_agree(status, error);
     }
     gf_rows_file_close(job.file);
     return status;

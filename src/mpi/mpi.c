@@ -90,6 +90,14 @@ void gf_mpi_broadcast(void *data, size_t size) {
     mpi_move(MPI_BROADCAST, 0, data, size);
 }
 
+void *gf_mpi_share(void *data, size_t *size) {
+    gf_mpi_broadcast(size, sizeof *size);
+    if (mpi_peers.rank != 0)
+        data = gf_mpi_need(malloc(*size));
+    gf_mpi_broadcast(data, *size);
+    return data;
+}
+
 void gf_mpi_send(void *data, size_t size) {
     mpi_move(MPI_SEND, 0, data, size);
 }
@@ -110,10 +118,6 @@ static gf_status mpi_follow(uint32_t rank, gf_status status, gf_error *error) {
     if (outcome.status)
         *error = outcome;
     return outcome.status;
-}
-
-gf_status gf_mpi_follow(gf_status status, gf_error *error) {
-    return mpi_follow(0, status, error);
 }
 
 gf_status gf_mpi_agree(gf_status status, gf_error *error) {

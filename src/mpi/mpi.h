@@ -22,12 +22,12 @@ extern pthread_mutex_t gf_mpi_calls;
 void gf_mpi_rest(unsigned *tries);
 /* Copy rank 0's bytes to all ranks. All ranks call it. */
 void gf_mpi_broadcast(void *data, size_t size);
+/* Likewise where only rank 0 knows how many there are. Returns them, allocated on all ranks. */
+void *gf_mpi_share(void *data, size_t *size);
 /* Send bytes to rank 0, and wait until they may be changed. */
 void gf_mpi_send(void *data, size_t size);
 /* Rank 0's main thread: receive bytes in the sizes in which they were sent. */
 void gf_mpi_receive(uint32_t from, void *data, size_t size);
-/* Return rank 0's status and error. All ranks call it. */
-gf_status gf_mpi_follow(gf_status status, gf_error *error);
 /* gf_cli_peers.agree */
 gf_status gf_mpi_agree(gf_status status, gf_error *error);
 

@@ -3,6 +3,8 @@
 #include "../png_oracle.h"
 #include "fuzz.h"
 
+#include "io/output.h"
+
 typedef struct fuzz_job {
     gf_format format;
     unsigned char *pixels;
@@ -51,7 +53,7 @@ static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t
     if (status == GF_OK)
         status = sink->ops->finish(sink, NULL, &error);
     if (status == GF_OK)
-        status = gf_sink_place(sink, &error);
+        status = gf_output_place(sink->output, &error);
     if (sink != NULL)
         sink->ops->close(sink);
     FUZZ_CHECK(status == GF_OK, "%s", error.message);

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gf_status status =
         gf_cli_parse(null ? 4 : 3, argv, info, params, gf_cli_common(info, params), &line, &error);
     FUZZ_CHECK(status == GF_OK, "%s", error.message);
-    status = gf_cli_gather("smooth", &line, NULL, &inputs, &error);
+    status = gf_cli_gather("smooth", &line, &inputs, &error);
     if (status == GF_OK)
         check_names(&inputs, data + 1, size - 1, null ? 0 : '\n');
     else
