@@ -14,17 +14,6 @@
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// Calls run with two flags as types: is the walk dense, and is more than one channel measured? Only
-// a dense walk has several channels.
-template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
-    if (!hist_dense(a))
-        run(std::false_type{}, std::false_type{});
-    else if (a.measured > 1)
-        run(std::true_type{}, std::true_type{});
-    else
-        run(std::true_type{}, std::false_type{});
-}
-
 // Whether a block has room for the tables of so many channels.
 static bool hist_tables_fit(uint32_t channels) {
     const size_t tables = channels == 3 ? HistTable<3>::all : HistTable<4>::all;
@@ -114,7 +103,7 @@ __global__ void __launch_bounds__(HIST_THREADS) hist_draw_mask(HistArgs a, HistM
         const T *row = hist_row<T>(a, y);
         bool selected = false;
         for (uint32_t s = 0; s < a.measured && !selected; s++)
-            selected = hist_rank(a, hist_bin<T>(a, hist_sample<T>(a, row, x, s))) < a.extracts;
+            selected = hist_nth(a, hist_bin<T>(a, hist_sample<T>(a, row, x, s))) < a.extracts;
         T *to = reinterpret_cast<T *>(mask.out + y * mask.out_stride) + x * mask.out_channels;
         for (uint32_t c = 0; c < mask.out_channels; c++) {
             T value = 0;
@@ -130,15 +119,16 @@ __global__ void __launch_bounds__(HIST_THREADS) hist_draw_mask(HistArgs a, HistM
 // ---- extraction ---------------------------------------------------------------------------------
 
 template <typename T, bool DENSE>
-static void hist_extract_few(const HistArgs &a, unsigned grid, bool counted, uint32_t *counts,
-                             hist_u64 *payload, cudaStream_t stream) {
+static void hist_extract_few(const gf_hist_plan *plan, const HistArgs &a, unsigned grid,
+                             bool counted, uint32_t *counts, hist_u64 *payload,
+                             cudaStream_t stream) {
     if (!counted)
         hist_count_selected<T, DENSE><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
     if (a.extracts == 1) {
         const auto kernel = hist_place<T, DENSE>;
         hist_allow(kernel, sizeof(HistTurn<T>));
-        kernel<<<grid, HIST_THREADS, sizeof(HistTurn<T>), stream>>>(
-            a, hist_window<T>(a, a.extract_all ? 0 : a.listed[0]), counts, payload);
+        kernel<<<grid, HIST_THREADS, sizeof(HistTurn<T>), stream>>>(a, hist_window<T>(plan), counts,
+                                                                    payload);
     } else {
         const auto kernel = hist_split<T, DENSE>;
         hist_allow(kernel, sizeof(HistSplitShared<T>));
@@ -166,8 +156,8 @@ static gf_status hist_extract_sorted(const HistArgs &a, unsigned grid, void *mem
 }
 
 template <typename T>
-static gf_status hist_extract(HistArgs a, bool counted, void *scratch, hist_u64 *payload,
-                              cudaStream_t stream, gf_error *error) {
+static gf_status hist_extract(const gf_hist_plan *plan, HistArgs a, bool counted, void *scratch,
+                              hist_u64 *payload, cudaStream_t stream, gf_error *error) {
     gf_status status = GF_OK;
     const bool dense = hist_dense(a);
     hist_join_rows(&a, 16 / sizeof(T));
@@ -177,8 +167,8 @@ static gf_status hist_extract(HistArgs a, bool counted, void *scratch, hist_u64 
         if (a.extracts > GF_HIST_MAX_LISTED)
             status = hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, stream, error);
         else
-            hist_extract_few<T, DENSE>(a, grid, counted, static_cast<uint32_t *>(scratch), payload,
-                                       stream);
+            hist_extract_few<T, DENSE>(plan, a, grid, counted, static_cast<uint32_t *>(scratch),
+                                       payload, stream);
     });
     return status;
 }
@@ -203,7 +193,7 @@ static gf_status hist_run(const gf_hist_plan *plan, const gf_band *band, const H
             <<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
     }
     if (!status && a.extracts)
-        status = hist_extract<T>(a, counted, scratch, static_cast<hist_u64 *>(band->payload),
+        status = hist_extract<T>(plan, a, counted, scratch, static_cast<hist_u64 *>(band->payload),
                                  stream, error);
     return status;
 }

@@ -51,12 +51,12 @@ GF_DEVICE void hist_load_batch(const HistArgs &a, HistWalk *walk, uint4 (&v)[Bat
     }
 }
 
-// counts[rank * blocks + block]: the samples of an extracted bin in a block's chunk.
+// counts[nth * blocks + block]: the samples of an extracted bin in a block's chunk.
 GF_DEVICE void hist_add_selected(const HistArgs &a, uint32_t *selected, uint32_t bin,
                                  uint32_t sum) {
-    const uint32_t rank = hist_rank(a, bin);
-    if (rank < a.extracts && rank < GF_HIST_MAX_LISTED)
-        atomicAdd(&selected[rank], sum);
+    const uint32_t nth = hist_nth(a, bin);
+    if (nth < a.extracts && nth < GF_HIST_MAX_LISTED)
+        atomicAdd(&selected[nth], sum);
 }
 
 GF_DEVICE void hist_store_selected(const HistArgs &a, const uint32_t *selected, uint32_t *counts) {
@@ -449,7 +449,9 @@ template <typename T, uint32_t Team, HistRowsBy By>
 static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
                          const HistRecords &records, cudaStream_t stream) {
     const uint64_t teams = HIST_THREADS / Team;
-    const auto launch = [&](auto kernel) {
+    hist_for_layout(a, [&](auto dense, auto many) {
+        const auto kernel =
+            hist_count_rows<T, decltype(dense)::value, decltype(many)::value, Team, By>;
         const size_t shared =
             By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
         hist_allow(kernel, shared);
@@ -459,13 +461,7 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
         const uint64_t blocks = gf_divide_up(a.rows * records.pieces, teams);
         kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
                  stream>>>(a, counters, records);
-    };
-    if (!hist_dense(a))
-        launch(hist_count_rows<T, false, false, Team, By>);
-    else if (a.measured > 1)
-        launch(hist_count_rows<T, true, true, Team, By>);
-    else
-        launch(hist_count_rows<T, true, false, Team, By>);
+    });
 }
 
 template <typename T, uint32_t Team>

@@ -156,7 +156,15 @@ static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, do
         if (rest > 0x1p-20 && rest < 1 - 0x1p-20)
             return static_cast<uint32_t>(__double2loint(shifted));
     }
-    return gf_hist_bin_ranged(v, lo, hi, span, bins);
+    if (v < lo)
+        return bins + GF_HIST_AT_BELOW;
+    if (v > hi)
+        return bins + GF_HIST_AT_ABOVE;
+    const double exact = (v - lo) / span * static_cast<double>(bins);
+    if (!(exact == exact))
+        return bins + GF_HIST_AT_NAN;
+    const double inside = exact > 0 ? exact : 0;
+    return inside < static_cast<double>(bins) ? static_cast<uint32_t>(inside) : bins - 1;
 }
 
 // Without --range.
@@ -239,7 +247,7 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
 }
 
 // Which extracted bin it is; a.extracts or more if none.
-GF_DEVICE uint32_t hist_rank(const HistArgs &a, uint32_t bin) {
+GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t bin) {
     if (a.extract_all)
         return bin; // the counters behind the bins begin at a.extracts
     uint32_t i = 0;
@@ -340,6 +348,17 @@ template <typename K> static inline void hist_allow(K kernel, size_t shared) {
 
 static inline bool hist_dense(const HistArgs &a) {
     return !a.luma && a.measured == a.channels;
+}
+
+// Calls run with two flags as types: is the walk dense, and is more than one channel measured? Only
+// a dense walk has several channels.
+template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
+    if (!hist_dense(a))
+        run(std::false_type{}, std::false_type{});
+    else if (a.measured > 1)
+        run(std::true_type{}, std::true_type{});
+    else
+        run(std::true_type{}, std::false_type{});
 }
 
 // Sets how rows are cut into vectors of `size` samples of `bytes` each.

@@ -17,8 +17,8 @@
 
 // ---- interval of a bin --------------------------------------------------------------------------
 
-// The values of a bin are an interval, because a greater sample never has a lesser bin. The host
-// finds it, and kernels that look for one bin compute none.
+// The values of a bin are an interval (filters/hist/hist.h). The host finds it, and kernels that
+// look for one bin compute none.
 
 // lo <= v <= hi. For u8 what hist_hits compares four bytes with.
 template <typename T> struct HistWindow { T lo, hi; };
@@ -56,51 +56,10 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, 
     return hits;
 }
 
-// How many samples a type has, in ascending order; of f32 from one infinity to the other, with two
-// zeros.
-template <typename T> static inline uint32_t hist_ordered_count() {
-    return sizeof(T) == 1 ? 256 : sizeof(T) == 2 ? 65536 : 2 * 0x7f800000u + 2;
-}
-
-// The n-th of them.
-template <typename T> static inline T hist_ordered(uint32_t n) {
-    if constexpr (sizeof(T) < sizeof(float))
-        return static_cast<T>(n);
-    const uint32_t bits = n <= 0x7f800000u ? 0xff800000u - n : n - 0x7f800001u;
-    T x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-// The place of a sample among the bins, as the host computes it; with --range 0 is below the first
-// bin, which is 1, and a.bins + 1 above the last.
-template <typename T> static inline uint32_t hist_class_of(const HistArgs &a, T value) {
-    if (a.ranged) {
-        const double v = static_cast<double>(value);
-        return v < a.lo   ? 0
-               : v > a.hi ? a.bins + 1
-                          : 1 + gf_hist_bin_real((v - a.lo) / a.span, a.bins);
-    }
-    if (sizeof(T) == sizeof(float))
-        return gf_hist_bin_real(static_cast<double>(value), a.bins);
-    return gf_hist_bin_integer(static_cast<uint32_t>(value), a.bins, sizeof(T) == 1 ? 255 : 65535);
-}
-
-// The first sample whose bin is at least `bin`, as the n-th; the number of all if there is none.
-template <typename T> static inline uint32_t hist_first_of(const HistArgs &a, uint32_t bin) {
-    uint32_t from = 0, to = hist_ordered_count<T>();
-    while (from < to) {
-        const uint32_t middle = from + (to - from) / 2;
-        if (hist_class_of(a, hist_ordered<T>(middle)) >= bin + a.ranged)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return from;
-}
-
-template <typename T> static inline HistWindow<T> hist_window(const HistArgs &a, uint32_t bin) {
-    const uint32_t from = hist_first_of<T>(a, bin), to = hist_first_of<T>(a, bin + 1);
+// The interval of the one bin that is extracted.
+template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan *plan) {
+    const uint32_t wanted = gf_hist_extracted_class(plan);
+    const uint32_t from = gf_hist_edge(plan, wanted), to = gf_hist_edge(plan, wanted + 1);
     HistWindow<T> window;
     if constexpr (sizeof(T) == 1) {
         const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {
@@ -111,8 +70,8 @@ template <typename T> static inline HistWindow<T> hist_window(const HistArgs &a,
         set(to, &window.add_above, &window.low_above);
     } else {
         // An empty interval is that from 1 to 0.
-        window.lo = from < to ? hist_ordered<T>(from) : static_cast<T>(1);
-        window.hi = from < to ? hist_ordered<T>(to - 1) : static_cast<T>(0);
+        window.lo = static_cast<T>(from < to ? gf_hist_value(plan, from) : 1);
+        window.hi = static_cast<T>(from < to ? gf_hist_value(plan, to - 1) : 0);
     }
     return window;
 }
@@ -236,13 +195,13 @@ GF_DEVICE uint64_t hist_number(const HistTurn<T> &turn, uint64_t first, uint32_t
     return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
 }
 
-// The counts of the blocks before this one, and of all, for one rank; every thread of a warp has
-// them. The warps may ask for different ranks.
-GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t rank, hist_u64 *before,
+// The counts of the blocks before this one, and of all, for one extracted bin; every thread of a
+// warp has them. The warps may ask for different bins.
+GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, hist_u64 *before,
                                hist_u64 *all) {
     hist_u64 sum = 0, sum_before = 0;
     for (uint32_t b = threadIdx.x % 32; b < gridDim.x; b += 32) {
-        const uint32_t count = counts[rank * gridDim.x + b];
+        const uint32_t count = counts[nth * gridDim.x + b];
         sum += count;
         sum_before += b < blockIdx.x ? count : 0;
     }
@@ -289,23 +248,25 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     }
 }
 
-// ---- ranks --------------------------------------------------------------------------------------
+// ---- extracted bins
+// --------------------------------------------------------------------------------------
 
 // Which extracted bin a sample is in: a table of u8's values; of other types' bins a bit each, and
 // for each word how many bits lie in those before it.
-template <typename T> struct HistRanks {
+template <typename T> struct HistExtracted {
     uint32_t bits[GF_HIST_MAX_BINS / 32];
     uint8_t before[GF_HIST_MAX_BINS / 32];
 };
 
-template <> struct HistRanks<uint8_t> { uint8_t table[256]; };
+template <> struct HistExtracted<uint8_t> { uint8_t table[256]; };
 
 // All threads of the block call it; a barrier must follow.
-template <typename T> GF_DEVICE void hist_set_ranks(const HistArgs &a, HistRanks<T> *ranks) {
+template <typename T>
+GF_DEVICE void hist_set_extracted(const HistArgs &a, HistExtracted<T> *extracted) {
     if constexpr (sizeof(T) == 1) {
         for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
-            ranks->table[v] =
-                static_cast<uint8_t>(hist_rank(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
+            extracted->table[v] =
+                static_cast<uint8_t>(hist_nth(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
     } else {
         for (uint32_t word = threadIdx.x; word <= (a.bins - 1) / 32; word += HIST_THREADS) {
             uint32_t bits = 0, before = 0;
@@ -314,42 +275,43 @@ template <typename T> GF_DEVICE void hist_set_ranks(const HistArgs &a, HistRanks
                 before += bin < word * 32;
                 bits |= bin / 32 == word ? 1u << bin % 32 : 0;
             }
-            ranks->bits[word] = bits;
-            ranks->before[word] = static_cast<uint8_t>(before);
+            extracted->bits[word] = bits;
+            extracted->before[word] = static_cast<uint8_t>(before);
         }
     }
 }
 
-// The rank of a sample's bin among the extracted ones; a.extracts or more if it is none.
+// Which extracted bin a sample is in; a.extracts or more if none.
 template <typename T>
-GF_DEVICE uint32_t hist_rank_of(const HistArgs &a, const HistRanks<T> &ranks, T value) {
+GF_DEVICE uint32_t hist_sample_nth(const HistArgs &a, const HistExtracted<T> &extracted, T value) {
     if constexpr (sizeof(T) == 1) {
-        return ranks.table[value];
+        return extracted.table[value];
     } else {
         const uint32_t bin = hist_bin<T>(a, value);
         const uint32_t known = min(bin, a.bins - 1),
-                       bits = ranks.bits[known / 32]; // NaN: too large
+                       bits = extracted.bits[known / 32]; // NaN: too large
         const uint32_t before = bits & ((1u << known % 32) - 1);
-        const uint32_t rank = ranks.before[known / 32] + static_cast<uint32_t>(__popc(before));
-        return bin < a.bins && (bits >> known % 32 & 1) ? rank : a.extracts;
+        const uint32_t nth = extracted.before[known / 32] + static_cast<uint32_t>(__popc(before));
+        return bin < a.bins && (bits >> known % 32 & 1) ? nth : a.extracts;
     }
 }
 
 // Bit k is set if sample k is in an extracted bin.
 template <typename T>
-GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistRanks<T> &ranks, const uint4 &v) {
+GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted, const uint4 &v) {
     uint32_t hits = 0;
     if constexpr (sizeof(T) == 1) {
 #pragma unroll
         for (int k = 0; k < 16; k++)
-            hits |= ranks.table[gf_word(v, k / 4) >> k % 4 * 8 & 255] < a.extracts ? 1u << k : 0;
+            hits |=
+                extracted.table[gf_word(v, k / 4) >> k % 4 * 8 & 255] < a.extracts ? 1u << k : 0;
     } else {
         uint32_t bins[hist_vector<T>::size];
         hist_bins<T>(a, v, bins);
 #pragma unroll
         for (int k = 0; k < hist_vector<T>::size; k++) {
             const uint32_t known = min(bins[k], a.bins - 1);
-            const bool in = ranks.bits[known / 32] >> known % 32 & 1;
+            const bool in = extracted.bits[known / 32] >> known % 32 & 1;
             hits |= in && bins[k] < a.bins ? 1u << k : 0;
         }
     }
@@ -363,9 +325,9 @@ GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistRanks<T> &ranks, const 
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     hist_count_selected(HistArgs a, uint32_t *counts) {
-    __shared__ HistRanks<T> ranks;
+    __shared__ HistExtracted<T> extracted;
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
-    hist_set_ranks(a, &ranks);
+    hist_set_extracted(a, &extracted);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
     __syncthreads();
@@ -375,12 +337,12 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
         hist_load_pair<T, Dense>(a, &walk, &pair);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            uint32_t hits = hist_any(a, ranks, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+            uint32_t hits = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
 #pragma unroll
             for (int k = 0; k < hist_vector<T>::size; k++) {
                 const T x = gf_sample_at<T>(pair.v[i], k);
                 if (hits >> k & 1)
-                    atomicAdd(&selected[hist_rank_of(a, ranks, x)], 1u);
+                    atomicAdd(&selected[hist_sample_nth(a, extracted, x)], 1u);
             }
         }
     }
@@ -402,23 +364,23 @@ struct HistSplit {
 // The places where the block's samples of each bin begin; the head of the payload.
 GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const uint32_t *counts,
                                     hist_u64 *payload) {
-    for (uint32_t rank = threadIdx.x / 32; rank < a.extracts; rank += HIST_WARPS) {
+    for (uint32_t nth = threadIdx.x / 32; nth < a.extracts; nth += HIST_WARPS) {
         hist_u64 before, all;
-        hist_sum_counts(counts, rank, &before, &all);
-        split->next[rank] = before;
-        split->all[rank] = all;
+        hist_sum_counts(counts, nth, &before, &all);
+        split->next[nth] = before;
+        split->all[nth] = all;
     }
     for (uint32_t i = threadIdx.x; i < HIST_WARPS * GF_HIST_MAX_LISTED; i += HIST_THREADS)
         split->many[i / GF_HIST_MAX_LISTED][i % GF_HIST_MAX_LISTED] = 0;
     __syncthreads();
     hist_u64 begin = 0;
-    for (uint32_t rank = 0; rank < a.extracts; rank++) {
-        if (threadIdx.x == rank) {
-            split->next[rank] += begin;
+    for (uint32_t nth = 0; nth < a.extracts; nth++) {
+        if (threadIdx.x == nth) {
+            split->next[nth] += begin;
             if (blockIdx.x == 0)
-                payload[rank] = begin;
+                payload[nth] = begin;
         }
-        begin += split->all[rank];
+        begin += split->all[nth];
     }
     if (blockIdx.x == 0 && threadIdx.x == 0)
         payload[a.extracts] = begin;
@@ -427,12 +389,12 @@ GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const u
 
 template <typename T> struct HistSplitShared {
     HistTurn<T> turn;
-    HistRanks<T> ranks;
+    HistExtracted<T> extracted;
     HistSplit split;
 };
 
 // As hist_place; what is listed is dealt out in rounds of a sample a thread. Lanes with the same
-// rank find each other, the warps' numbers are added up rank by rank. Shared memory: a
+// bin find each other, the warps' numbers are added up bin by bin. Shared memory: a
 // HistSplitShared.
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
@@ -440,10 +402,10 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     extern __shared__ __align__(128) uint32_t hist_shared[];
     HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
     HistTurn<T> &turn = shared->turn;
-    HistRanks<T> &ranks = shared->ranks;
+    HistExtracted<T> &extracted = shared->extracted;
     HistSplit &split = shared->split;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    hist_set_ranks(a, &ranks);
+    hist_set_extracted(a, &extracted);
     const hist_u64 all = hist_begin_split(a, &split, counts, payload);
     hist_u64 *positions = payload + a.extracts + 1;
     T *values = reinterpret_cast<T *>(positions + all);
@@ -456,22 +418,22 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
         uint32_t hits[2];
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            hits[i] = hist_any(a, ranks, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+            hits[i] = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
         const uint32_t n = hist_list<T>(&turn, pair, hits[0], hits[1], [] {});
         const uint64_t first = turn.first;
         for (uint32_t round = 0; round < n; round += HIST_THREADS) {
             const bool listed = round + threadIdx.x < n;
-            uint32_t place = 0, rank = GF_HIST_MAX_LISTED;
+            uint32_t place = 0, nth = GF_HIST_MAX_LISTED;
             T value = 0;
             if (listed) {
                 place = turn.list[round + threadIdx.x];
                 value = hist_listed<T>(turn, place);
-                rank = hist_rank_of(a, ranks, value);
+                nth = hist_sample_nth(a, extracted, value);
             }
-            const uint32_t peers = __match_any_sync(GF_WARP, rank);
+            const uint32_t peers = __match_any_sync(GF_WARP, nth);
             const uint32_t before = static_cast<uint32_t>(__popc(peers & ((1u << lane) - 1)));
             if (listed && before == 0)
-                split.many[warp][rank] = static_cast<uint16_t>(__popc(peers));
+                split.many[warp][nth] = static_cast<uint16_t>(__popc(peers));
             __syncthreads();
             if (threadIdx.x < a.extracts) {
                 hist_u64 next = split.next[threadIdx.x];
@@ -484,7 +446,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
             }
             __syncthreads();
             if (listed) {
-                const hist_u64 to = split.begin[warp][rank] + before;
+                const hist_u64 to = split.begin[warp][nth] + before;
                 positions[to] = hist_number<T>(turn, first, place);
                 values[to] = value;
             }

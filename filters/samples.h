@@ -13,6 +13,11 @@
 #define GF_BOTH static inline
 #endif
 
+/* The largest sample of a type, or what counts as that. */
+GF_BOTH uint32_t gf_type_max(gf_type type) {
+    return type == GF_U8 ? 255 : type == GF_U16 ? 65535 : 1;
+}
+
 /* ---- one sample, for golden functions -------------------------------------------------------- */
 
 /* Get sample i of a row: the integer, or the bits of an f32. */

@@ -365,15 +365,16 @@ static void bad_settings_are_refused(void **state) {
 /* What is kept until the end keeps to --max-memory. */
 static void kept_samples_are_bounded(void **state) {
     (void)state;
-    static uint8_t pixels[10000];
-    const gf_format format = {100, 100, 1, GF_U8};
+    static uint8_t pixels[1000000];
+    const gf_format format = {1000, 1000, 1, GF_U8};
     gf_error error;
     assert_int_equal(
-        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 150000, &error),
+        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000, &error),
         GF_FAILED);
+    assert_non_null(strstr(error.message, "are held until the end"));
     assert_non_null(strstr(error.message, "--max-memory"));
     assert_int_equal(
-        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 10000000, &error),
+        test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 19000000, &error),
         GF_OK);
 }
 

@@ -251,7 +251,7 @@ static void held_samples_get_half_of_what_remains(void **state) {
     gf_settings_free(one);
 }
 
-/* In memory all samples of one bin are held, too, and once more for the result. */
+/* In memory all samples of one bin are held, too. */
 static void samples_in_memory_are_held(void **state) {
     const gf_format format = {100, 100, 1, GF_U8};
     const gf_filter *hist = gf_filter_find("hist");
@@ -261,7 +261,7 @@ static void samples_in_memory_are_held(void **state) {
     gf_error error = {0};
 
     (void)state;
-    gf_engine *engine = open_engine(300000);
+    gf_engine *engine = open_engine(150000);
     assert_int_equal(
         gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error),
         GF_FAILED);

@@ -17,14 +17,11 @@ static const gf_param params[] = {
 /* Every test, digest and benchmark goes through these. */
 static const char *const cases[] = {"", "level=0", "level=0.25", "level=1", NULL};
 
-#define COST 2.0 /* nanoseconds a sample takes one core, about: for auto */
-
 static gf_status plan_threshold(const gf_settings *settings, gf_plan *head, gf_error *error) {
     (void)error;
     gf_threshold_plan *plan = (gf_threshold_plan *)head;
-    plan->largest = head->in.type == GF_U8 ? 255.0f : head->in.type == GF_U16 ? 65535.0f : 1.0f;
-    plan->limit = gf_settings_float(settings, "level") * plan->largest;
-    head->cost = COST;
+    plan->limit = gf_settings_float(settings, "level") * (float)gf_type_max(head->in.type);
+    head->cost = 2.0; /* nanoseconds a sample takes one core, about: for auto */
     return GF_OK;
 }
 
@@ -38,7 +35,7 @@ static gf_status golden_threshold(const gf_plan *head, const gf_band *band, gf_e
         unsigned char *out = gf_row(&band->out, y);
         for (uint64_t i = 0; i < gf_row_samples(format); i++) {
             const bool stays = gf_get_sample(format->type, in, i) >= plan->limit;
-            gf_put_sample(format->type, out, i, stays ? plan->largest : 0);
+            gf_put_sample(format->type, out, i, stays ? (float)gf_type_max(format->type) : 0);
         }
         gf_restore_alpha(format, in, out, format->width);
     }

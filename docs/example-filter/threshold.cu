@@ -1,35 +1,31 @@
-// threshold on the GPU: a thread a sample.
+// threshold on the GPU: a block a row.
 #include "device.cuh"
 
+#include "samples.h"
 #include "threshold/threshold.h"
 
-// Thread mapping: x along a row, a block row (grid y) walks down the rows. Reads and writes a
-// sample once; nothing is shared. Without a halo, `in` holds the rows of `out`. Alpha, the last of
-// an even number of channels, is carried.
+// A thread computes every 256th sample of a row. Reads and writes a sample once; nothing is shared.
+// Without a halo, `in` holds the rows of `out`. Alpha, the last of an even number of channels, is
+// carried.
 template <typename T>
 static __global__ void threshold(gf_rows in, gf_rows out, gf_threshold_plan plan) {
-    const uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const uint32_t channels = plan.head.in.channels;
-    if (i >= plan.head.in.width * channels)
-        return;
-    const bool alpha = channels % 2 == 0 && i % channels == channels - 1;
-    for (uint64_t y = blockIdx.y; y < out.rows; y += gridDim.y) {
-        const T x = reinterpret_cast<const T *>(in.data + y * in.stride)[i];
-        const T made = static_cast<float>(x) >= plan.limit ? static_cast<T>(plan.largest) : T(0);
-        reinterpret_cast<T *>(out.data + y * out.stride)[i] = alpha ? x : made;
-    }
+    for (uint64_t y = blockIdx.x; y < out.rows; y += gridDim.x)
+        for (uint64_t i = threadIdx.x; i < plan.head.in.width * channels; i += blockDim.x) {
+            const T x = reinterpret_cast<const T *>(in.data + y * in.stride)[i];
+            const bool stays = static_cast<float>(x) >= plan.limit;
+            const T made = static_cast<T>(stays ? gf_type_max(plan.head.in.type) : 0);
+            const bool alpha = channels % 2 == 0 && i % channels == channels - 1;
+            reinterpret_cast<T *>(out.data + y * out.stride)[i] = alpha ? x : made;
+        }
 }
 
-static gf_status threshold_launch(const gf_plan *head, const gf_band *band, void *scratch,
-                                  void *stream_handle, gf_error *error) {
-    (void)scratch;
-    const gf_threshold_plan *plan = reinterpret_cast<const gf_threshold_plan *>(head);
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
-    const uint64_t rows = band->out.rows;
-    const dim3 grid(gf_blocks(gf_row_samples(&head->in), 256),
-                    static_cast<unsigned>(rows < 65535 ? rows : 65535));
+static gf_status threshold_launch(const gf_plan *head, const gf_band *band, void *, void *stream,
+                                  gf_error *error) {
     gf_for_type(head->in.type, [&](auto sample) {
-        threshold<decltype(sample)><<<grid, 256, 0, stream>>>(band->in, band->out, *plan);
+        threshold<decltype(sample)>
+            <<<gf_blocks(band->out.rows, 1), 256, 0, static_cast<cudaStream_t>(stream)>>>(
+                band->in, band->out, *reinterpret_cast<const gf_threshold_plan *>(head));
     });
     return gf_cuda_check(cudaGetLastError(), "threshold", error);
 }

@@ -7,8 +7,7 @@
 /* Made once from the settings; every backend reads it. */
 typedef struct gf_threshold_plan {
     gf_plan head;
-    float limit;   /* the least sample that stays: level * largest */
-    float largest; /* 255, 65535 or 1 */
+    float limit; /* the least sample that stays: level * gf_type_max(head.in.type) */
 } gf_threshold_plan;
 
 GF_EXTERN_C const gf_filter_cuda gf_threshold_cuda;

@@ -57,7 +57,7 @@ typedef union gf_sum {
 
 /* A line is a row or a column; a total is over all lines. */
 typedef struct gf_axis_sums {
-    uint64_t lines, taken;
+    uint64_t lines;
     uint32_t channels; /* sums of one line that are kept */
     gf_u128 totals[GF_MAX_CHANNELS];
     double real_totals[GF_MAX_CHANNELS];
@@ -108,8 +108,7 @@ static gf_status finish(const gf_plan *head, void *data, const void *state, gf_e
     return GF_OK;
 }
 
-double gf_axis_sum_total(const gf_plan *plan, const void *data, uint32_t channel) {
-    (void)plan;
+double gf_axis_sum_total(const void *data, uint32_t channel) {
     return ((const gf_axis_sums *)data)->real_totals[channel];
 }
 

@@ -15,7 +15,7 @@ typedef struct gf_axis_sum_plan {
 
 /* What was measured, for a filter that comes after: the total of a measured channel, in binary64
  * the row sums added in ascending order; rounded once for integer images. Needs --axis x. */
-double gf_axis_sum_total(const gf_plan *plan, const void *data, uint32_t channel);
+double gf_axis_sum_total(const void *data, uint32_t channel);
 
 gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
 

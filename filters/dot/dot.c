@@ -18,14 +18,9 @@ static const char *const cases[] = {"", "alpha", NULL};
 /* Nanoseconds a byte of both images together takes one core, about. */
 #define COST 0.2
 
-/* The largest value of a sample, or what counts as that. */
-static uint64_t max_of(gf_type type) {
-    return type == GF_U8 ? 255 : type == GF_U16 ? 65535 : 1;
-}
-
 static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_dot_plan *plan = (gf_dot_plan *)head;
-    const uint64_t max = max_of(head->in.type), widest = UINT64_MAX / (max * max);
+    const uint64_t max = gf_type_max(head->in.type), widest = UINT64_MAX / (max * max);
     if (head->in.width > widest)
         return gf_fail(error, GF_FAILED,
                        "dot: rows of %" PRIu64
@@ -127,7 +122,7 @@ static double cosine(const double *sums) {
 }
 
 static double psnr(double mse, gf_type type) {
-    const double max = (double)max_of(type);
+    const double max = gf_type_max(type);
     return mse == 0 ? (double)INFINITY : 10 * log10(max * max / mse);
 }
 

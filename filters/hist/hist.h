@@ -34,10 +34,6 @@ typedef struct gf_hist_plan {
     uint32_t listed[GF_HIST_MAX_LISTED]; /* which, ascending, unless all */
 } gf_hist_plan;
 
-static inline uint32_t gf_hist_max(const gf_hist_plan *plan) {
-    return plan->head.in.type == GF_U8 ? 255 : 65535;
-}
-
 /* "luma", "grey", "r", ...: the name of measured channel s. */
 static inline const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
     return plan->luma ? "luma" : gf_channel_name(plan->head.in.channels, plan->first + s);
@@ -71,20 +67,78 @@ GF_BOTH uint32_t gf_hist_bin_integer(uint32_t v, uint32_t bins, uint32_t max) {
     return bin < bins ? bin : bins - 1;
 }
 
-/* The bin of a number on the scale of 0 to 1; `bins` for NaN. */
-GF_BOTH uint32_t gf_hist_bin_real(double v, uint32_t bins) {
-    double scaled = v * (double)bins;
-    if (!(scaled == scaled))
-        return bins;
+/* The bin of a number on the scale of 0 to 1; `bins` for NaN. Without a branch, and with a
+ * conversion that every processor has. */
+static inline uint32_t gf_hist_bin_real(double v, uint32_t bins) {
+    const double count = bins;
+    double scaled = v * count;
+    const bool number = scaled == scaled; /* NOLINT(misc-redundant-expression) */
     scaled = scaled > 0 ? scaled : 0;
-    return scaled < (double)bins ? (uint32_t)scaled : bins - 1;
+    scaled = scaled < count ? scaled : count - 1;
+    const int32_t bin = (int32_t)scaled;
+    return number ? (uint32_t)bin : bins;
 }
 
-/* The counter of a number with --range; span is hi - lo, rounded. */
-GF_BOTH uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double span, uint32_t bins) {
-    if (v < lo)
-        return bins + GF_HIST_AT_BELOW;
-    return v > hi ? bins + GF_HIST_AT_ABOVE : gf_hist_bin_real((v - lo) / span, bins);
+/* The counter of a number with --range, likewise; span is hi - lo, rounded. */
+static inline uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double span,
+                                          uint32_t bins) {
+    const double count = bins;
+    double bin = (v - lo) / span * count;
+    const bool number = v == v; /* NOLINT(misc-redundant-expression) */
+    bin = bin > 0 ? bin : 0;
+    bin = bin < count ? bin : count - 1;
+    bin = v < lo ? count + GF_HIST_AT_BELOW : bin;
+    bin = v > hi ? count + GF_HIST_AT_ABOVE : bin;
+    return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
+}
+
+/* ---- the values of a bin --------------------------------------------------------------------- */
+
+/* The values of a bin are an interval: classes (below the range, the bins, above it; without
+ * --range the bins) never descend where values ascend. Each operation that makes one of the other
+ * is monotone, and so is its rounding. Values in ascending order have ascending keys: integers are
+ * their own; of f32 they go from -infinity to infinity. */
+
+/* The key behind the last one. */
+static inline uint32_t gf_hist_end_key(const gf_hist_plan *plan) {
+    return (plan->head.in.type == GF_F32 ? 0xff800000u : gf_type_max(plan->head.in.type)) + 1;
+}
+
+/* The value with a key. */
+static inline float gf_hist_value(const gf_hist_plan *plan, uint32_t key) {
+    const uint32_t f32 = key & 0x80000000u ? key ^ 0x80000000u : ~key;
+    return gf_sample_number(plan->head.in.type, plan->head.in.type == GF_F32 ? f32 : key);
+}
+
+static inline uint32_t gf_hist_class(const gf_hist_plan *plan, uint32_t key) {
+    const double v = (double)gf_hist_value(plan, key);
+    if (!plan->ranged)
+        return plan->head.in.type == GF_F32
+                   ? gf_hist_bin_real(v, plan->bins)
+                   : gf_hist_bin_integer(key, plan->bins, gf_type_max(plan->head.in.type));
+    const uint32_t bin = gf_hist_bin_ranged(v, plan->lo, plan->hi, plan->hi - plan->lo, plan->bins);
+    return bin == plan->bins + GF_HIST_AT_BELOW   ? 0
+           : bin == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
+                                                  : bin + 1;
+}
+
+/* Find the key of the least value that is in a class or in one above it; the end key if there is
+ * none. */
+static inline uint32_t gf_hist_edge(const gf_hist_plan *plan, uint32_t class_wanted) {
+    uint32_t first = plan->head.in.type == GF_F32 ? 0x007fffffu : 0, end = gf_hist_end_key(plan);
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        if (gf_hist_class(plan, middle) < class_wanted)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* The class of the bin that is extracted, where that is one. */
+static inline uint32_t gf_hist_extracted_class(const gf_hist_plan *plan) {
+    return gf_hist_nth_bin(plan, 0) + plan->ranged;
 }
 
 gf_status gf_hist_golden(const gf_plan *plan, const gf_band *band, gf_error *error);

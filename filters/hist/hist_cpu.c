@@ -65,82 +65,18 @@ typedef struct gf_hist_part {
     uint32_t *tables; /* counters that have not been added to the counts */
     uint64_t pixels;  /* counted there */
     uint32_t edge_count;
-    union {
-        uint8_t u8[MAX_EDGES];
-        uint16_t u16[MAX_EDGES];
-        float f32[MAX_EDGES];
-    } edges;
+    _Alignas(
+        float) unsigned char edges[MAX_EDGES * sizeof(float)]; /* samples of the image's type */
 
-    bool several;                  /* bins are extracted, or all */
     uint64_t *offsets, *positions; /* of the payload */
     unsigned char *values;
-    uint64_t taken; /* of the one bin */
-    bool none;      /* no value is in the one bin */
-    union {
-        uint8_t u8[2];
-        uint16_t u16[2];
-        float f32[2];
-    } range; /* of the one bin */
+    uint64_t taken;                                         /* of the one bin */
+    _Alignas(float) unsigned char range[2 * sizeof(float)]; /* of the one bin, likewise */
 } gf_hist_part;
-
-/* One bin is extracted in one pass; of several it must be known how many samples they have. */
-static bool hist_extracts_one(const gf_hist_plan *plan) {
-    return plan->extracts == 1 && !plan->extract_all;
-}
-
-static bool hist_extracts_several(const gf_hist_plan *plan) {
-    return plan->extracts > 0 && !hist_extracts_one(plan);
-}
 
 /* Counts of the part say where its samples go, if they are of several bins. */
 static uint64_t hist_own_counters(const gf_hist_plan *plan) {
-    return hist_extracts_several(plan) && !plan->per_row ? gf_hist_counters(plan) : 0;
-}
-
-/* ---- edges ----------------------------------------------------------------------------------- */
-
-/* Values in ascending order have ascending keys; of f32 from -infinity to infinity. */
-#define FIRST_F32 0x007fffffu
-#define LAST_F32 0xff800000u
-
-static void hist_value(gf_type type, uint32_t key, void *value) {
-    const uint8_t u8 = (uint8_t)key;
-    const uint16_t u16 = (uint16_t)key;
-    const uint32_t f32 = key & 0x80000000u ? key ^ 0x80000000u : ~key;
-    const void *const values[] = {[GF_U8] = &u8, [GF_U16] = &u16, [GF_F32] = &f32};
-    memcpy(value, values[type], gf_type_bytes(type));
-}
-
-/* The place of a sample among the ascending classes: below the range, the bins, above it. */
-static uint32_t hist_class(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t key) {
-    uint32_t value, bin;
-    hist_value(plan->head.in.type, key, &value);
-    simd->bins[plan->head.in.type](plan, &value, 1, &bin);
-    if (!plan->ranged)
-        return bin;
-    return bin == plan->bins + GF_HIST_AT_BELOW   ? 0
-           : bin == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
-                                                  : bin + 1;
-}
-
-/* The key behind the last one. */
-static uint32_t hist_end_key(const gf_hist_plan *plan) {
-    return (plan->head.in.type == GF_F32 ? LAST_F32 : gf_hist_max(plan)) + 1;
-}
-
-/* Find the key of the least value that is in a class or in one above it; the end key if there is
- * none. Classes never descend where values ascend: each operation that makes one of the other is
- * monotone, and so is its rounding. */
-static uint32_t hist_edge(const gf_hist_plan *plan, const gf_hist_simd *simd, uint32_t class) {
-    uint32_t first = plan->head.in.type == GF_F32 ? FIRST_F32 : 0, end = hist_end_key(plan);
-    while (first < end) {
-        const uint32_t middle = first + (end - first) / 2;
-        if (hist_class(plan, simd, middle) < class)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
+    return plan->extracts > 1 && !plan->per_row ? gf_hist_counters(plan) : 0;
 }
 
 /* ---- which way to count ---------------------------------------------------------------------- */
@@ -205,10 +141,10 @@ static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
     while (hist_cells(plan, part->way) > pixels * plan->measured)
         part->way++;
     for (uint32_t e = 0; part->way == WAY_ABOVE && e < hist_edges(plan); e++) {
-        const uint32_t key = hist_edge(plan, part->simd, e + (type != GF_F32));
-        if (key == hist_end_key(plan))
+        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32));
+        if (key == gf_hist_end_key(plan))
             break; /* no value reaches this edge, nor those above it */
-        hist_value(type, key, part->edges.u8 + e * part->sample_bytes);
+        gf_put_sample(type, part->edges, e, gf_hist_value(plan, key));
         part->edge_count++;
     }
 }
@@ -339,7 +275,7 @@ static void hist_count(gf_hist_part *part, const gf_hist_piece *piece) {
     const uint32_t step = plan->measured * copies_of[plan->measured];
     switch (part->way) {
     case WAY_ABOVE:
-        part->simd->above[plan->head.in.type](piece->values, piece->samples, &part->edges,
+        part->simd->above[plan->head.in.type](piece->values, piece->samples, part->edges,
                                               part->edge_count, part->tables);
         break;
     case WAY_VALUES:
@@ -380,24 +316,21 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
     part->offsets = part->band->payload;
     part->positions = part->offsets + plan->extracts + 1;
     memset(part->offsets, 0, gf_hist_head_bytes(plan));
-    part->several = hist_extracts_several(plan);
-    if (part->several)
+    if (plan->extracts > 1)
         return;
     part->values = (unsigned char *)(part->positions + most);
-    const uint32_t class = plan->listed[0] + plan->ranged;
-    const uint32_t first = hist_edge(plan, part->simd, class);
-    const uint32_t end = hist_edge(plan, part->simd, class + 1);
-    part->none = first == end;
-    hist_value(type, first, part->range.u8);
-    hist_value(type, end - 1, part->range.u8 + part->sample_bytes);
+    const uint32_t first = gf_hist_edge(plan, gf_hist_extracted_class(plan));
+    const uint32_t end = gf_hist_edge(plan, gf_hist_extracted_class(plan) + 1);
+    /* An empty range is that from 1 to 0. */
+    gf_put_sample(type, part->range, 0, first < end ? gf_hist_value(plan, first) : 1);
+    gf_put_sample(type, part->range, 1, first < end ? gf_hist_value(plan, end - 1) : 0);
 }
 
 /* Extract the samples of the one bin. */
 static void hist_take(gf_hist_part *part, const gf_hist_piece *piece) {
-    if (!part->none)
-        part->taken += part->simd->select[part->plan->head.in.type](
-            piece->values, piece->samples, &part->range, piece->position,
-            part->positions + part->taken, part->values + part->taken * part->sample_bytes);
+    part->taken += part->simd->select[part->plan->head.in.type](
+        piece->values, piece->samples, part->range, piece->position, part->positions + part->taken,
+        part->values + part->taken * part->sample_bytes);
 }
 
 /* Several bins: add counts of the part, a state or some records. offsets[i] counts bin i - 1, and
@@ -419,35 +352,34 @@ static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint3
     return n;
 }
 
-#define PLACE(NAME, TYPE)                                                                          \
-    static void NAME(const gf_hist_part *part, const gf_hist_piece *piece, const uint32_t *found,  \
-                     size_t n) {                                                                   \
-        const bool all = part->plan->extract_all;                                                  \
-        const uint8_t *nth_of = part->scratch->nth_of;                                             \
-        const TYPE *from = piece->values;                                                          \
-        TYPE *to = (TYPE *)(void *)part->values;                                                   \
-        uint64_t *offsets = part->offsets, *positions = part->positions;                           \
-        for (size_t k = 0; k < n; k++) {                                                           \
-            const uint32_t i = found[k], bin = piece->bins[i];                                     \
-            const uint64_t place = offsets[all ? bin : nth_of[bin]]++;                             \
-            positions[place] = piece->position + i;                                                \
-            to[place] = from[i];                                                                   \
-        }                                                                                          \
+/* Place n samples of `bytes` bytes each. */
+GF_INLINE void hist_place_by(const gf_hist_part *part, const gf_hist_piece *piece,
+                             const uint32_t *found, size_t n, const size_t bytes) {
+    const bool all = part->plan->extract_all;
+    const uint8_t *nth_of = part->scratch->nth_of;
+    const unsigned char *from = piece->values;
+    unsigned char *to = part->values;
+    uint64_t *offsets = part->offsets, *positions = part->positions;
+    for (size_t k = 0; k < n; k++) {
+        const uint32_t i = found[k], bin = piece->bins[i];
+        const uint64_t place = offsets[all ? bin : nth_of[bin]]++;
+        positions[place] = piece->position + i;
+        memcpy(to + place * bytes, from + i * bytes, bytes);
     }
+}
 
-/* NOLINTBEGIN(clang-analyzer-core.uninitialized.Assign): hist_find() has written n of them */
-PLACE(hist_place_u8, uint8_t)
-PLACE(hist_place_u16, uint16_t)
-PLACE(hist_place_u32, uint32_t)
-/* NOLINTEND(clang-analyzer-core.uninitialized.Assign) */
-
-/* By type; f32 as bits. */
-static void (*const hist_place[])(const gf_hist_part *part, const gf_hist_piece *piece,
-                                  const uint32_t *found, size_t n) = {
-    [GF_U8] = hist_place_u8, [GF_U16] = hist_place_u16, [GF_F32] = hist_place_u32};
+static void hist_place(const gf_hist_part *part, const gf_hist_piece *piece, const uint32_t *found,
+                       size_t n) {
+    if (part->sample_bytes == 1)
+        hist_place_by(part, piece, found, n, 1);
+    else if (part->sample_bytes == 2)
+        hist_place_by(part, piece, found, n, 2);
+    else
+        hist_place_by(part, piece, found, n, 4);
+}
 
 static void hist_end_extraction(const gf_hist_part *part) {
-    if (!part->several) {
+    if (part->plan->extracts == 1) {
         part->offsets[1] = part->taken;
         memmove(part->positions + part->taken, part->values, part->taken * part->sample_bytes);
         return;
@@ -472,36 +404,29 @@ static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, 
 }
 
 /* All of a pixel or nothing, again without a branch; alpha, if it is new, is all ones or nothing.
- */
-#define DRAW(NAME, TYPE)                                                                           \
-    GF_INLINE void NAME##_n(const TYPE *from, TYPE *to, const uint8_t *drawn, size_t n,            \
-                            uint32_t in, uint32_t out) {                                           \
-        for (size_t i = 0; i < n; i++, from += in, to += out) {                                    \
-            const TYPE bits = (TYPE)(0 - (TYPE)drawn[i]);                                          \
-            for (uint32_t c = 0; c < out; c++)                                                     \
-                to[c] = c < in ? from[c] & bits : bits;                                            \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(const void *from, void *to, const uint8_t *drawn, size_t n, uint32_t in,      \
-                     uint32_t out) {                                                               \
-        if (in == 3 && out == 4)                                                                   \
-            NAME##_n(from, to, drawn, n, 3, 4);                                                    \
-        else if (in == 4)                                                                          \
-            NAME##_n(from, to, drawn, n, 4, 4);                                                    \
-        else if (in == 1 && out == 2)                                                              \
-            NAME##_n(from, to, drawn, n, 1, 2);                                                    \
-        else                                                                                       \
-            NAME##_n(from, to, drawn, n, in, out);                                                 \
+ * in, out: bytes of a pixel. */
+GF_INLINE void hist_draw_by(const unsigned char *from, unsigned char *to, const uint8_t *drawn,
+                            size_t n, const size_t in, const size_t out) {
+    for (size_t i = 0; i < n; i++, from += in, to += out) {
+        const uint8_t bits = (uint8_t)(0 - drawn[i]);
+        _Pragma("GCC unroll 12") for (size_t b = 0; b < out; b++) to[b] =
+            b < in ? from[b] & bits : bits;
     }
+}
 
-DRAW(hist_draw_u8, uint8_t)
-DRAW(hist_draw_u16, uint16_t)
-DRAW(hist_draw_u32, uint32_t)
-
-/* By type; f32 as bits. */
-static void (*const hist_draw[])(const void *from, void *to, const uint8_t *drawn, size_t n,
-                                 uint32_t in, uint32_t out) = {
-    [GF_U8] = hist_draw_u8, [GF_U16] = hist_draw_u16, [GF_F32] = hist_draw_u32};
+static void hist_draw(const unsigned char *from, unsigned char *to, const uint8_t *drawn, size_t n,
+                      size_t in, size_t out) {
+    if (in == 3 && out == 4)
+        hist_draw_by(from, to, drawn, n, 3, 4);
+    else if (in == 4 && out == 4)
+        hist_draw_by(from, to, drawn, n, 4, 4);
+    else if (in == 6 && out == 8)
+        hist_draw_by(from, to, drawn, n, 6, 8);
+    else if (in == 12 && out == 12)
+        hist_draw_by(from, to, drawn, n, 12, 12);
+    else
+        hist_draw_by(from, to, drawn, n, in, out);
+}
 
 /* ---- a part of a band ------------------------------------------------------------------------ */
 
@@ -538,17 +463,17 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
 /* Count, draw and extract one piece. */
 static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
     const gf_hist_plan *plan = part->plan;
-    const uint32_t in = plan->head.in.channels, out = plan->head.out.channels;
+    const size_t in = plan->head.in.channels * part->sample_bytes;
+    const size_t out = plan->head.out.channels * part->sample_bytes;
     const gf_hist_piece piece = hist_load(part, y, x, n, bins);
     hist_count(part, &piece);
     if (bins && plan->mask) {
         uint8_t drawn[PIECE_BINS];
         hist_find_pixels(part->scratch->nth_of, &piece, plan->measured, drawn);
-        hist_draw[plan->head.in.type](gf_row(&part->band->in, y) + x * in * part->sample_bytes,
-                                      gf_row(&part->band->out, y) + x * out * part->sample_bytes,
-                                      drawn, n, in, out);
+        hist_draw(gf_row(&part->band->in, y) + x * in, gf_row(&part->band->out, y) + x * out, drawn,
+                  n, in, out);
     }
-    if (hist_extracts_one(plan))
+    if (plan->extracts == 1)
         hist_take(part, &piece);
 }
 
@@ -575,7 +500,7 @@ static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, ui
         from += n;
         if (plan->per_row && x + n == width) {
             hist_end_counts(part);
-            if (part->several)
+            if (plan->extracts > 1)
                 hist_add_offsets(part, counts);
         }
     }
@@ -595,8 +520,7 @@ static void hist_place_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
         for (uint64_t x = 0; x < width; x += most) {
             const uint64_t n = width - x < most ? width - x : most;
             const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
-            hist_place[plan->head.in.type](part, &piece, found,
-                                           hist_find(part->scratch->nth_of, &piece, found));
+            hist_place(part, &piece, found, hist_find(part->scratch->nth_of, &piece, found));
         }
 }
 
@@ -630,7 +554,7 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
         hist_add_offsets(&part, own);
     for (uint64_t i = 0; i < own_counters; i++)
         state[i] += own[i];
-    if (part.several)
+    if (plan->extracts > 1)
         hist_place_rows(&part, band->out.y0 + begin, band->out.y0 + end);
     if (extracts)
         hist_end_extraction(&part);

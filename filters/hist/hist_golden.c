@@ -19,7 +19,7 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
 static uint32_t golden_bin_of(const gf_hist_plan *plan, float sample) {
     const double bins = plan->bins;
     if (plan->head.in.type != GF_F32 && !plan->ranged) {
-        const uint64_t bin = (uint64_t)sample * plan->bins / gf_hist_max(plan);
+        const uint64_t bin = (uint64_t)sample * plan->bins / gf_type_max(plan->head.in.type);
         return bin < plan->bins ? (uint32_t)bin : plan->bins - 1;
     }
     double v = (double)sample;

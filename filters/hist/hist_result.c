@@ -15,10 +15,20 @@
 #define SHOWN 10
 #define SHOWN_BINS 64
 
-/* A payload that is kept. */
+/* Samples of one extracted bin, in image order. */
+typedef struct gf_hist_bin_samples {
+    uint64_t count;
+    const uint64_t *positions;
+    const unsigned char *values;
+} gf_hist_bin_samples;
+
+/* What is kept of an extracted bin: the first samples, or all. */
 typedef struct gf_hist_kept {
-    struct gf_hist_kept *next;
-    uint64_t payload[];
+    uint64_t extracted; /* samples, kept or not */
+    uint64_t count, room;
+    uint64_t before; /* samples shown of the bins before it, in the end */
+    uint64_t *positions;
+    unsigned char *values;
 } gf_hist_kept;
 
 typedef struct gf_hist_data {
@@ -26,14 +36,10 @@ typedef struct gf_hist_data {
     uint64_t *counts; /* as in a state */
     uint64_t *rows;   /* as in a record, of each row; NULL without --per-row */
     gf_keep keep;
-    bool hold; /* payloads are kept until the end */
-    uint64_t held_bytes;
-    gf_hist_kept *first, *last; /* payloads */
-    uint64_t *extracted;        /* samples of each extracted bin */
-    /* The samples that are shown, bin by bin: all, or the first ones of each. */
-    uint64_t *begins; /* of each bin, and where the last one ends */
-    uint64_t *positions;
-    unsigned char *values;
+    bool hold;           /* samples are written in the end, and kept until then */
+    uint64_t shown;      /* samples of a bin that the result has, at most */
+    uint64_t bytes;      /* of room for samples */
+    gf_hist_kept bins[]; /* those that are extracted, and one more */
 } gf_hist_data;
 
 static void hist_merge(const gf_plan *plan, void *state, const void *other) {
@@ -47,36 +53,14 @@ static size_t hist_value_bytes(const gf_hist_plan *plan) {
     return gf_type_bytes(plan->head.in.type);
 }
 
-/* Shown ones of a bin at most, while they come in. */
-static uint64_t hist_quota(const gf_hist_plan *plan) {
-    return plan->extracts <= SHOWN_BINS ? SHOWN : 0;
-}
-
-/* Allocate memory for so many shown samples. */
-static gf_status hist_alloc_shown(gf_hist_data *hist, uint64_t count, gf_error *error) {
-    hist->positions = malloc(count * sizeof *hist->positions + 1);
-    hist->values = malloc(count * hist_value_bytes(hist->plan) + 1);
-    if (!hist->positions || !hist->values)
-        return gf_fail_memory(error, hist->keep.name, gf_hist_sample_bytes(hist->plan, count),
-                              "extracted samples");
-    return GF_OK;
-}
-
 static void hist_close_data(void *data) {
     gf_hist_data *hist = data;
-    if (!hist)
-        return;
-    while (hist->first) {
-        gf_hist_kept *next = hist->first->next;
-        free(hist->first);
-        hist->first = next;
+    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++) {
+        free(hist->bins[nth].positions);
+        free(hist->bins[nth].values);
     }
     free(hist->counts);
     free(hist->rows);
-    free(hist->extracted);
-    free(hist->begins);
-    free(hist->positions);
-    free(hist->values);
     free(hist);
 }
 
@@ -84,32 +68,22 @@ static gf_status hist_open_data(const gf_plan *head, const gf_keep *keep, void *
                                 gf_error *error) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     const uint64_t counters = gf_hist_counters(plan);
-    gf_hist_data *hist = calloc(1, sizeof *hist);
+    gf_hist_data *hist = calloc(1, sizeof *hist + (plan->extracts + 1) * sizeof *hist->bins);
     *out = hist;
     if (!hist)
         return gf_fail_memory(error, keep->name, sizeof *hist, "the counts");
     hist->plan = plan;
     hist->keep = *keep;
-    hist->hold = keep->all || (keep->samples &&
-                               (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples)));
+    hist->hold = keep->samples && (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples));
+    hist->shown = keep->all ? UINT64_MAX : plan->extracts <= SHOWN_BINS ? SHOWN : 0;
     hist->counts = calloc((size_t)counters, sizeof *hist->counts);
     if (plan->per_row)
         hist->rows = calloc((size_t)(counters * head->in.height), sizeof *hist->rows);
-    hist->extracted = calloc((size_t)plan->extracts + 1, sizeof *hist->extracted);
-    hist->begins = calloc((size_t)plan->extracts + 1, sizeof *hist->begins);
-    gf_status status = GF_OK;
-    if (!hist->counts || (plan->per_row && !hist->rows))
-        status = gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
-    else if (!hist->extracted || !hist->begins)
-        status = gf_fail_memory(error, keep->name, plan->extracts * 2 * sizeof(uint64_t),
-                                "extracted samples");
-    else if (!keep->all)
-        status = hist_alloc_shown(hist, plan->extracts * hist_quota(plan), error);
-    if (status) {
-        hist_close_data(hist);
-        *out = NULL;
-    }
-    return status;
+    if (hist->counts && (hist->rows || !plan->per_row))
+        return GF_OK;
+    hist_close_data(hist);
+    *out = NULL;
+    return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
 }
 
 static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *out,
@@ -127,13 +101,7 @@ static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *
 
 /* ---- payloads -------------------------------------------------------------------------------- */
 
-/* The samples of one bin in a payload. */
-typedef struct gf_hist_bin_samples {
-    uint64_t count;
-    const uint64_t *positions;
-    const unsigned char *values;
-} gf_hist_bin_samples;
-
+/* Get the samples of one bin in a payload. */
 static gf_hist_bin_samples hist_piece(const gf_hist_plan *plan, const uint64_t *payload,
                                       uint32_t nth) {
     const uint64_t *positions = payload + plan->extracts + 1;
@@ -141,14 +109,6 @@ static gf_hist_bin_samples hist_piece(const gf_hist_plan *plan, const uint64_t *
     const uint64_t begin = payload[nth];
     return (gf_hist_bin_samples){payload[nth + 1] - begin, positions + begin,
                                  values + begin * hist_value_bytes(plan)};
-}
-
-/* Copies samples of a piece to place `at` of those that are shown. */
-static void hist_show(gf_hist_data *hist, uint64_t at, const gf_hist_bin_samples *piece,
-                      uint64_t count) {
-    const size_t bytes = hist_value_bytes(hist->plan);
-    memmove(hist->positions + at, piece->positions, count * sizeof *piece->positions);
-    memmove(hist->values + at * bytes, piece->values, count * bytes);
 }
 
 static void hist_layout(const gf_plan *head, gf_sample_layout *out) {
@@ -176,107 +136,84 @@ static size_t hist_payload_used(const gf_plan *head, const void *payload) {
     return gf_hist_head_bytes(plan) + gf_hist_sample_bytes(plan, offsets[plan->extracts]);
 }
 
-static gf_status hist_hold(gf_hist_data *hist, const uint64_t *payload, gf_error *error) {
-    const size_t bytes = hist_payload_used(&hist->plan->head, payload);
-    /* What is to be looked at later is copied once more. */
-    hist->held_bytes += bytes * (hist->keep.all ? 2 : 1);
-    if (hist->held_bytes > hist->keep.max_memory)
+/* Make room for so many samples of a bin: for a quarter more than it has, so that few are copied,
+ * where there is memory for these. */
+static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count, gf_error *error) {
+    const uint64_t most = hist->keep.max_memory, size = gf_hist_sample_bytes(hist->plan, 1);
+    uint64_t room = bin->room + bin->room / 4;
+    if (room < count || hist->bytes + (room - bin->room) * size > most)
+        room = count;
+    hist->bytes += (room - bin->room) * size;
+    if (hist->bytes > most && (hist->hold || hist->keep.all))
         return gf_fail(error, GF_FAILED,
                        "%s: extracted samples of several bins, and .npy to a pipe, are held until "
                        "the end, and need more than %" PRIu64
                        " bytes; raise --max-memory, or extract one bin into a file",
-                       hist->keep.name, hist->keep.max_memory);
-    gf_hist_kept *kept = malloc(sizeof *kept + bytes);
-    if (!kept)
-        return gf_fail_memory(error, hist->keep.name, bytes, "extracted samples");
-    kept->next = NULL;
-    memcpy(kept->payload, payload, bytes);
-    if (hist->last)
-        hist->last->next = kept;
-    else
-        hist->first = kept;
-    hist->last = kept;
+                       hist->keep.name, most);
+    uint64_t *positions = realloc(bin->positions, (size_t)room * sizeof *positions);
+    if (positions)
+        bin->positions = positions;
+    unsigned char *values = realloc(bin->values, (size_t)room * hist_value_bytes(hist->plan));
+    if (values)
+        bin->values = values;
+    if (!positions || !values)
+        return gf_fail_memory(error, hist->keep.name, room * size, "extracted samples");
+    bin->room = room;
     return GF_OK;
 }
 
-/* Write the samples of an extracted bin, where they go into a file. */
-static gf_status hist_write_piece(const gf_hist_data *hist, uint32_t nth,
-                                  const gf_hist_bin_samples *piece, gf_error *error) {
-    if (!hist->keep.samples)
-        return GF_OK;
-    return gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
-                                piece->positions, piece->values, piece->count, error);
+/* Keep the first samples of a piece of a bin, as many as are wanted. */
+static gf_status hist_keep(gf_hist_data *hist, gf_hist_kept *bin, const gf_hist_bin_samples *piece,
+                           gf_error *error) {
+    const size_t value = hist_value_bytes(hist->plan);
+    const uint64_t left = hist->hold ? UINT64_MAX : hist->shown - bin->count;
+    const uint64_t count = piece->count < left ? piece->count : left;
+    gf_status status = GF_OK;
+    if (bin->count + count > bin->room)
+        status = hist_grow(hist, bin, bin->count + count, error);
+    if (status || count == 0)
+        return status;
+    memcpy(bin->positions + bin->count, piece->positions, (size_t)count * sizeof *bin->positions);
+    memcpy(bin->values + bin->count * value, piece->values, (size_t)count * value);
+    bin->count += count;
+    return GF_OK;
 }
 
 static gf_status hist_take_payload(const gf_plan *head, void *data, const void *payload,
                                    gf_error *error) {
     (void)head;
     gf_hist_data *hist = data;
-    const gf_hist_plan *plan = hist->plan;
-    const uint64_t most = hist_quota(plan);
     gf_status status = GF_OK;
-    for (uint32_t nth = 0; nth < plan->extracts && !status; nth++) {
-        const gf_hist_bin_samples piece = hist_piece(plan, payload, nth);
-        const uint64_t had = hist->extracted[nth];
-        if (!hist->keep.all && had < most)
-            hist_show(hist, nth * most + had, &piece,
-                      piece.count < most - had ? piece.count : most - had);
-        hist->extracted[nth] += piece.count;
-        if (!hist->hold)
-            status = hist_write_piece(hist, nth, &piece, error);
+    for (uint32_t nth = 0; nth < hist->plan->extracts && !status; nth++) {
+        const gf_hist_bin_samples piece = hist_piece(hist->plan, payload, nth);
+        hist->bins[nth].extracted += piece.count;
+        status = hist_keep(hist, &hist->bins[nth], &piece, error);
+        if (!status && hist->keep.samples && !hist->hold)
+            status = gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
+                                          piece.positions, piece.values, piece.count, error);
     }
-    if (!status && hist->hold && ((const uint64_t *)payload)[plan->extracts] > 0)
-        status = hist_hold(hist, payload, error);
-    return status;
-}
-
-/* Every bin's shown samples move up to where those of the bin before it end. */
-static void hist_close_gaps(gf_hist_data *hist) {
-    const uint64_t most = hist_quota(hist->plan);
-    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++) {
-        const gf_hist_bin_samples piece = {
-            hist->begins[nth + 1] - hist->begins[nth], hist->positions + nth * most,
-            hist->values + nth * most * hist_value_bytes(hist->plan)};
-        hist_show(hist, hist->begins[nth], &piece, piece.count);
-    }
-}
-
-/* Write and show the samples of the payloads that are kept, bin by bin. */
-static gf_status hist_deliver(gf_hist_data *hist, gf_error *error) {
-    uint64_t at = 0;
-    gf_status status = GF_OK;
-    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++)
-        for (const gf_hist_kept *kept = hist->first; kept && !status; kept = kept->next) {
-            const gf_hist_bin_samples piece = hist_piece(hist->plan, kept->payload, nth);
-            status = hist_write_piece(hist, nth, &piece, error);
-            if (hist->keep.all)
-                hist_show(hist, at, &piece, piece.count);
-            at += piece.count;
-        }
     return status;
 }
 
 static gf_status hist_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     gf_hist_data *hist = data;
-    const uint64_t most = hist->keep.all ? UINT64_MAX : hist_quota(hist->plan);
-    uint64_t all = 0;
+    const uint32_t extracts = hist->plan->extracts;
+    gf_hist_kept *bins = hist->bins;
     gf_status status = GF_OK;
     if (head->state_bytes)
         memcpy(hist->counts, state, (size_t)head->state_bytes);
-    for (uint32_t nth = 0; nth < hist->plan->extracts; nth++) {
-        const uint64_t count = hist->extracted[nth];
-        hist->begins[nth + 1] = hist->begins[nth] + (count < most ? count : most);
+    uint64_t all = 0;
+    for (uint32_t nth = 0; nth < extracts; nth++) {
+        const uint64_t count = bins[nth].count;
+        bins[nth + 1].before = bins[nth].before + (count < hist->shown ? count : hist->shown);
         all += count;
     }
-    if (hist->keep.all)
-        status = hist_alloc_shown(hist, hist->begins[hist->plan->extracts], error);
-    else
-        hist_close_gaps(hist);
-    if (!status && hist->hold && hist->keep.samples &&
-        gf_sample_sink_wants_count(hist->keep.samples))
+    if (hist->hold && gf_sample_sink_wants_count(hist->keep.samples))
         status = gf_sample_sink_count(hist->keep.samples, all, error);
-    if (!status && hist->hold)
-        status = hist_deliver(hist, error);
+    for (uint32_t nth = 0; nth < extracts && hist->hold && !status; nth++)
+        status =
+            gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
+                                 bins[nth].positions, bins[nth].values, bins[nth].count, error);
     return status;
 }
 
@@ -376,18 +313,18 @@ static double hist_lower_edge(const gf_hist_plan *plan, uint32_t bin) {
         return plan->hi;
     if (plan->ranged)
         return plan->lo + bin * (plan->hi - plan->lo) / plan->bins;
-    const double most = plan->head.in.type == GF_F32 ? 1 : gf_hist_max(plan);
-    return bin * most / plan->bins;
+    return (double)bin * gf_type_max(plan->head.in.type) / plan->bins;
 }
 
 /* Is each bin some integer values, at least one? Its edges are then the first and the last. */
 static bool hist_has_values(const gf_hist_plan *plan) {
-    return plan->head.in.type != GF_F32 && !plan->ranged && plan->bins <= gf_hist_max(plan) + 1;
+    return plan->head.in.type != GF_F32 && !plan->ranged &&
+           plan->bins <= gf_type_max(plan->head.in.type) + 1;
 }
 
 /* The least value v in a bin: v * bins / max >= bin, in integers. */
 static uint64_t hist_first_value(const gf_hist_plan *plan, uint32_t bin) {
-    return ((uint64_t)bin * gf_hist_max(plan) + plan->bins - 1) / plan->bins;
+    return ((uint64_t)bin * gf_type_max(plan->head.in.type) + plan->bins - 1) / plan->bins;
 }
 
 /* Get the cell in column FROM or TO of a bin. */
@@ -395,14 +332,14 @@ static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t c
     if (hist_has_values(plan) && column == COLUMN_FROM)
         return gf_value_uint(hist_first_value(plan, bin));
     if (hist_has_values(plan))
-        return gf_value_uint(bin == plan->bins - 1 ? gf_hist_max(plan)
+        return gf_value_uint(bin == plan->bins - 1 ? gf_type_max(plan->head.in.type)
                                                    : hist_first_value(plan, bin + 1) - 1);
     return gf_value_double(hist_lower_edge(plan, column == COLUMN_FROM ? bin : bin + 1));
 }
 
-/* Get the value of a sample that is shown. */
-static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i) {
-    const float value = gf_get_sample(plan->head.in.type, hist->values, i);
+/* Get the value of sample i of those that are kept of a bin. */
+static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_kept *bin, uint64_t i) {
+    const float value = gf_get_sample(plan->head.in.type, bin->values, i);
     return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
 }
 
@@ -444,7 +381,8 @@ static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
 static void hist_say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t nth,
                          gf_result *result) {
     const uint32_t bin = gf_hist_nth_bin(plan, nth);
-    const uint64_t count = hist->extracted[nth], shown = count < SHOWN ? count : SHOWN;
+    const gf_hist_kept *kept = &hist->bins[nth];
+    const uint64_t count = kept->extracted, shown = count < SHOWN ? count : SHOWN;
     char from[TEXT_BYTES], to[TEXT_BYTES], values[SHOWN * 24] = "";
     gf_result_say(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin,
                   hist_text(hist_edge_value(plan, bin, COLUMN_FROM), from),
@@ -452,9 +390,8 @@ static void hist_say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uin
                   hist_has_values(plan) || bin == plan->bins - 1 ? ']' : ')', count);
     size_t used = 0;
     for (uint64_t i = 0; i < shown; i++)
-        used +=
-            (size_t)snprintf(values + used, sizeof values - used, " %s",
-                             hist_text(hist_sample_value(plan, hist, hist->begins[nth] + i), from));
+        used += (size_t)snprintf(values + used, sizeof values - used, " %s",
+                                 hist_text(hist_sample_value(plan, kept, i), from));
     if (shown > 0)
         gf_result_say(result, "  values:%s%s\n", values, shown < count ? " ..." : "");
 }
@@ -464,7 +401,7 @@ static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *
     gf_table *table = hist_add_table(result, "extracted", plan->extracts);
     hist_add_edges(plan, table);
     gf_table_add_column(table, "count", GF_VALUE_UINT);
-    table = hist_add_table(result, "samples", hist->begins[plan->extracts]);
+    table = hist_add_table(result, "samples", hist->bins[plan->extracts].before);
     gf_table_add_column(table, "bin", GF_VALUE_UINT);
     gf_table_add_column(table, "x", GF_VALUE_UINT);
     gf_table_add_column(table, "y", GF_VALUE_UINT);
@@ -551,17 +488,18 @@ static gf_value hist_rows_cell(const gf_hist_plan *plan, const gf_hist_data *his
 
 static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i,
                                   size_t column) {
-    const uint64_t position = hist->positions[i], pixel = position / plan->measured;
     uint32_t low = 0, high = plan->extracts; /* the bin whose samples begin at or before i */
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (hist->bins[middle].before <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    const gf_hist_kept *bin = &hist->bins[low];
+    const uint64_t position = bin->positions[i - bin->before], pixel = position / plan->measured;
     switch (column) {
     case 0:
-        while (high - low > 1) {
-            uint32_t middle = low + (high - low) / 2;
-            if (hist->begins[middle] <= i)
-                low = middle;
-            else
-                high = middle;
-        }
         return gf_value_uint(gf_hist_nth_bin(plan, low));
     case 1:
         return gf_value_uint(pixel % plan->head.in.width);
@@ -570,7 +508,7 @@ static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *
     case 3:
         return gf_value_text(gf_hist_channel_name(plan, (uint32_t)(position % plan->measured)));
     default:
-        return hist_sample_value(plan, hist, i);
+        return hist_sample_value(plan, bin, i - bin->before);
     }
 }
 
@@ -599,7 +537,7 @@ static gf_value hist_cell(const gf_plan *head, const void *data, size_t table, u
     case EXTRACTED:
         return column <= COLUMN_TO
                    ? hist_bins_cell(plan, hist, gf_hist_nth_bin(plan, (uint32_t)row), column)
-                   : gf_value_uint(hist->extracted[row]);
+                   : gf_value_uint(hist->bins[row].extracted);
     case SAMPLES:
         return hist_samples_cell(plan, hist, row, column);
     default:

@@ -127,43 +127,21 @@ static void hist_bins_u16(uint32_t count, const uint16_t *values, size_t n, uint
             bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for the last one */
 }
 
-/* gf_hist_bin_real without a branch, and with a conversion that every processor has. */
-static inline uint32_t hist_bin_real(double v, double count, uint32_t nan) {
-    double scaled = v * count;
-    const bool number = scaled == scaled; /* NOLINT(misc-redundant-expression) */
-    scaled = scaled > 0 ? scaled : 0;
-    scaled = scaled < count ? scaled : count - 1;
-    const int32_t bin = (int32_t)scaled;
-    return number ? (uint32_t)bin : nan;
-}
-
 static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bins) {
-    const double scale = count;
     for (size_t i = 0; i < n; i++)
-        bins[i] = hist_bin_real((double)values[i], scale, count);
-}
-
-/* gf_hist_bin_ranged likewise. */
-static inline uint32_t hist_bin_ranged(double v, double lo, double hi, double span, double count) {
-    double bin = (v - lo) / span * count;
-    const bool number = v == v; /* NOLINT(misc-redundant-expression) */
-    bin = bin > 0 ? bin : 0;
-    bin = bin < count ? bin : count - 1;
-    bin = v < lo ? count + GF_HIST_AT_BELOW : bin;
-    bin = v > hi ? count + GF_HIST_AT_ABOVE : bin;
-    return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
+        bins[i] = gf_hist_bin_real((double)values[i], count);
 }
 
 #define BINS(NAME, TYPE, WHOLE)                                                                    \
     static void NAME(const gf_hist_plan *plan, const void *from, size_t n, uint32_t *bins) {       \
-        const double lo = plan->lo, hi = plan->hi, span = hi - lo, count = plan->bins;             \
+        const double lo = plan->lo, hi = plan->hi, span = hi - lo;                                 \
         const TYPE *values = from;                                                                 \
         if (!plan->ranged) {                                                                       \
             WHOLE(plan->bins, values, n, bins);                                                    \
             return;                                                                                \
         }                                                                                          \
         for (size_t i = 0; i < n; i++)                                                             \
-            bins[i] = hist_bin_ranged((double)values[i], lo, hi, span, count);                     \
+            bins[i] = gf_hist_bin_ranged((double)values[i], lo, hi, span, plan->bins);             \
     }
 
 BINS(hist_bins_of_u8, uint8_t, hist_bins_u8)
@@ -274,34 +252,11 @@ ABOVE(hist_above_f32, float, uint32_t, vec, vec_i32, hist_count_f32, GF_HIST_PER
 
 /* ---- extraction ------------------------------------------------------------------------------ */
 
-/* Always writes, and moves on where the sample is wanted: no branch to guess. The last ones write
- * to a place that is still among the n. */
-#define SELECT_PLAIN(NAME, TYPE)                                                                   \
-    static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
-                       uint64_t *positions, void *to) {                                            \
-        const TYPE *values = samples, *range = limits, lo = range[0], hi = range[1];               \
-        TYPE *out = to;                                                                            \
-        size_t taken = 0;                                                                          \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            const TYPE v = values[i];                                                              \
-            positions[taken] = position + i;                                                       \
-            out[taken] = v;                                                                        \
-            taken += (size_t)((v >= lo) & (v <= hi));                                              \
-        }                                                                                          \
-        return taken;                                                                              \
-    }
-
 #if VEC_FLOATS < 8
 
-SELECT_PLAIN(hist_select_u8, uint8_t)
-SELECT_PLAIN(hist_select_u16, uint16_t)
-SELECT_PLAIN(hist_select_f32, float)
+#define SELECT_BATCHES(INSIDE, STORE)
 
 #else
-
-SELECT_PLAIN(hist_plain_u8, uint8_t)
-SELECT_PLAIN(hist_plain_u16, uint16_t)
-SELECT_PLAIN(hist_plain_f32, float)
 
 /* Which of SELECT_BATCH samples are in the range, a bit each; and taking those. */
 #if VEC_FLOATS == 16
@@ -355,7 +310,7 @@ static inline void hist_store_f32(float *out, const float *p, __mmask16 mask) {
 
 /* Writes 16 positions and values at a time, wanted or not: what lies ahead in the batch is room
  * enough. */
-#define TAKE(TYPE, STORE)                                                                          \
+#define TAKE(STORE)                                                                                \
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);  \
     for (size_t j = 0; j < SELECT_BATCH; j += 16, mask >>= 16) {                                   \
         const __mmask16 some = (__mmask16)mask;                                                    \
@@ -407,7 +362,7 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
     return mask;
 }
 
-#define TAKE(TYPE, STORE)                                                                          \
+#define TAKE(STORE)                                                                                \
     for (; mask; mask &= mask - 1) {                                                               \
         const size_t j = i + (size_t)__builtin_ctz(mask);                                          \
         positions[taken] = position + j;                                                           \
@@ -416,27 +371,37 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
 
 #endif
 
-#define SELECT(NAME, TYPE, INSIDE, STORE, PLAIN)                                                   \
-    static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
-                       uint64_t *positions, void *to) {                                            \
-        const TYPE *values = samples, *range = limits;                                             \
-        TYPE *out = to;                                                                            \
-        size_t taken = 0, i = 0;                                                                   \
-        for (; n - i >= SELECT_BATCH; i += SELECT_BATCH) {                                         \
-            select_mask mask = INSIDE(values + i, range);                                          \
-            if (mask == 0)                                                                         \
-                continue;                                                                          \
-            TAKE(TYPE, STORE)                                                                      \
-        }                                                                                          \
-        return taken +                                                                             \
-               PLAIN(values + i, n - i, range, position + i, positions + taken, out + taken);      \
+#define SELECT_BATCHES(INSIDE, STORE)                                                              \
+    for (; n - i >= SELECT_BATCH; i += SELECT_BATCH) {                                             \
+        select_mask mask = INSIDE(values + i, range);                                              \
+        if (mask == 0)                                                                             \
+            continue;                                                                              \
+        TAKE(STORE)                                                                                \
     }
 
-SELECT(hist_select_u8, uint8_t, hist_inside_u8, hist_store_u8, hist_plain_u8)
-SELECT(hist_select_u16, uint16_t, hist_inside_u16, hist_store_u16, hist_plain_u16)
-SELECT(hist_select_f32, float, hist_inside_f32, hist_store_f32, hist_plain_f32)
-
 #endif
+
+/* Batches, where the level has them. A single sample is always written, and kept where it is
+ * wanted: no branch to guess. The last ones are written to a place that is still among the n. */
+#define SELECT(NAME, TYPE, INSIDE, STORE)                                                          \
+    static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
+                       uint64_t *positions, void *to) {                                            \
+        const TYPE *values = samples, *range = limits, lo = range[0], hi = range[1];               \
+        TYPE *out = to;                                                                            \
+        size_t taken = 0, i = 0;                                                                   \
+        SELECT_BATCHES(INSIDE, STORE)                                                              \
+        for (; i < n; i++) {                                                                       \
+            const TYPE v = values[i];                                                              \
+            positions[taken] = position + i;                                                       \
+            out[taken] = v;                                                                        \
+            taken += (size_t)((v >= lo) & (v <= hi));                                              \
+        }                                                                                          \
+        return taken;                                                                              \
+    }
+
+SELECT(hist_select_u8, uint8_t, hist_inside_u8, hist_store_u8)
+SELECT(hist_select_u16, uint16_t, hist_inside_u16, hist_store_u16)
+SELECT(hist_select_f32, float, hist_inside_f32, hist_store_f32)
 
 const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
     .gather = {hist_gather_u8, hist_gather_u16, hist_gather_f32},

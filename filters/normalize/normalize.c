@@ -2,6 +2,7 @@
 #include "normalize/normalize.h"
 
 #include "axis_sum/axis_sum.h"
+#include "samples.h"
 
 static const char *const cases[] = {"", NULL};
 
@@ -10,16 +11,17 @@ static const char *const cases[] = {"", NULL};
 static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_error *error) {
     (void)settings, (void)error;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
-    plan->half = head->in.type == GF_U8 ? 127.5f : head->in.type == GF_U16 ? 32767.5f : 1;
+    plan->half = head->in.type == GF_F32 ? 1 : (float)gf_type_max(head->in.type) / 2;
     head->cost = COST;
     return GF_OK;
 }
 
 static void learn(gf_plan *head, const gf_plan *sum_plan, const void *sums) {
+    (void)sum_plan;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     const double count = (double)head->in.width * (double)head->in.height;
     for (uint32_t c = 0; c < gf_measured_channels(head->in.channels, false); c++) {
-        const float mean = (float)(gf_axis_sum_total(sum_plan, sums, c) / count);
+        const float mean = (float)(gf_axis_sum_total(sums, c) / count);
         plan->mean[c] = mean <= 0 ? 1 : mean;
     }
 }

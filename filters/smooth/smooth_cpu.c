@@ -299,7 +299,7 @@ static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64
 
 /* ---- rows, by integers where they can -------------------------------------------------------- */
 
-#define LEAST_RUN 32    /* samples: shorter runs cost integers more than the chain */
+#define LEAST_RUN GF_SMOOTH_U8_LEAST /* samples: shorter ones go by the chain */
 #define ALPHA_PIECE 768 /* pixels after which alpha is put back, while they are in L1 */
 #define LEAST_CUT 4096  /* pixels of a row that are worth a part of their own */
 
@@ -331,8 +331,14 @@ static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned ch
                                    unsigned char *out, uint64_t s, uint64_t e) {
     const size_t channels = part->plan->head.in.channels;
     const uint64_t strip = GF_SMOOTH_U8_MOST / channels / 64 * 64;
+    if ((e - s) * channels < LEAST_RUN) {
+        smooth_row_by_chain(part, in, out, s, e);
+        return;
+    }
     for (uint64_t x = s, end; x < e; x = end) {
         end = smooth_min(e, x + strip);
+        if (end < e && e - end < LEAST_RUN)
+            end -= LEAST_RUN; /* so that the last strip is long enough */
         /* The strips after the first begin on cache lines, where pixels do. */
         for (int i = 0; i < 64 && end < e && (uintptr_t)(out + end * channels) % 64 != 0; i++)
             end--;

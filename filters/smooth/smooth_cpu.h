@@ -25,8 +25,9 @@ typedef struct gf_smooth_soon {
  * goes into a list, in no order, some twice, and the caller lets the chain decide. What is written
  * there meanwhile may be any number. */
 
-/* Outputs of one call, at most. */
+/* Outputs of one call: at most, and at least, which is a vector of any level. */
 #define GF_SMOOTH_U8_MOST 4096
+#define GF_SMOOTH_U8_LEAST 64
 /* u16 that a loop may write past those it is asked for, in scratch (never in images). */
 #define GF_SMOOTH_U8_PAD 64
 
@@ -49,12 +50,9 @@ typedef struct gf_smooth_seven {
     float scale, doubt;
 } gf_smooth_seven;
 
-/* How three sums become a value: scale * (p * (before + here) + q * after), where that number is
- * less than 2^16; with p == 0: near * (before + here) + next * after. A value is less than 2^15,
+/* How three sums become a value: near * (before + here) + next * after. A value is less than 2^15,
  * and in doubt if it is less than `doubt` away from the middle of two integers. */
 typedef struct gf_smooth_weights {
-    uint16_t p, q;
-    float scale;
     float near, next;
     float doubt;
 } gf_smooth_weights;
@@ -133,9 +131,9 @@ size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan);
 bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
                      void *scratch);
 
-/* n outputs side by side in a row, n <= GF_SMOOTH_U8_MOST, a whole number of pixels; in: the sample
- * where dst's first comes from. All windows lie inside. False if too many are in doubt: then the
- * chain must make them all. */
+/* n outputs side by side in a row, GF_SMOOTH_U8_LEAST to GF_SMOOTH_U8_MOST, a whole number of
+ * pixels; in: the sample where dst's first comes from. All windows lie inside. False if too many
+ * are in doubt: then the chain must make them all. */
 bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, size_t n);
 
 /* Rows [s, e) of out, samples [x, x + n) of each, down columns. Returns the first row that is not

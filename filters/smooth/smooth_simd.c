@@ -290,30 +290,11 @@ static void smooth_seven_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t s
         smooth_seven_by(dst, first, step, from, to, by, false, ahead, doubts);
 }
 
-/* Fewer than a vector: through the stack. */
-static void smooth_seven_few(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                             const gf_smooth_seven *by, gf_smooth_doubts *doubts) {
-    uint8_t in[7][BYTES] = {{0}}, out[BYTES];
-    for (unsigned k = 0; k <= by->last; k++)
-        memcpy(in[k], first + (ptrdiff_t)k * step, n);
-    smooth_seven_vectors(out, in[0], BYTES, 0, BYTES, by, (gf_smooth_ahead){0}, doubts);
-    memcpy(dst, out, n);
-    size_t kept = 0;
-    for (size_t i = 0; i < doubts->count; i++)
-        if (doubts->at[i] < n)
-            doubts->at[kept++] = doubts->at[i];
-    doubts->count = kept;
-}
-
 /* The vectors between begin on their boundary, so that no store touches two cache lines; the first
  * and the last one overlap them. */
 static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
                          const gf_smooth_seven *by, gf_smooth_ahead ahead,
                          gf_smooth_doubts *doubts) {
-    if (n < BYTES) {
-        smooth_seven_few(dst, first, step, n, by, doubts);
-        return;
-    }
     const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
     if (head)
         smooth_seven_vectors(dst, first, step, 0, BYTES, by, ahead, doubts);
@@ -404,44 +385,26 @@ static void smooth_slide(uint16_t *restrict to, const uint16_t *restrict from,
 
 /* ---- sums to samples ------------------------------------------------------------------------- */
 
-static inline vec_words smooth_set_words(uint16_t x) {
-    return (vec_words){0} + x;
-}
-
 /* Values are in units of 2^-16, moved up by a half and the doubt: the upper 16 bits are the rounded
  * value, and the lower are less than twice the doubt where it is in doubt. */
-typedef struct gf_fixed {
-    vec_words p, q;
-    vec near, next, up;
-    vec_i32 limit;
-} gf_fixed;
-
-/* The values of WORDS outputs, in two vectors. */
-GF_INLINE void smooth_values(const gf_fixed *by, bool one_sum, const uint16_t *before,
-                             const uint16_t *here, const uint16_t *after, vec_i32 x[2]) {
-    uint16_t sum[WORDS];
-    const vec_words two = vec_load_words(before) + vec_load_words(here);
-    smooth_store_words(sum, one_sum ? two * by->p + vec_load_words(after) * by->q : two);
-    for (int i = 0; i < 2; i++) {
-        const vec other =
-            one_sum ? by->up
-                    : vec_multiply_add(vec_load_u16(after + i * VEC_FLOATS), by->next, by->up);
-        x[i] = vec_truncate(vec_multiply_add(vec_load_u16(sum + i * VEC_FLOATS), by->near, other));
-    }
-}
-
-GF_INLINE void smooth_round_by(uint8_t *dst, const uint16_t *before, const uint16_t *here,
-                               const uint16_t *after, size_t n, const gf_fixed *by, bool one_sum,
-                               gf_smooth_doubts *doubts) {
-    uint8_t some[WORDS] = {0};
+static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
+                              const uint16_t *after, size_t n, const gf_smooth_weights *weights,
+                              gf_smooth_doubts *doubts) {
+    const int32_t width = smooth_fixed_width(weights->doubt);
+    const vec near = vec_set(65536 * weights->near), next = vec_set(65536 * weights->next);
+    const vec up = vec_set((float)(32768 + width));
+    const vec_i32 limit = (vec_i32){0} + 2 * width;
     for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += WORDS) {
-        vec_i32 x[2];
-        smooth_values(by, one_sum, before + i, here + i, after + i, x);
-        uint64_t in_doubt = vec_less(x[0] & 0xffff, by->limit) |
-                            (uint64_t)vec_less(x[1] & 0xffff, by->limit) << VEC_FLOATS;
-        uint8_t *to = n - i < WORDS ? some : dst + i;
-        vec_store_u8_int(to, x[0] >> 16);
-        vec_store_u8_int(to + VEC_FLOATS, x[1] >> 16);
+        uint8_t some[WORDS], *to = n - i < WORDS ? some : dst + i;
+        uint16_t two[WORDS];
+        uint64_t in_doubt = 0;
+        smooth_store_words(two, vec_load_words(before + i) + vec_load_words(here + i));
+        for (size_t j = 0; j < WORDS; j += VEC_FLOATS) {
+            const vec other = vec_multiply_add(vec_load_u16(after + i + j), next, up);
+            const vec_i32 x = vec_truncate(vec_multiply_add(vec_load_u16(two + j), near, other));
+            vec_store_u8_int(to + j, x >> 16);
+            in_doubt |= (uint64_t)vec_less(x & 0xffff, limit) << j;
+        }
         if (n - i < WORDS) {
             memcpy(dst + i, some, n - i);
             in_doubt &= (UINT64_C(1) << (n - i)) - 1;
@@ -449,22 +412,6 @@ GF_INLINE void smooth_round_by(uint8_t *dst, const uint16_t *before, const uint1
         if (__builtin_expect(in_doubt != 0, 0))
             smooth_note(doubts, i, in_doubt);
     }
-}
-
-static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
-                              const uint16_t *after, size_t n, const gf_smooth_weights *weights,
-                              gf_smooth_doubts *doubts) {
-    const int32_t width = smooth_fixed_width(weights->doubt);
-    const gf_fixed by = {.p = smooth_set_words(weights->p),
-                         .q = smooth_set_words(weights->q),
-                         .near = vec_set(65536 * (weights->p ? weights->scale : weights->near)),
-                         .next = vec_set(65536 * weights->next),
-                         .up = vec_set((float)(32768 + width)),
-                         .limit = (vec_i32){0} + 2 * width};
-    if (weights->p)
-        smooth_round_by(dst, before, here, after, n, &by, true, doubts);
-    else
-        smooth_round_by(dst, before, here, after, n, &by, false, doubts);
 }
 
 const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {

@@ -42,26 +42,17 @@ const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
 /* How sums become values. False if they do not fit the loops. */
 static bool smooth_set_weights(gf_smooth_u8 *by) {
     const gf_smooth_integer *integer = &by->plan->integer;
-    const uint16_t p = integer->tap[0], q = integer->tap[2 * integer->reach];
-    const uint32_t most = 255 * (2 * integer->radius + 1);
-    gf_smooth_weights weights = {
-        .near = integer->near, .next = integer->next, .doubt = integer->doubt};
+    gf_smooth_weights *weights = &by->weights;
+    *weights =
+        (gf_smooth_weights){.near = integer->near, .next = integer->next, .doubt = integer->doubt};
     if (!by->plan->smooth) { /* one sum, given twice */
-        weights.p = 1;
-        weights.scale = integer->scale / 2;
+        weights->near = integer->scale / 2;
     } else if (integer->form == GF_SMOOTH_TAPS) {
-        weights.near = integer->scale * (float)p;
-        weights.next = integer->scale * (float)q;
-        if (most * (2u * p + q) < 1u << 16) {
-            weights.p = p;
-            weights.q = q;
-            weights.scale = integer->scale;
-        }
+        weights->near = integer->scale * (float)integer->tap[0];
+        weights->next = integer->scale * (float)integer->tap[2 * integer->reach];
     }
-    by->weights = weights;
-    const float largest = weights.p ? weights.scale * (float)(2 * weights.p + weights.q)
-                                    : 2 * weights.near + weights.next;
-    return largest * (float)most < MOST_VALUE;
+    const float most = 255.0f * (float)(2 * integer->radius + 1);
+    return most * (2 * weights->near + weights->next) < MOST_VALUE;
 }
 
 /* Do the plan's taps fit the loop of seven, and how? */
