@@ -101,10 +101,10 @@ endif
 SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
 LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/core/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
 MPI_C := $(sort $(wildcard src/mpi/*.c))
-CLI_C := $(sort $(wildcard src/cli/*.c))
+CLI_C := $(sort $(filter-out $(if $(CAIRO_DIR),,src/cli/plot.c),$(wildcard src/cli/*.c)))
 HEADERS := $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h
 # The program sees the public header and its own folder, nothing else of the library.
-CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR) -DGF_WITH_CAIRO)
+CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR))
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
 CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
 OBJ := $(BUILD)/obj

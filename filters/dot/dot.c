@@ -167,11 +167,11 @@ const gf_filter gf_dot_filter = {
             .operands = "A B",
             .details =
                 "For each channel, and for all together: the dot products a.b, a.a and b.b,\n"
-                "the cosine similarity, the mean squared error, and the peak signal-to-\n"
-                "noise ratio in dB, whose peak is 255, 65535 or, of f32 samples, 1. Sums\n"
-                "of integer samples are exact; of f32 samples they are made in binary64 in\n"
-                "one fixed order. Alpha is left out unless asked for. Every backend gives\n"
-                "the same bits.\n",
+                "the cosine similarity, the mean squared error, and the peak\n"
+                "signal-to-noise ratio in dB, whose peak is 255, 65535 or, of f32 samples,\n"
+                "1. Sums of integer samples are exact; of f32 samples they are made in\n"
+                "binary64 in one fixed order. Alpha is left out unless asked for. Every\n"
+                "backend gives the same bits.\n",
             .examples = "gpufilter dot a.png b.png\n"
                         "gpufilter dot --json original.png compressed.jpg\n",
             .params = params,

@@ -42,7 +42,7 @@ typedef struct gf_cli_options {
 typedef struct gf_cli_line {
     gf_settings *filter;    /* values of its own parameters */
     gf_settings *common;    /* values of the parameters that it shares with others */
-    const gf_param *params; /* those shared parameters */
+    const gf_param *params; /* its own parameters, and then those that it shares */
     size_t param_count;
     const char **operands;
     size_t operand_count;
@@ -50,6 +50,7 @@ typedef struct gf_cli_line {
 } gf_cli_line;
 
 #define GF_CLI_MAX_COMMON 46
+#define GF_CLI_MAX_PARAMS (GF_CLI_MAX_COMMON + 64) /* with those of one filter or command */
 
 /* Fill in the shared options that suit a filter (NULL: all of them); returns how many. */
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
@@ -60,11 +61,11 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
 
 /* ---- parsing (command_line.c) ---------------------------------------------------------------- */
 
-/* Parse and decode what follows the command's name by its own table of parameters and one that it
- * shares with others. Options may follow operands; "--" ends them. To be freed, also after a
+/* Parse and decode what follows the command's name, up to a NULL, by a table that begins with the
+ * parameters of info. Options may follow operands; "--" ends them. To be freed, also after a
  * failure. */
-gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const gf_param *common,
-                       size_t common_count, gf_cli_line *line, gf_error *error);
+gf_status gf_cli_parse(char **argv, const gf_filter_info *info, const gf_param *params,
+                       size_t count, gf_cli_line *line, gf_error *error);
 void gf_cli_line_free(gf_cli_line *line);
 
 /* ---- text for people (text.c) ---------------------------------------------------------------- */
@@ -104,7 +105,7 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
 
 /* Run a filter command and print its report. GF_FAILED without a message: a test whose answer is
  * no. Failures of such a filter are GF_USAGE, so that the exit code tells them from that answer. */
-gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error);
+gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
 
 /* ---- running it on many files (batch.c) ------------------------------------------------------ */
 

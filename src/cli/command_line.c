@@ -7,23 +7,27 @@
 
 #include "commands.h"
 
-static const gf_command *const commands[] = {&gf_verify_command, &gf_bench_command,
-                                             &gf_info_command, &gf_devices_command};
-
 const gf_about_word gf_about_words[] = {
     {"help", "tell what there is, or about one filter or command"},
     {"version", "print the version"},
     {0}};
 
-const gf_command *gf_command_at(size_t index) {
-    return index < sizeof commands / sizeof commands[0] ? commands[index] : NULL;
+gf_command gf_command_at(size_t index) {
+    static const gf_command *const others[] = {&gf_verify_command, &gf_bench_command,
+                                               &gf_info_command, &gf_devices_command};
+    const size_t filters = gf_filter_count();
+    const gf_filter *filter = gf_filter_at(index);
+    if (filter)
+        return (gf_command){.info = *gf_filter_describe(filter), .filter = filter};
+    return index - filters < sizeof others / sizeof others[0] ? *others[index - filters]
+                                                              : (gf_command){0};
 }
 
-const gf_command *gf_command_find(const char *name) {
-    size_t i = 0;
-    while (gf_command_at(i) && strcmp(commands[i]->info.name, name) != 0)
-        i++;
-    return gf_command_at(i);
+gf_command gf_command_find(const char *name) {
+    gf_command command = gf_command_at(0);
+    for (size_t i = 1; command.info.name && strcmp(command.info.name, name) != 0; i++)
+        command = gf_command_at(i);
+    return command;
 }
 
 /* Find a parameter by its long name or, if it is not 0, its letter. */
@@ -36,13 +40,17 @@ static const gf_param *find_param(const gf_param *params, size_t count, const ch
     return NULL;
 }
 
-/* In the order in which the command names them. */
-size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]) {
-    gf_param all[GF_CLI_MAX_COMMON];
-    const size_t all_count = gf_cli_common(&command->info, all);
+size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]) {
+    const gf_filter_info *info = &command->info;
+    gf_param common[GF_CLI_MAX_COMMON];
+    const size_t common_count = gf_cli_common(info, common);
     size_t count = 0;
+    for (; count < info->param_count && count < GF_CLI_MAX_PARAMS - GF_CLI_MAX_COMMON; count++)
+        params[count] = info->params[count];
+    if (command->filter)
+        return count + gf_cli_common(info, params + count);
     for (const char *const *name = command->shared; *name; name++) {
-        const gf_param *param = find_param(all, all_count, *name, strlen(*name), 0);
+        const gf_param *param = find_param(common, common_count, *name, strlen(*name), 0);
         if (param)
             params[count++] = *param;
     }
@@ -128,24 +136,17 @@ static void guess_text(const gf_guess *guess, const char *prefix, char *text, si
 
 /* The first filter or command that has such an option; NULL if none has. */
 static const char *option_owner(const char *name, size_t length) {
-    for (size_t i = 0; i < gf_filter_count(); i++) {
-        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
-        gf_param common[GF_CLI_MAX_COMMON] = {{0}};
-        if (find_param(info->params, info->param_count, name, length, 0) ||
-            find_param(common, gf_cli_common(info, common), name, length, 0))
-            return info->name;
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
+        gf_param params[GF_CLI_MAX_PARAMS] = {{0}};
+        if (find_param(params, gf_command_params(&command, params), name, length, 0))
+            break;
     }
-    for (size_t i = 0; gf_command_at(i); i++) {
-        const gf_filter_info *info = &gf_command_at(i)->info;
-        if (find_param(info->params, info->param_count, name, length, 0))
-            return info->name;
-    }
-    return NULL;
+    return command.info.name;
 }
 
 /* Answer an option of other programs: how the same is done here, by filters that have `option`. */
-static const char *answer_habit(const gf_filter_info *info, const gf_cli_line *line,
-                                const char *name, size_t length) {
+static const char *answer_habit(const gf_cli_line *line, const char *name, size_t length) {
     static const struct {
         const char *names, *option, *answer;
     } habits[] = {
@@ -162,49 +163,45 @@ static const char *answer_habit(const gf_filter_info *info, const gf_cli_line *l
     for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
         const char *option = habits[i].option;
         if (strstr(habits[i].names, word) &&
-            (find_param(info->params, info->param_count, option, strlen(option), 0) ||
-             find_param(line->params, line->param_count, option, strlen(option), 0)))
+            find_param(line->params, line->param_count, option, strlen(option), 0))
             return habits[i].answer;
     }
     return NULL;
 }
 
-/* Refuse --name or --name=value; letter: -letter instead. */
+/* Refuse an option of this name behind "--", or "-" for a letter. */
 static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *line,
-                                const char *argument, char letter, gf_error *error) {
-    const char *name = letter ? &letter : argument + 2;
-    const int length = letter ? 1 : (int)strcspn(name, "=");
-    const char *dashes = letter ? "-" : "--";
+                                const char *dashes, const char *name, size_t length,
+                                gf_error *error) {
+    const bool is_long = dashes[1];
+    const int size = (int)length;
     char text[256] = "";
-    const char *answer = answer_habit(info, line, name, (size_t)length);
+    const char *answer = answer_habit(line, name, length);
     if (answer)
-        return gf_set_error(error, GF_USAGE, "%s%.*s: %s has no such option; %s", dashes, length,
+        return gf_set_error(error, GF_USAGE, "%s%.*s: %s has no such option; %s", dashes, size,
                             name, info->name, answer);
-    const char *owner = letter ? NULL : option_owner(name, (size_t)length);
-    if (!letter && !owner) {
-        gf_guess guess = guess_begin(name, (size_t)length);
-        for (size_t i = 0; i < info->param_count; i++)
-            guess_try(&guess, info->params[i].name);
+    const char *owner = is_long ? option_owner(name, length) : NULL;
+    if (is_long && !owner) {
+        gf_guess guess = guess_begin(name, length);
         for (size_t i = 0; i < line->param_count; i++)
             guess_try(&guess, line->params[i].name);
         guess_text(&guess, "--", text, sizeof text);
     }
     if (text[0])
-        return gf_set_error(error, GF_USAGE, "--%.*s: %s has no such option%s", length, name,
+        return gf_set_error(error, GF_USAGE, "--%.*s: %s has no such option%s", size, name,
                             info->name, text);
     return gf_set_error(error, GF_USAGE,
                         "%s%.*s: %s has no such option%s%s%s; see 'gpufilter %s --help'", dashes,
-                        length, name, info->name, owner ? ", but " : "", owner ? owner : "",
+                        size, name, info->name, owner ? ", but " : "", owner ? owner : "",
                         owner ? " has" : "", info->name);
 }
 
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error) {
     char text[256];
     gf_guess guess = guess_begin(name, strlen(name));
-    for (size_t i = 0; i < gf_filter_count(); i++)
-        guess_try(&guess, gf_filter_describe(gf_filter_at(i))->name);
-    for (size_t i = 0; gf_command_at(i); i++)
-        guess_try(&guess, gf_command_at(i)->info.name);
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
+        guess_try(&guess, command.info.name);
     for (const gf_about_word *word = gf_about_words; or_word && word->name; word++)
         guess_try(&guess, word->name);
     guess_text(&guess, "", text, sizeof text);
@@ -221,74 +218,63 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-/* Find an option by its long name or its letter, and the settings that it belongs to. */
-static const gf_param *find_option(const gf_filter_info *info, const gf_cli_line *line,
-                                   const char *name, size_t length, char letter,
-                                   gf_settings **settings) {
-    const gf_param *own = find_param(info->params, info->param_count, name, length, letter);
-    *settings = own ? line->filter : line->common;
-    return own ? own : find_param(line->params, line->param_count, name, length, letter);
-}
-
 /* Set the options of an argument: --name, --name=value, -f, -fv, -r3; or with the next argument,
- * which is then *used, --name value and -r 3. */
+ * which is then taken, --name value and -r 3. */
 static gf_status parse_argument(const gf_filter_info *info, const gf_cli_line *line,
-                                const char *argument, const char *next, int *used,
-                                gf_error *error) {
+                                const char *argument, char ***next, gf_error *error) {
     const bool is_long = argument[1] == '-';
     for (const char *name = argument + (is_long ? 2 : 1);; name++) {
         const size_t length = is_long ? strcspn(name, "=") : 1;
         const char letter = is_long ? 0 : *name, *value = name + length;
-        gf_settings *settings;
-        const gf_param *param = find_option(info, line, name, length, letter, &settings);
+        const gf_param *param = find_param(line->params, line->param_count, name, length, letter);
         if (!param)
-            return unknown_option(info, line, argument, letter, error);
+            return unknown_option(info, line, is_long ? "--" : "-", name, length, error);
+        const bool own = param < line->params + info->param_count;
         const bool flag = param->type == GF_PARAM_FLAG;
         const bool more = !is_long && flag && *value; /* letters */
         if (is_long && *value)
             value++;
         else if (more || !*value)
             value = NULL;
-        if (!flag && !value) {
-            if (!next)
-                return gf_set_error(error, GF_USAGE, "--%s: needs a value (%s)", param->name,
-                                    param->metavar);
-            value = next;
-            ++*used;
-        }
-        const gf_status status = gf_settings_set(settings, param->name, value, error);
+        if (!flag && !value && !**next)
+            return gf_set_error(error, GF_USAGE, "--%s: needs a value (%s)", param->name,
+                                param->metavar);
+        if (!flag && !value)
+            value = *(*next)++;
+        const gf_status status =
+            gf_settings_set(own ? line->filter : line->common, param->name, value, error);
         if (status || !more)
             return status;
     }
 }
 
-gf_status gf_cli_parse(int argc, char **argv, const gf_filter_info *info, const gf_param *common,
-                       size_t common_count, gf_cli_line *line, gf_error *error) {
+gf_status gf_cli_parse(char **argv, const gf_filter_info *info, const gf_param *params,
+                       size_t count, gf_cli_line *line, gf_error *error) {
+    const size_t own = info->param_count;
+    size_t words = 0;
+    while (argv[words])
+        words++;
     *line = (gf_cli_line){
-        .filter = gf_settings_new(info->params, info->param_count),
-        .common = gf_settings_new(common, common_count),
-        .params = common,
-        .param_count = common_count,
-        .operands = calloc((size_t)argc + 1, sizeof *line->operands),
+        .filter = gf_settings_new(info->params, own),
+        .common = gf_settings_new(params + own, count - own),
+        .params = params,
+        .param_count = count,
+        .operands = calloc(words + 1, sizeof *line->operands),
     };
     if (!line->filter || !line->common || !line->operands)
         return gf_set_error(error, GF_FAILED, "%s: out of memory", info->name);
     bool options = true;
-    for (int i = 0; i < argc; i++) {
-        const char *argument = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;
-        int used = 0;
-        gf_status status = GF_OK;
+    gf_status status = GF_OK;
+    while (*argv && !status) {
+        const char *argument = *argv++;
         if (options && strcmp(argument, "--") == 0)
             options = false;
         else if (options && argument[0] == '-' && argument[1])
-            status = parse_argument(info, line, argument, next, &used, error);
+            status = parse_argument(info, line, argument, &argv, error);
         else
             line->operands[line->operand_count++] = argument;
-        if (status)
-            return status;
-        i += used;
     }
-    return gf_cli_decode(line, error);
+    return status ? status : gf_cli_decode(line, error);
 }
 
 void gf_cli_line_free(gf_cli_line *line) {

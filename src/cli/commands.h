@@ -1,5 +1,5 @@
-/* The commands that are not filters. Their names and options are described as for filters, so that
- * the same parser and help serve them. */
+/* The filters, and the commands that are none. Their names and options are described as for
+ * filters, so that the same parser and help serve them. */
 #ifndef GF_CLI_COMMANDS_H
 #define GF_CLI_COMMANDS_H
 
@@ -7,18 +7,21 @@
 
 typedef struct gf_command {
     gf_filter_info info;
+    const gf_filter *filter;   /* NULL: it is none, and has what follows */
     const char *const *shared; /* names of filters' options that it takes, too; NULL-terminated */
-    size_t least, most;        /* operands */
     /* GF_FAILED without a message: what failed is printed already. */
     gf_status (*run)(const gf_cli_line *line, gf_error *error);
 } gf_command;
 
 extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, gf_bench_command;
 
-const gf_command *gf_command_at(size_t index);       /* NULL past the end */
-const gf_command *gf_command_find(const char *name); /* NULL if there is none */
-/* Fill in the shared options that a command takes; returns how many. */
-size_t gf_command_shared(const gf_command *command, gf_param params[GF_CLI_MAX_COMMON]);
+/* The filters, and then the others. Without a name past the end. */
+gf_command gf_command_at(size_t index);
+/* Without a name if there is none of this name. */
+gf_command gf_command_find(const char *name);
+/* Fill in the options that a filter or command takes: its own, and those that it shares with
+ * others. Returns how many. */
+size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]);
 
 /* Refuse a word that is neither a filter nor a command: GF_USAGE, with similar names. or_word: it
  * may also stand for "help" or "version". */
@@ -33,21 +36,10 @@ extern const gf_about_word gf_about_words[];
 
 /* ---- help (help.c), on standard output ------------------------------------------------------- */
 
-/* An exit code. */
-typedef struct gf_about_exit {
-    const char *code;
-    const char *brief; /* for all filters and commands, in a few words */
-    const char *most;  /* a sentence, of those that are no tests */
-    const char *test;  /* a sentence, of a filter that is one */
-} gf_about_exit;
-
 extern const char gf_about_summary[]; /* what the program is, in a line */
-/* Ends with a row of NULL. */
-extern const gf_about_exit gf_about_exits[];
 
 void gf_cli_version(void);
 void gf_cli_help(void);
-void gf_cli_help_filter(const gf_filter_info *info);
 void gf_cli_help_command(const gf_command *command);
 
 /* ---- devices (info.c) ------------------------------------------------------------------------ */
@@ -55,14 +47,13 @@ void gf_cli_help_command(const gf_command *command);
 /* What this machine has to compute with. */
 typedef struct gf_machine {
     char processor[64];
-    gf_device *devices;
+    gf_device devices[64];
     size_t count;
     gf_error none; /* why there is no CUDA; its status is 0 if there is */
 } gf_machine;
 
 /* Look for devices. Having no CUDA is not a failure. */
 gf_status gf_machine_look(gf_machine *machine, gf_error *error);
-void gf_machine_free(gf_machine *machine);
 /* Print a line for the processor and each device, or why there is none. */
 void gf_machine_text(const gf_machine *machine);
 /* Print members of an object: "cpu", "cuda", "why_no_cuda". */
@@ -93,13 +84,22 @@ void gf_verify_photo(const gf_format *format, void *pixels, gf_random *random);
 /* An image to be measured against the first: mostly that one with a few samples changed. */
 void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random);
 
-#define GF_VERIFY_WHERE 256
+/* What differs: how much of it, and a description of the first. All zero: nothing so far. */
+typedef struct gf_found {
+    uint64_t count;
+    char where[256];
+} gf_found;
 
-/* Count the samples that differ in any bit; `where` describes the first. */
-uint64_t gf_verify_images(const gf_format *format, const void *want, const void *got,
-                          char where[GF_VERIFY_WHERE]);
-/* Count the cells of the tables (and lines of text) that differ. */
-uint64_t gf_verify_results(const gf_result *want, const gf_result *got,
-                           char where[GF_VERIFY_WHERE]);
+/* What a run made: the rows of an image without gaps, and a result; either may be NULL. */
+typedef struct gf_made {
+    void *image;
+    gf_result *result;
+} gf_made;
+
+/* Count the samples of the images, which have this format, and the cells of the tables (and lines
+ * of text) that differ in any bit. */
+gf_found gf_made_compare(const gf_format *format, const gf_made *want, const gf_made *got);
+/* Free both, and set them to NULL. */
+void gf_made_free(gf_made *made);
 
 #endif

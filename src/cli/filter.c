@@ -84,15 +84,13 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
     const gf_status status = check_folder(info, line, error);
     if (status)
         return status;
-    if (line->operand_count > operands && info->makes_image)
-        return gf_set_error(
-            error, GF_USAGE,
-            "%s: takes %s, got %zu files; for many inputs add --out-dir, see 'gpufilter %s --help'",
-            info->name, info->operands, line->operand_count, info->name);
     if (line->operand_count != operands)
         return gf_set_error(
-            error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'", info->name,
-            info->operands, line->operand_count, line->operand_count == 1 ? "" : "s", info->name);
+            error, GF_USAGE, "%s: takes %s, got %zu file%s; %ssee 'gpufilter %s --help'",
+            info->name, info->operands, line->operand_count, line->operand_count == 1 ? "" : "s",
+            line->operand_count > operands && info->makes_image ? "for many inputs add --out-dir, "
+                                                                : "",
+            info->name);
     if (info->makes_image)
         job->done.output = line->operands[info->inputs];
     const bool plot_out = filter_is_standard(line->options.plot);
@@ -203,18 +201,23 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     return status;
 }
 
-static gf_status run_one(const gf_filter *filter, const gf_cli_line *line, bool *passed,
-                         gf_error *error) {
+gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
+    const gf_filter_info *info = gf_filter_describe(filter);
+    if (gf_cli_is_batch(info, line))
+        return gf_cli_batch(filter, line, error);
     gf_result *result = NULL;
     gf_report report;
-    gf_cli_job job = {.filter = filter,
-                      .line = line,
-                      .done = {.info = gf_filter_describe(filter),
-                               .settings = line->filter,
-                               .inputs = line->operands,
-                               .report = &report}};
+    gf_cli_job job = {
+        .filter = filter,
+        .line = line,
+        .done = {
+            .info = info, .settings = line->filter, .inputs = line->operands, .report = &report}};
     gf_status status = check_job(&job, error);
-    if (!status && gf_cli_ranks_first() && line->options.plot)
+    if (!status && line->options.plot && !gf_cli_plot_open)
+        status = gf_set_error(error, GF_FAILED,
+                              "--plot: this gpufilter was built without cairo and draws no plots; "
+                              "install the package libcairo2-dev and build it again");
+    else if (!status && line->options.plot && gf_cli_ranks_first())
         status = gf_cli_plot_open(&line->options, &job.plot, error);
     status = gf_cli_ranks()->agree(status, error);
     if (!status)
@@ -222,31 +225,12 @@ static gf_status run_one(const gf_filter *filter, const gf_cli_line *line, bool 
     if (!status && gf_cli_ranks_first())
         line->options.files.dry_run ? filter_list_outputs(&job)
                                     : print_summary(&job.done, &line->options);
-    *passed = status || !result || gf_result_passed(result);
-    gf_cli_plot_close(job.plot);
+    if (info->is_test && status == GF_FAILED)
+        status = GF_USAGE;
+    else if (!status && result && !gf_result_passed(result))
+        status = GF_FAILED;
+    if (job.plot)
+        gf_cli_plot_close(job.plot);
     gf_result_free(result);
     return status;
-}
-
-gf_status gf_cli_filter(const gf_filter *filter, int argc, char **argv, gf_error *error) {
-    const gf_filter_info *info = gf_filter_describe(filter);
-    gf_cli_line line;
-    gf_param common[GF_CLI_MAX_COMMON];
-    bool passed = true;
-    gf_status status =
-        gf_cli_parse(argc, argv, info, common, gf_cli_common(info, common), &line, error);
-    const bool shown = line.options.help || line.options.version;
-    if (!status && !shown)
-        status = gf_cli_check_common(info, &line, error);
-    status = gf_cli_ranks()->agree(status, error);
-    if (!status && shown && gf_cli_ranks_first())
-        line.options.help ? gf_cli_help_filter(info) : gf_cli_version();
-    else if (!status && !shown && gf_cli_is_batch(info, &line))
-        status = gf_cli_batch(filter, &line, error);
-    else if (!status && !shown)
-        status = run_one(filter, &line, &passed, error);
-    gf_cli_line_free(&line);
-    if (info->is_test && status == GF_FAILED)
-        return GF_USAGE;
-    return passed ? status : GF_FAILED;
 }

@@ -12,20 +12,6 @@
 
 const char gf_about_summary[] = "image filters with the same bits on CPU and GPU";
 
-const gf_about_exit gf_about_exits[] = {
-    {"0", "good", "All that was asked for was done.", "The images are the same."},
-    {"1", "a file failed or images differ",
-     "A file, an image, memory or the system failed. A line on standard error says which, why, and "
-     "what to do.",
-     "The images differ."},
-    {"2", "usage (or compare could not compare)", "An option or an operand is not acceptable.",
-     "The images could not be compared, or an option or an operand is not acceptable."},
-    {"3", "no such backend or device", "The backend or device that was asked for is not there.",
-     "The backend or device that was asked for is not there."},
-    {"128 + n", "on signal n", "Signal n ended the program, as a shell tells it.",
-     "Signal n ended the program, as a shell tells it."},
-    {0}};
-
 /* Print words from column `indent` on, wrapped. */
 static void print_wrapped(int indent, const char *text) {
     int column = indent;
@@ -48,10 +34,8 @@ static void print_wrapped(int indent, const char *text) {
 static void describe_values(const gf_param *param, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
-    if (param->type == GF_PARAM_INT)
-        used = (size_t)snprintf(text, size, "%.0f to %.0f", param->min, param->max);
-    else if (param->type == GF_PARAM_FLOAT)
-        used = (size_t)snprintf(text, size, "%.10g to %.10g", param->min, param->max);
+    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
+        used = (size_t)snprintf(text, size, "%.15g to %.15g", param->min, param->max);
     for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
         used +=
             (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", param->choices[i]);
@@ -82,18 +66,6 @@ static void help_heading(const char *text) {
            gf_cli_paint_text(colour, GF_PAINT_OFF));
 }
 
-static void print_common(const gf_filter_info *info) {
-    gf_param common[GF_CLI_MAX_COMMON];
-    const size_t count = gf_cli_common(info, common);
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || common[i].group != common[i - 1].group) {
-            putchar('\n');
-            help_heading(common[i].group);
-        }
-        print_param(&common[i]);
-    }
-}
-
 static void print_examples(const gf_filter_info *info) {
     putchar('\n');
     help_heading("Examples");
@@ -116,14 +88,13 @@ static void print_formats(const char *verb, bool written) {
     putchar('\n');
 }
 
-static void print_exits(void) {
-    char text[512] = "";
-    size_t used = 0;
-    for (const gf_about_exit *row = gf_about_exits; row->code && used < sizeof text; row++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",
-                                 used ? ", " : "Exit codes: ", row->code, row->brief);
-    print_wrapped(0, text);
-    printf(".\n");
+static void print_names(const char *heading, bool filters) {
+    gf_command command;
+    help_heading(heading);
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
+        if ((command.filter != NULL) == filters)
+            printf("  %-12s %s\n", command.info.name, command.info.summary);
+    putchar('\n');
 }
 
 /* Fits on a screen of 24 lines, with the prompt that follows. */
@@ -135,57 +106,46 @@ void gf_cli_help(void) {
         "       gpufilter COMMAND [OPTION]... [FILE]...\n"
         "       gpufilter help FILTER\n\n",
         gf_version(), gf_about_summary);
-    help_heading("Filters");
-    for (size_t i = 0; i < gf_filter_count(); i++) {
-        const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
-        printf("  %-12s %s\n", info->name, info->summary);
-    }
-    putchar('\n');
-    help_heading("Commands");
-    for (size_t i = 0; gf_command_at(i); i++) {
-        const gf_filter_info *info = &gf_command_at(i)->info;
-        printf("  %-12s %s\n", info->name, info->summary);
-    }
-    putchar('\n');
+    print_names("Filters", true);
+    print_names("Commands", false);
     print_formats("Reads", false);
     print_formats("Writes", true);
 }
 
-void gf_cli_help_filter(const gf_filter_info *info) {
-    const bool many = info->inputs == 1 && !info->is_test;
-    printf("Usage: gpufilter %s [OPTION]... %s\n", info->name, info->operands);
-    if (many)
-        printf("       gpufilter %s [OPTION]... %sIN...\n", info->name,
-               info->makes_image ? "--out-dir DIR " : "");
-    printf("%s: %s.\n\n%s%s", info->name, info->summary, info->details,
-           info->param_count > 0 ? "\n" : "");
-    if (info->param_count > 0)
-        help_heading("What it computes");
-    for (size_t i = 0; i < info->param_count; i++)
-        print_param(&info->params[i]);
-    print_common(info);
+/* Print what holds for files of a filter; many: of which it takes any number. */
+static void print_files(const gf_filter_info *info, bool many) {
     printf("\nA file named - is standard input or output.\n");
     if (many)
         printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
                info->makes_image
                    ? ""
                    : "Each is measured by itself; a CSV table has the file in a first column.\n");
-    print_exits();
-    print_examples(info);
+    printf(
+        "Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare could\n"
+        "not compare), 3 no such backend or device, 128 + n on signal n.\n");
 }
 
 void gf_cli_help_command(const gf_command *command) {
     const gf_filter_info *info = &command->info;
-    gf_param shared[GF_CLI_MAX_COMMON];
-    const size_t count = gf_command_shared(command, shared);
+    const bool many = command->filter && info->inputs == 1 && !info->is_test;
+    gf_param params[GF_CLI_MAX_PARAMS];
+    const size_t count = gf_command_params(command, params);
     printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
            info->operands);
-    printf("%s: %s.\n\n%s\n", info->name, info->summary, info->details);
-    help_heading("Options");
-    for (size_t i = 0; i < info->param_count; i++)
-        print_param(&info->params[i]);
-    for (size_t i = 0; i < count; i++)
-        print_param(&shared[i]);
+    if (many)
+        printf("       gpufilter %s [OPTION]... %sIN...\n", info->name,
+               info->makes_image ? "--out-dir DIR " : "");
+    printf("%s: %s.\n\n%s", info->name, info->summary, info->details);
+    for (size_t i = 0; i < count; i++) {
+        const char *group = params[i].group;
+        if (i == 0 || (command->filter && group != params[i - 1].group)) {
+            putchar('\n');
+            help_heading(!command->filter ? "Options" : group ? group : "What it computes");
+        }
+        print_param(&params[i]);
+    }
+    if (command->filter)
+        print_files(info, many);
     print_examples(info);
 }
 
@@ -197,6 +157,6 @@ void gf_cli_version(void) {
         printf("CUDA for sm %s, ", gf_cuda_architectures());
     else
         printf("no CUDA, ");
-    printf("%scairo, %sMPI; SIMD here: %s\n", gf_cli_has_plots ? "" : "no ",
+    printf("%scairo, %sMPI; SIMD here: %s\n", gf_cli_plot_open ? "" : "no ",
            gf_mpi_peers ? "" : "no ", strrchr(processor, ' ') + 1);
 }

@@ -1,7 +1,6 @@
 /* gpufilter info: what files hold. gpufilter devices: what this machine has to compute with. */
 #include <inttypes.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -87,13 +86,10 @@ const gf_command gf_info_command = {
              .params = info_params,
              .param_count = sizeof info_params / sizeof info_params[0]},
     .shared = info_shared,
-    .most = SIZE_MAX,
     .run = run_info,
 };
 
 /* ---- devices --------------------------------------------------------------------------------- */
-
-#define MAX_DEVICES 64
 
 void gf_machine_text(const gf_machine *machine) {
     printf("cpu: %s\n", machine->processor);
@@ -132,25 +128,17 @@ void gf_machine_json(const gf_machine *machine) {
 }
 
 gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
+    const size_t capacity = sizeof machine->devices / sizeof machine->devices[0];
     *machine = (gf_machine){0};
     gf_processor(machine->processor, sizeof machine->processor);
-    machine->devices = calloc(MAX_DEVICES, sizeof *machine->devices);
-    if (!machine->devices)
-        return gf_set_error(error, GF_FAILED, "devices: out of memory");
     const gf_status status =
-        gf_devices(machine->devices, MAX_DEVICES, &machine->count, &machine->none);
-    if (machine->count > MAX_DEVICES)
-        machine->count = MAX_DEVICES;
+        gf_devices(machine->devices, capacity, &machine->count, &machine->none);
+    if (machine->count > capacity)
+        machine->count = capacity;
     if (!status || status == GF_NO_BACKEND) /* that there is none is an answer */
         return GF_OK;
     *error = machine->none;
-    gf_machine_free(machine);
     return status;
-}
-
-void gf_machine_free(gf_machine *machine) {
-    free(machine->devices);
-    machine->devices = NULL;
 }
 
 static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
@@ -165,7 +153,6 @@ static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
     } else {
         gf_machine_text(&machine);
     }
-    gf_machine_free(&machine);
     return GF_OK;
 }
 

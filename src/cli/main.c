@@ -59,24 +59,29 @@ static void guard_descriptors(void) {
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-static gf_status run_command(const gf_command *command, int argc, char **argv, gf_error *error) {
+static gf_status run_command(const gf_command *command, char **argv, gf_error *error) {
     const gf_filter_info *info = &command->info;
-    gf_param common[GF_CLI_MAX_COMMON];
+    gf_param params[GF_CLI_MAX_PARAMS];
     gf_cli_line line;
     gf_status status =
-        gf_cli_parse(argc, argv, info, common, gf_command_shared(command, common), &line, error);
+        gf_cli_parse(argv, info, params, gf_command_params(command, params), &line, error);
+    const bool shown = line.options.help || line.options.version;
     const size_t count = line.operand_count;
-    if (!status && line.options.help)
-        gf_cli_help_command(command);
-    else if (!status && line.options.version)
-        gf_cli_version();
-    else if (!status && (count < command->least || count > command->most))
-        status =
-            gf_set_error(error, GF_USAGE, "%s: takes %s, got %zu file%s; see 'gpufilter %s --help'",
-                         info->name, info->operands[0] ? info->operands : "no files", count,
-                         count == 1 ? "" : "s", info->name);
-    else if (!status && !(status = gf_cli_check_common(info, &line, error)))
-        status = command->run(&line, error);
+    if (!status && !shown && count > 0 && !info->operands[0])
+        status = gf_set_error(error, GF_USAGE,
+                              "%s: takes no files, got %zu file%s; see 'gpufilter %s --help'",
+                              info->name, count, count == 1 ? "" : "s", info->name);
+    if (!status && !shown)
+        status = gf_cli_check_common(info, &line, error);
+    if (command->filter)
+        status = gf_cli_ranks()->agree(status, error);
+    if (info->is_test && status == GF_FAILED)
+        status = GF_USAGE;
+    if (!status && shown && gf_cli_ranks_first())
+        line.options.help ? gf_cli_help_command(command) : gf_cli_version();
+    else if (!status && !shown)
+        status = command->filter ? gf_cli_filter(command->filter, &line, error)
+                                 : command->run(&line, error);
     gf_cli_line_free(&line);
     return status;
 }
@@ -102,17 +107,12 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
                             "%s: options follow the command's name; see 'gpufilter --help'",
                             command);
     const char *name = help ? argv[2] : command;
-    const gf_filter *filter = gf_filter_find(name);
-    const gf_command *other = gf_command_find(name);
-    if (!filter && !other)
+    const gf_command found = gf_command_find(name);
+    if (!found.info.name)
         return gf_cli_unknown_command(name, !help, error);
     if (!help)
-        return filter ? gf_cli_filter(filter, argc - 2, argv + 2, error)
-                      : run_command(other, argc - 2, argv + 2, error);
-    if (filter)
-        gf_cli_help_filter(gf_filter_describe(filter));
-    else
-        gf_cli_help_command(other);
+        return run_command(&found, argv + 2, error);
+    gf_cli_help_command(&found);
     return GF_OK;
 }
 

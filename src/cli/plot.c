@@ -1,16 +1,15 @@
 /* Charts of results, as PNG or SVG: bars or lines, axes and a legend, drawn by cairo. That library
  * is loaded when a plot is asked for: the program neither needs it nor starts more slowly because
- * of it. Where its header is missing at build time (no GF_WITH_CAIRO), --plot fails. */
-#include "report.h"
-
-#ifdef GF_WITH_CAIRO
-
+ * of it. Where its header is missing at build time this file is left out, and --plot fails. */
 #include <cairo-svg.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "inputs.h"
+#include "report.h"
 
 #define LIBRARY "libcairo.so.2"
 #define PNG_SCALE 2 /* pixels a point */
@@ -32,8 +31,6 @@
 #define CROWDED 2  /* outlines of bars narrower than this would hide each other ... */
 #define ROOM 3     /* ... so they are drawn in columns of this width */
 
-const bool gf_cli_has_plots = true;
-
 typedef struct gf_colour {
     double r, g, b;
 } gf_colour;
@@ -41,8 +38,8 @@ typedef struct gf_colour {
 static const gf_colour ink = {0.15, 0.15, 0.15}, faint = {0.9, 0.9, 0.9};
 
 typedef struct gf_axis {
-    const char *label;
-    double lo, hi;     /* values at its ends */
+    double lo, hi;     /* first the smallest and largest value, then those at its ends */
+    double least;      /* the smallest value above zero */
     double begin, end; /* where those lie on the page */
     bool log;
     double ticks[MAX_TICKS]; /* with a number */
@@ -226,20 +223,18 @@ static double next_round(double value, bool up) {
     return factors[i] * power;
 }
 
-/* From lo to hi, about `wanted` ticks in steps of 1, 2 or 5; whole: only at whole numbers; grow: to
- * the next ticks on both ends. */
-static void axis_linear(gf_axis *axis, double lo, double hi, int wanted, bool whole, bool grow) {
-    double step = next_round((hi - lo) / wanted, true);
+/* About `wanted` ticks in steps of 1, 2 or 5; whole: only at whole numbers; grow: to the next ticks
+ * on both ends. */
+static void axis_linear(gf_axis *axis, int wanted, bool whole, bool grow) {
+    double lo = axis->lo, hi = axis->hi, step = next_round((hi - lo) / wanted, true);
     if (!(step > 1e-300)) /* too fine for numbers */
         step = hi - lo;
     if (whole && step < 1)
         step = 1;
     if (grow) {
-        lo = floor(lo / step) * step;
-        hi = ceil(hi / step) * step;
+        axis->lo = lo = floor(lo / step) * step;
+        axis->hi = hi = ceil(hi / step) * step;
     }
-    axis->lo = lo;
-    axis->hi = hi;
     const double first = ceil(lo / step - 1e-6);
     for (int i = 0; i < MAX_TICKS && (first + i) * step <= hi + 1e-6 * step; i++)
         axis->ticks[axis->tick_count++] = (first + i) * step;
@@ -267,13 +262,12 @@ static void add_log_ticks(gf_axis *axis, bool all) {
         }
 }
 
-/* Holds [lo, hi], which is above zero. below: with room under the lowest. */
-static void axis_log(gf_axis *axis, double lo, double hi, bool below) {
-
-    axis->lo = next_round(lo, false);
-    if (below || axis->lo == lo) /* not on the other axis */
+/* Of the values above zero. below: with room under the lowest. */
+static void axis_log(gf_axis *axis, bool below) {
+    axis->lo = next_round(axis->least, false);
+    if (below || axis->lo == axis->least) /* not on the other axis */
         axis->lo *= 0.5;
-    axis->hi = next_round(hi, true);
+    axis->hi = next_round(axis->hi, true);
     if (!(axis->hi > 2 * axis->lo))
         axis->hi = 4 * axis->lo;
     add_log_ticks(axis, false);
@@ -293,47 +287,56 @@ static double axis_at(const gf_axis *axis, double value) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* "2·10" and, raised, "4": draw them, or only measure their width. */
-static double put_power(gf_cli_plot *plot, bool draw, double x, double y, double share,
-                        const char *before, int power) {
-    char ten[64], exponent[16];
-    snprintf(ten, sizeof ten, "%s10", before);
-    snprintf(exponent, sizeof exponent, "%s%d", power < 0 ? MINUS : "", abs(power));
-    const double base = page_text_width(plot, NUMBER_SIZE, ten);
-    const double width = base + page_text_width(plot, RAISED_SIZE, exponent);
-    if (draw) {
-        x -= share * width;
-        page_text(plot, x, y, NUMBER_SIZE, 0, false, ten);
-        page_text(plot, x + base, y - NUMBER_SIZE * 0.4, RAISED_SIZE, 0, false, exponent);
-    }
-    return width;
+/* A number as it is drawn: "2·10" and, raised, "4". */
+typedef struct gf_number {
+    char text[64], raised[16];
+} gf_number;
+
+static gf_number power_number(const char *before, int power) {
+    gf_number number;
+    snprintf(number.text, sizeof number.text, "%s10", before);
+    snprintf(number.raised, sizeof number.raised, "%s%d", power < 0 ? MINUS : "", abs(power));
+    return number;
 }
 
-static double put_number(gf_cli_plot *plot, bool draw, const gf_axis *axis, double value, double x,
-                         double y, double share) {
-    char text[48] = "";
+static gf_number axis_number(const gf_axis *axis, double value) {
+    gf_number number = {0};
     if (axis->log && axis->lo >= 0.01 && axis->hi <= 1000) {
-        snprintf(text, sizeof text, "%g", value);
+        snprintf(number.text, sizeof number.text, "%g", value);
     } else if (axis->log) {
-        const double power = floor(log10(value) + 1e-6);
-        const double factor = value / pow(10, power);
+        const double power = floor(log10(value) + 1e-6), factor = value / pow(10, power);
+        char before[16] = "";
         if (factor > 1.5)
-            snprintf(text, sizeof text, "%.0f\u00b7", factor);
-        return put_power(plot, draw, x, y, share, text, (int)power);
+            snprintf(before, sizeof before, "%.0f\u00b7", factor);
+        return power_number(before, (int)power);
     } else {
         const double shown = value / pow(10, axis->power);
-        snprintf(text, sizeof text, axis->decimals < 0 ? "%s%.*g" : "%s%.*f",
+        snprintf(number.text, sizeof number.text, axis->decimals < 0 ? "%s%.*g" : "%s%.*f",
                  shown < 0 ? MINUS : "", axis->decimals < 0 ? 17 : axis->decimals, fabs(shown));
     }
-    if (draw)
-        page_text(plot, x, y, NUMBER_SIZE, share, false, text);
-    return page_text_width(plot, NUMBER_SIZE, text);
+    return number;
+}
+
+static double number_width(gf_cli_plot *plot, const gf_number *number) {
+    return page_text_width(plot, NUMBER_SIZE, number->text) +
+           page_text_width(plot, RAISED_SIZE, number->raised);
+}
+
+/* Draw a number that has x at this share of its width and y as its baseline. */
+static void draw_number(gf_cli_plot *plot, gf_number number, double x, double y, double share) {
+    x -= share * number_width(plot, &number);
+    page_text(plot, x, y, NUMBER_SIZE, 0, false, number.text);
+    x += page_text_width(plot, NUMBER_SIZE, number.text);
+    if (number.raised[0])
+        page_text(plot, x, y - NUMBER_SIZE * 0.4, RAISED_SIZE, 0, false, number.raised);
 }
 
 static double widest_number(gf_cli_plot *plot, const gf_axis *axis) {
     double widest = 0;
-    for (size_t i = 0; i < axis->tick_count; i++)
-        widest = fmax(widest, put_number(plot, false, axis, axis->ticks[i], 0, 0, 0));
+    for (size_t i = 0; i < axis->tick_count; i++) {
+        const gf_number number = axis_number(axis, axis->ticks[i]);
+        widest = fmax(widest, number_width(plot, &number));
+    }
     return widest;
 }
 
@@ -387,18 +390,18 @@ static void draw_axes(gf_cli_plot *plot) {
 
     const double numbers = y->begin + TICK + 3 + NUMBER_SIZE * 0.8;
     for (size_t i = 0; i < x->tick_count; i++)
-        put_number(plot, true, x, x->ticks[i], axis_at(x, x->ticks[i]), numbers, 0.5);
+        draw_number(plot, axis_number(x, x->ticks[i]), axis_at(x, x->ticks[i]), numbers, 0.5);
     for (size_t i = 0; i < y->tick_count; i++)
-        put_number(plot, true, y, y->ticks[i], x->begin - TICK - 3,
-                   axis_at(y, y->ticks[i]) + NUMBER_SIZE * 0.36, 1);
+        draw_number(plot, axis_number(y, y->ticks[i]), x->begin - TICK - 3,
+                    axis_at(y, y->ticks[i]) + NUMBER_SIZE * 0.36, 1);
     const double labels = numbers + 8 + LABEL_SIZE;
-    page_text(plot, (x->begin + x->end) / 2, labels, LABEL_SIZE, 0.5, false, x->label);
+    page_text(plot, (x->begin + x->end) / 2, labels, LABEL_SIZE, 0.5, false, plot->table->x_label);
     page_text(plot, MARGIN + LABEL_SIZE * 0.6, (y->begin + y->end) / 2, LABEL_SIZE, 0.5, true,
-              y->label);
+              plot->table->y_label);
     if (x->power)
-        put_power(plot, true, x->end, labels, 1, "\u00d7 ", x->power);
+        draw_number(plot, power_number("\u00d7 ", x->power), x->end, labels, 1);
     if (y->power)
-        put_power(plot, true, x->begin, y->end - 9, 0, "\u00d7 ", y->power);
+        draw_number(plot, power_number("\u00d7 ", y->power), x->begin, y->end - 9, 0);
 }
 
 /* ---- the data -------------------------------------------------------------------------------- */
@@ -446,73 +449,100 @@ static bool find_chart(gf_cli_plot *plot) {
     return true;
 }
 
-typedef struct gf_extent {
-    double lo, hi, least; /* least: the smallest above zero */
-} gf_extent;
-
-static void extend(gf_extent *extent, double value) {
+static void axis_extend(gf_axis *axis, double value) {
     if (!isfinite(value))
         return;
-    extent->lo = fmin(extent->lo, value);
-    extent->hi = fmax(extent->hi, value);
-    extent->least = value > 0 ? fmin(extent->least, value) : extent->least;
+    axis->lo = fmin(axis->lo, value);
+    axis->hi = fmax(axis->hi, value);
+    axis->least = value > 0 ? fmin(axis->least, value) : axis->least;
 }
 
 static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     const gf_table *table = plot->table;
     const bool bars = table->chart == GF_CHART_BARS;
     const size_t last = table->column_count - 1;
-    gf_extent x = {INFINITY, -INFINITY, INFINITY}, y = x;
+    gf_axis *x = &plot->x, *y = &plot->y;
+    x->lo = y->lo = y->least = INFINITY;
+    x->hi = y->hi = -INFINITY;
     for (uint64_t row = 0; row < table->row_count; row++) {
-        extend(&x, cell_number(plot, row, plot->from));
-        extend(&x, bin_end(plot, row));
+        axis_extend(x, cell_number(plot, row, plot->from));
+        axis_extend(x, bin_end(plot, row));
         for (size_t c = table->curves; c <= last; c++)
-            extend(&y, curve_height(plot, row, c));
+            axis_extend(y, curve_height(plot, row, c));
     }
-    if (!(x.lo < x.hi)) { /* a single place, or none */
-        x.lo = isfinite(x.lo) ? x.lo - 0.5 : 0;
-        x.hi = x.lo + 1;
+    if (!(x->lo < x->hi)) { /* a single place, or none */
+        x->lo = isfinite(x->lo) ? x->lo - 0.5 : 0;
+        x->hi = x->lo + 1;
     }
-    /* Zero belongs to bars, and to lines that come near it. */
-    if (y.lo > 0 && (bars || y.lo < y.hi / 2 || y.lo == y.hi))
-        y.lo = 0;
-    if (y.hi < 0 && (bars || y.hi > y.lo / 2 || y.lo == y.hi))
-        y.hi = 0;
-    if (!(y.lo < y.hi)) {
-        y.lo = 0;
-        y.hi = 1;
-    }
-    plot->x.label = table->x_label;
-    plot->y.label = table->y_label;
-    axis_linear(&plot->x, x.lo, x.hi, 8, plot_is_whole(table, plot->from, plot->from), false);
-    if (plot->y.log && !isfinite(y.least))
+    axis_linear(x, 8, plot_is_whole(table, plot->from, plot->from), false);
+    if (y->log && !isfinite(y->least))
         return gf_set_error(error, GF_FAILED,
                             "%s: nothing is above zero, where a logarithmic axis begins; leave "
                             "--log out",
                             plot->path);
-    if (plot->y.log)
-        axis_log(&plot->y, y.least, y.hi, bars);
-    else
-        axis_linear(&plot->y, y.lo, y.hi, 6, plot_is_whole(table, table->curves, last), true);
+    if (y->log) {
+        axis_log(y, bars);
+        return GF_OK;
+    }
+    /* Zero belongs to bars, and to lines that come near it. */
+    if (y->lo > 0 && (bars || y->lo < y->hi / 2 || y->lo == y->hi))
+        y->lo = 0;
+    if (y->hi < 0 && (bars || y->hi > y->lo / 2 || y->lo == y->hi))
+        y->hi = 0;
+    if (!(y->lo < y->hi)) {
+        y->lo = 0;
+        y->hi = 1;
+    }
+    axis_linear(y, 6, plot_is_whole(table, table->curves, last), true);
     return GF_OK;
 }
 
 static gf_colour curve_colour(const gf_cli_plot *plot, size_t column) {
-    static const struct {
-        const char *name;
-        gf_colour colour;
-    } channels[] = {{"r", {0.80, 0.15, 0.15}},
-                    {"g", {0.10, 0.55, 0.20}},
-                    {"b", {0.12, 0.35, 0.80}},
-                    {"a", {0.50, 0.20, 0.65}},
-                    {"", {0.36, 0.39, 0.43}}};
-    size_t i = 0;
-    while (channels[i].name[0] && strcmp(plot->table->columns[column].name, channels[i].name) != 0)
-        i++;
-    return channels[i].colour;
+    static const char channels[] = "rgba";
+    static const gf_colour colours[] = {{0.80, 0.15, 0.15},
+                                        {0.10, 0.55, 0.20},
+                                        {0.12, 0.35, 0.80},
+                                        {0.50, 0.20, 0.65},
+                                        {0.36, 0.39, 0.43}}; /* of what is none of these */
+    const char *name = plot->table->columns[column].name;
+    const char *at = strlen(name) == 1 ? strchr(channels, *name) : NULL;
+    return colours[at ? at - channels : 4];
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */
+
+/* The rows of a curve that fall into one column of the page, and the heights there of their first,
+ * extreme and last points: nothing between them gets lost. No point: low is above high. */
+typedef struct gf_span {
+    double begin, end, first, low, high, last;
+} gf_span;
+
+/* Has a row a point that can be drawn? */
+static bool has_point(const gf_cli_plot *plot, uint64_t row, size_t column) {
+    const double value = row < plot->table->row_count ? curve_height(plot, row, column) : INFINITY;
+    return isfinite(value) && !(plot->y.log && value <= 0);
+}
+
+/* Take rows from *row on, at least one, until the next one begins `least` points further or, of a
+ * line, where the line breaks or goes on. */
+static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, double least) {
+    const bool bars = plot->table->chart == GF_CHART_BARS;
+    gf_span span = {.low = INFINITY, .high = -INFINITY};
+    span.begin = axis_at(&plot->x, cell_number(plot, *row, plot->from));
+    do {
+        if (has_point(plot, *row, column)) {
+            span.last = axis_at(&plot->y, curve_height(plot, *row, column));
+            span.first = span.low > span.high ? span.last : span.first;
+            span.low = fmin(span.low, span.last);
+            span.high = fmax(span.high, span.last);
+        }
+        span.end = axis_at(&plot->x, bin_end(plot, *row));
+        ++*row;
+    } while (*row < plot->table->row_count &&
+             axis_at(&plot->x, cell_number(plot, *row, plot->from)) - span.begin < least &&
+             (bars || has_point(plot, *row, column) == (span.low <= span.high)));
+    return span;
+}
 
 /* Draw the bars of a curve as one outline of steps, or apart where there is room between them. */
 static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
@@ -521,29 +551,19 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const double base = plot->y.log ? plot->y.begin : axis_at(&plot->y, 0);
     const double bar = (plot->x.end - plot->x.begin) / (double)rows;
     const double gap = alone && bar > 4 ? 0.5 : 0, least = alone || bar >= CROWDED ? COLUMN : ROOM;
-    double end = plot->x.begin;
-    for (uint64_t row = 0; row < rows; row++) {
-        const double begin = axis_at(&plot->x, cell_number(plot, row, plot->from));
-        const bool first = row == 0;
-        double most = 0;
-        for (;; row++) {
-            const double value = curve_height(plot, row, column);
-            most = isfinite(value) && fabs(value) > fabs(most) ? value : most;
-            end = axis_at(&plot->x, bin_end(plot, row));
-            if (end - begin >= least || row + 1 == rows)
-                break;
-        }
-        const double top = axis_at(&plot->y, most);
+    page_point(plot, plot->x.begin, base);
+    for (uint64_t row = 0; row < rows;) {
+        const gf_span span = next_span(plot, &row, column, least);
+        const double low = fmin(span.low, base), high = fmax(span.high, base);
+        const double top = base - low > high - base ? low : high;
         if (gap > 0) {
-            page_box(plot, begin + gap, base, end - gap, top);
-            continue;
+            page_box(plot, span.begin + gap, base, span.end - gap, top);
+        } else {
+            page_point(plot, span.begin, top);
+            page_point(plot, span.end, top);
         }
-        page_point(plot, begin, first ? base : top);
-        page_point(plot, begin, top);
-        page_point(plot, end, top);
     }
-    if (gap == 0)
-        page_point(plot, end, base);
+    page_point(plot, plot->x.end, base);
     cairo.cairo_set_source_rgba(plot->page, colour.r, colour.g, colour.b, alone ? 1 : 0.15);
     if (alone) {
         cairo.cairo_fill(plot->page);
@@ -553,53 +573,25 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     }
 }
 
-/* The points of a line that fall into one column of pixels: nothing between them gets lost. */
-typedef struct gf_pixel_column {
-    double x, first, low, high, last;
-    bool begins; /* a line; it does not come from the left */
-} gf_pixel_column;
-
-static void draw_column(gf_cli_plot *plot, const gf_pixel_column *column, bool ends) {
-    const double x = column->x, first = column->first;
-    if (column->begins)
-        cairo.cairo_move_to(plot->page, x, first);
-    page_point(plot, x, first);
-    if (column->low < column->high) {
-        page_point(plot, x, column->low);
-        page_point(plot, x, column->high);
-        page_point(plot, x, column->last);
-    } else if (column->begins && ends) { /* a point all alone */
-        page_box(plot, x - 1, first - 1, x + 1, first + 1);
-    }
-}
-
 static void draw_line(gf_cli_plot *plot, size_t column) {
-    gf_pixel_column now = {0};
     bool open = false;
-    for (uint64_t row = 0; row < plot->table->row_count; row++) {
-        const double value = curve_height(plot, row, column);
-        if (!isfinite(value) || (plot->y.log && value <= 0)) {
-            if (open)
-                draw_column(plot, &now, true);
-            open = false;
+    for (uint64_t row = 0; row < plot->table->row_count;) {
+        const gf_span span = next_span(plot, &row, column, COLUMN);
+        const bool begins = !open;
+        open = span.low <= span.high;
+        if (!open)
             continue;
+        if (begins)
+            cairo.cairo_move_to(plot->page, span.begin, span.first);
+        page_point(plot, span.begin, span.first);
+        if (span.low < span.high) {
+            page_point(plot, span.begin, span.low);
+            page_point(plot, span.begin, span.high);
+            page_point(plot, span.begin, span.last);
+        } else if (begins && !has_point(plot, row, column)) { /* a point all alone */
+            page_box(plot, span.begin - 1, span.first - 1, span.begin + 1, span.first + 1);
         }
-        const double x = axis_at(&plot->x, cell_number(plot, row, plot->from));
-        const double y = axis_at(&plot->y, value);
-        if (open && x - now.x < COLUMN) {
-            now.low = fmin(now.low, y);
-            now.high = fmax(now.high, y);
-            now.last = y;
-            continue;
-        }
-        if (open)
-            draw_column(plot, &now, false);
-        now =
-            (gf_pixel_column){.x = x, .first = y, .low = y, .high = y, .last = y, .begins = !open};
-        open = true;
     }
-    if (open)
-        draw_column(plot, &now, true);
     stroke_path(plot, curve_colour(plot, column), 1.1);
 }
 
@@ -618,17 +610,13 @@ static void draw_legend(gf_cli_plot *plot) {
 
 /* ---- plots ----------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *path, const char *ending) {
-    const size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcasecmp(path + n - m, ending) == 0;
-}
-
 gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_error *error) {
     const char *path = options->plot, *format = options->plot_format;
+    const char *ending = gf_cli_ending(path);
     const bool standard = strcmp(path, "-") == 0;
-    const bool svg = format ? strcmp(format, "svg") == 0 : ends_with(path, ".svg");
+    const bool svg = format ? strcmp(format, "svg") == 0 : strcasecmp(ending, ".svg") == 0;
     *out = NULL;
-    if (!format && !standard && !svg && !ends_with(path, ".png"))
+    if (!format && !standard && !svg && strcasecmp(ending, ".png") != 0)
         return gf_set_error(error, GF_USAGE,
                             "--plot '%s': must name a .png or .svg file; or add --plot-format",
                             path);
@@ -672,8 +660,6 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *e
 }
 
 void gf_cli_plot_close(gf_cli_plot *plot) {
-    if (!plot)
-        return;
     if (plot->page) {
         cairo.cairo_destroy(plot->page);
         cairo.cairo_surface_destroy(plot->surface);
@@ -684,28 +670,3 @@ void gf_cli_plot_close(gf_cli_plot *plot) {
     gf_output_file_close(plot->file);
     free(plot);
 }
-
-#else
-
-const bool gf_cli_has_plots = false;
-
-gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot, gf_error *error) {
-    (void)options;
-    *plot = NULL;
-    return gf_set_error(
-        error, GF_FAILED,
-        "--plot: this gpufilter was built without cairo and draws no plots; install "
-        "the package libcairo2-dev and build it again");
-}
-
-/* Nothing was opened. */
-gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error) {
-    (void)plot, (void)ready, (void)error;
-    return GF_FAILED;
-}
-
-void gf_cli_plot_close(gf_cli_plot *plot) {
-    (void)plot;
-}
-
-#endif

@@ -96,14 +96,15 @@ gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error)
 /* A plot that is going to be drawn. */
 typedef struct gf_cli_plot gf_cli_plot;
 
-/* Was it built in? */
-extern const bool gf_cli_has_plots;
+/* A program that was built without cairo lacks these functions. */
 
 /* Open by the options plot, plot-format, log, force and sync. Fails at once for what could not be
  * drawn or written. */
-gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot, gf_error *error);
+extern gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot,
+                                  gf_error *error) __attribute__((weak));
 /* Draw the first chart of the result that is ready; the plot appears together with its outputs. */
-gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error);
-void gf_cli_plot_close(gf_cli_plot *plot);
+extern gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error)
+    __attribute__((weak));
+extern void gf_cli_plot_close(gf_cli_plot *plot) __attribute__((weak));
 
 #endif

@@ -1,7 +1,9 @@
 /* Images that find mistakes (sizes around every edge, contents from noise to photographs), and the
  * comparison of what a backend made of them with what golden made, to the bit. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -57,18 +59,10 @@ gf_format gf_verify_format(gf_random *random, uint64_t round, bool small) {
     format.width = gf_random_below(random, 4)
                        ? near_edge(random, pixels)
                        : 1 + gf_random_below(random, pixels < 700 ? pixels : 700);
-    const uint64_t rows = pixels / format.width;
-    switch (gf_random_below(random, 4)) {
-    case 0:
-        format.height = near_edge(random, rows);
-        break;
-    case 1:
-        format.height = 1 + gf_random_below(random, rows);
-        break;
-    default:
-        format.height = rows;
-        break;
-    }
+    const uint64_t rows = pixels / format.width, way = gf_random_below(random, 4);
+    format.height = way == 0   ? near_edge(random, rows)
+                    : way == 1 ? 1 + gf_random_below(random, rows)
+                               : rows;
     return format;
 }
 
@@ -213,22 +207,30 @@ void gf_verify_second(const gf_format *format, const void *first, void *second, 
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-uint64_t gf_verify_images(const gf_format *format, const void *want, const void *got,
-                          char where[GF_VERIFY_WHERE]) {
-    const uint64_t row = format->width * format->channels, count = row * format->height;
+/* Count a difference, and describe the first. */
+__attribute__((format(printf, 2, 3))) static void found_one(gf_found *found, const char *format,
+                                                            ...) {
+    va_list arguments;
+    if (found->count++)
+        return;
+    va_start(arguments, format);
+    vsnprintf(found->where, sizeof found->where, format, arguments);
+    va_end(arguments);
+}
+
+static void compare_images(const gf_format *format, const void *want, const void *got,
+                           gf_found *found) {
+    const uint64_t row = format->width * format->channels;
     if (memcmp(want, got, gf_cli_row_bytes(format) * (size_t)format->height) == 0)
-        return 0;
-    uint64_t differences = 0;
-    for (uint64_t i = 0; i < count; i++) {
+        return;
+    for (uint64_t i = 0; i < row * format->height; i++) {
         const uint32_t a = load_sample(format, want, i), b = load_sample(format, got, i);
-        if (a == b || differences++ > 0)
-            continue;
-        snprintf(where, GF_VERIFY_WHERE,
-                 "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is 0x%" PRIx32
-                 " and should be 0x%" PRIx32,
-                 i % row / format->channels, i / row, i % format->channels, b, a);
+        if (a != b)
+            found_one(found,
+                      "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is 0x%" PRIx32
+                      " and should be 0x%" PRIx32,
+                      i % row / format->channels, i / row, i % format->channels, b, a);
     }
-    return differences;
 }
 
 static uint64_t real_bits(const gf_value *value) {
@@ -245,61 +247,62 @@ static bool same_value(const gf_value *a, const gf_value *b) {
 }
 
 static bool same_shape(const gf_table *a, const gf_table *b) {
-    if (strcmp(a->name, b->name) != 0 || a->row_count != b->row_count ||
-        a->column_count != b->column_count)
-        return false;
-    for (size_t c = 0; c < a->column_count; c++)
-        if (strcmp(a->columns[c].name, b->columns[c].name) != 0 ||
-            a->columns[c].type != b->columns[c].type)
-            return false;
-    return true;
+    bool same = strcmp(a->name, b->name) == 0 && a->row_count == b->row_count &&
+                a->column_count == b->column_count;
+    for (size_t c = 0; same && c < a->column_count; c++)
+        same = strcmp(a->columns[c].name, b->columns[c].name) == 0 &&
+               a->columns[c].type == b->columns[c].type;
+    return same;
 }
 
-/* differences: found before this table; `where` gets only the first of all. */
-static uint64_t compare_table(const gf_result *want, const gf_result *got, size_t t,
-                              uint64_t differences, char where[GF_VERIFY_WHERE]) {
+static void compare_table(const gf_result *want, const gf_result *got, size_t t, gf_found *found) {
     const gf_table *table = gf_result_table(want, t), *other = gf_result_table(got, t);
     if (!same_shape(table, other)) {
-        if (!differences)
-            snprintf(where, GF_VERIFY_WHERE,
-                     "table %s has %" PRIu64 " rows and should be %s with %" PRIu64, other->name,
-                     other->row_count, table->name, table->row_count);
-        return differences + 1;
+        found_one(found, "table %s has %" PRIu64 " rows and should be %s with %" PRIu64,
+                  other->name, other->row_count, table->name, table->row_count);
+        return;
     }
     for (uint64_t row = 0; row < table->row_count; row++)
         for (size_t c = 0; c < table->column_count; c++) {
             const gf_value a = gf_result_cell(want, t, row, c), b = gf_result_cell(got, t, row, c);
-            if (same_value(&a, &b) || differences++ > 0)
-                continue;
             char is[40], should[40];
-            snprintf(where, GF_VERIFY_WHERE,
-                     "table %s, row %" PRIu64 ", %s is %.48s and should be %.48s", table->name, row,
-                     table->columns[c].name, gf_cli_cell_text(&b, is),
-                     gf_cli_cell_text(&a, should));
+            if (!same_value(&a, &b))
+                found_one(found, "table %s, row %" PRIu64 ", %s is %.48s and should be %.48s",
+                          table->name, row, table->columns[c].name, gf_cli_cell_text(&b, is),
+                          gf_cli_cell_text(&a, should));
         }
-    return differences;
 }
 
-uint64_t gf_verify_results(const gf_result *want, const gf_result *got,
-                           char where[GF_VERIFY_WHERE]) {
+static void compare_results(const gf_result *want, const gf_result *got, gf_found *found) {
     if (!want && !got)
-        return 0; /* of an image filter */
+        return; /* of an image filter */
     if (!want || !got) {
-        snprintf(where, GF_VERIFY_WHERE, "the result is %s", got ? "one too many" : "missing");
-        return 1;
+        found_one(found, "the result is %s", got ? "one too many" : "missing");
+        return;
     }
-    const size_t count = gf_result_table_count(want);
-    uint64_t differences = 0;
-    if (gf_result_table_count(got) != count) {
-        snprintf(where, GF_VERIFY_WHERE, "has %zu tables and should have %zu",
-                 gf_result_table_count(got), count);
-        return 1;
+    const size_t count = gf_result_table_count(want), got_count = gf_result_table_count(got);
+    if (got_count != count) {
+        found_one(found, "has %zu tables and should have %zu", got_count, count);
+        return;
     }
     for (size_t t = 0; t < count; t++)
-        differences = compare_table(want, got, t, differences, where);
-    if (strcmp(gf_result_text(want), gf_result_text(got)) != 0 && differences++ == 0)
-        snprintf(where, GF_VERIFY_WHERE, "the text for people is another one");
-    if (gf_result_passed(want) != gf_result_passed(got) && differences++ == 0)
-        snprintf(where, GF_VERIFY_WHERE, "the answer is %s", gf_result_passed(got) ? "yes" : "no");
-    return differences;
+        compare_table(want, got, t, found);
+    if (strcmp(gf_result_text(want), gf_result_text(got)) != 0)
+        found_one(found, "the text for people is another one");
+    if (gf_result_passed(want) != gf_result_passed(got))
+        found_one(found, "the answer is %s", gf_result_passed(got) ? "yes" : "no");
+}
+
+gf_found gf_made_compare(const gf_format *format, const gf_made *want, const gf_made *got) {
+    gf_found found = {0};
+    compare_results(want->result, got->result, &found);
+    if (want->image)
+        compare_images(format, want->image, got->image, &found);
+    return found;
+}
+
+void gf_made_free(gf_made *made) {
+    gf_result_free(made->result);
+    free(made->image);
+    *made = (gf_made){0};
 }

@@ -1,5 +1,5 @@
-/* Makes the manual pages and the shells' completions, in the project's own folder, from the tables
- * that the program's parser and help read. */
+/* Prints a manual page or a shell's completion, in the project's own folder, from the tables that
+ * the program's parser and help read: pages NAME DATE. Without arguments it prints their names. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,77 +8,19 @@
 #include "commands.h"
 #include "inputs.h"
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-/* Print why a file cannot be read or written, and end the program. */
-_Noreturn static void file_fail(const char *path) {
-    fprintf(stderr, "pages: %s: %s\n", path, strerror(errno));
-    exit(1);
-}
-
-static FILE *file_create(const char *path) {
-    FILE *file = fopen(path, "w");
-    if (!file)
-        file_fail(path);
-    return file;
-}
-
-static void file_close(FILE *file, const char *path) {
-    const bool failed = ferror(file);
-    if (fclose(file) || failed)
-        file_fail(path);
-}
-
-/* ---- filters and commands -------------------------------------------------------------------- */
-
-/* A filter or a command. */
-typedef struct subject {
-    const gf_filter_info *info;
-    bool is_filter;
-    gf_param shared[GF_CLI_MAX_COMMON]; /* the options that it has in common with others */
-    size_t shared_count;
-} subject;
-
-/* Describe a filter or, after the filters, a command; false past the end. */
-static bool subject_at(size_t index, subject *s) {
-    const size_t filters = gf_filter_count();
-    const gf_command *command = index < filters ? NULL : gf_command_at(index - filters);
-    if (index >= filters && !command)
-        return false;
-    s->is_filter = !command;
-    s->info = command ? &command->info : gf_filter_describe(gf_filter_at(index));
-    s->shared_count =
-        command ? gf_command_shared(command, s->shared) : gf_cli_common(s->info, s->shared);
-    return true;
-}
-
-/* Has it a shared option of this name? */
-static bool subject_shares(const subject *s, const char *name) {
-    for (size_t i = 0; i < s->shared_count; i++)
-        if (strcmp(s->shared[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* ---- text as mdoc(7) ------------------------------------------------------------------------- */
-
-enum { WIDTH = 78 }; /* columns of the source */
-
-static FILE *roff_file;
-static size_t roff_column; /* of the unfinished line of prose; 0: there is none */
-static bool roff_joined;   /* the next word follows a hyphen, without a space */
 
 /* Write characters, escaped where needed. Typed text can be copied from a page: a hyphen in it is a
  * minus sign. */
-static void roff_put_chars(const char *text, size_t size, bool typed) {
+static void roff_put_chars(const char *text, size_t size, bool typed, FILE *page) {
     static const char special[] = "\\~^`'-";
     static const char *const escapes[] = {"\\e", "\\(ti", "\\(ha", "\\(ga", "\\(aq", "\\-"};
     for (size_t i = 0; i < size; i++) {
         const char *at = strchr(special, text[i]);
         if (at && (typed || !strchr("'-", *at) || (i == 0 && *at == '-')))
-            fputs(escapes[at - special], roff_file);
+            fputs(escapes[at - special], page);
         else
-            fputc(text[i], roff_file);
+            fputc(text[i], page);
     }
 }
 
@@ -96,111 +38,83 @@ static size_t roff_bold_size(const char *word, size_t size) {
     return word[1] == '-' && end == 2 ? 0 : end;
 }
 
-static void roff_end_line(void) {
-    if (roff_column)
-        fputc('\n', roff_file);
-    roff_column = 0;
-}
-
-static void roff_put_word(const char *word, size_t size) {
+static void roff_put_word(const char *word, size_t size, FILE *page) {
     const size_t prefix = strspn(word, "([");
     const char *bold = word + prefix, *end = word + size;
     const size_t bolds = prefix < size ? roff_bold_size(bold, size - prefix) : 0,
                  quoted = bolds && *bold == '`';
-    if (roff_column && !roff_joined && roff_column + 3 + size > WIDTH)
-        roff_end_line();
-    if (roff_column && !roff_joined)
-        fputc(' ', roff_file);
-    else if (*word == '.' || *word == '\'')
-        fputs("\\&", roff_file);
     /* Prevent hyphenation of what is not English. */
     if (bolds || strcspn(word, "{}[]_/=+*<>") < size)
-        fputs("\\%", roff_file);
-    roff_put_chars(word, prefix, false);
+        fputs("\\%", page);
+    roff_put_chars(word, prefix, false, page);
     if (bolds) {
-        fputs("\\fB", roff_file);
-        roff_put_chars(bold + quoted, bolds - 2 * quoted, true);
-        fputs("\\fP", roff_file);
+        fputs("\\fB", page);
+        roff_put_chars(bold + quoted, bolds - 2 * quoted, true, page);
+        fputs("\\fP", page);
     }
-    roff_put_chars(bold + bolds, (size_t)(end - bold) - bolds, false);
-    roff_column += (roff_column ? 1 : 0) + size;
-    /* The end of a sentence ends the line. */
-    while (end > word && strchr(")\"'`]", end[-1]))
-        end--;
-    if (end > word && strchr(".?!", end[-1]) && !(end - word > 2 && end[-2] == '.'))
-        roff_end_line();
+    roff_put_chars(bold + bolds, (size_t)(end - bold) - bolds, false, page);
 }
 
-static void roff_put_prose(const char *text, const char *end) {
-    while (text < end) {
+static bool roff_ends_sentence(const char *word, size_t size) {
+    while (size && strchr(")\"'`]", word[size - 1]))
+        size--;
+    return size && strchr(".?!", word[size - 1]) && !(size > 2 && word[size - 2] == '.');
+}
+
+/* Write the words of a line; each sentence begins one. */
+static void roff_put_prose(const char *text, FILE *page) {
+    bool begins = true;
+    for (text += strspn(text, " "); *text && *text != '\n'; text += strspn(text, " ")) {
         const size_t size = strcspn(text, " \n");
-        if (size)
-            roff_put_word(text, size);
-        text += size + 1;
-        roff_joined = size > 1 && isalpha((unsigned char)text[-3]) &&
-                      memcmp(text - 2, "-\n", 2) == 0 && islower((unsigned char)*text);
+        if (!begins)
+            fputc(' ', page);
+        else if (*text == '.' || *text == '\'')
+            fputs("\\&", page);
+        roff_put_word(text, size, page);
+        begins = roff_ends_sentence(text, size);
+        if (begins)
+            fputc('\n', page);
+        text += size;
     }
-    roff_end_line();
-}
-
-static const char *roff_next_line(const char *line) {
-    const size_t size = strcspn(line, "\n");
-    return line + size + (line[size] == '\n');
+    if (!begins)
+        fputc('\n', page);
 }
 
 /* "  name  text": where the text begins; NULL if the line is no such item. */
 static const char *roff_item_text(const char *line) {
     const char *gap = strncmp(line, "  ", 2) == 0 ? strstr(line + 2, "  ") : NULL;
-    return gap && gap > line + 2 && gap < roff_next_line(line) ? gap + strspn(gap, " ") : NULL;
-}
-
-/* Write a list; returns where it ends. */
-static const char *roff_put_list(const char *line) {
-    fputs(".Bl -tag -width 7n -offset indent -compact\n", roff_file);
-    for (const char *text; (text = roff_item_text(line));) {
-        fprintf(roff_file, ".It Cm %.*s\n", (int)strcspn(line + 2, " "), line + 2);
-        do
-            line = roff_next_line(line);
-        while (strncmp(line, "   ", 3) == 0);
-        roff_put_prose(text, line);
-    }
-    fputs(".El\n", roff_file);
-    return line;
-}
-
-/* Write indented lines as they are; returns where they end. */
-static const char *roff_put_literal(const char *line) {
-    fputs(".Bd -literal -offset 4n\n", roff_file);
-    for (const char *next; strncmp(line, "    ", 4) == 0; line = next) {
-        next = roff_next_line(line);
-        roff_put_chars(line + 4, (size_t)(next - line - 4), true);
-    }
-    fputs(".Ed\n", roff_file);
-    return line;
+    return gap && gap > line + 2 && gap < line + strcspn(line, "\n") ? gap : NULL;
 }
 
 /* Write a page of mdoc(7). Lines of the text that begin with '.' are mdoc already. All others are
  * prose: an empty line separates paragraphs, lines that begin with two spaces, a name and two
  * spaces are the items of a list, lines that begin with four spaces are literal, `words` and
  * --options are bold, and each sentence begins a line. */
-static void roff_put(const char *text, FILE *out) {
-    roff_file = out;
-    for (const char *line = text, *end; *line; line = end) {
-        end = roff_next_line(line);
-        if (*line == '\n') {
-            fputs(".Pp\n", roff_file);
-        } else if (*line == '.') {
-            fwrite(line, 1, (size_t)(end - line), roff_file);
-        } else if (strncmp(line, "    ", 4) == 0) {
-            end = roff_put_literal(line);
-        } else if (roff_item_text(line)) {
-            end = roff_put_list(line);
-        } else {
-            while (*end && !strchr(".\n", *end) && strncmp(end, "  ", 2) != 0)
-                end = roff_next_line(end);
-            roff_put_prose(line, end);
-        }
+static void roff_put(const char *text, FILE *page) {
+    static const char *const begin[] = {"", ".Bl -tag -width 7n -offset indent -compact\n",
+                                        ".Bd -literal -offset 4n\n"};
+    static const char *const end[] = {"", ".El\n", ".Ed\n"};
+    enum { PROSE, LIST, LITERAL } now = PROSE, next;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        const char *item = roff_item_text(line);
+        next = item || (now == LIST && strncmp(line, "   ", 3) == 0) ? LIST
+               : strncmp(line, "    ", 4) == 0                       ? LITERAL
+                                                                     : PROSE;
+        if (next != now)
+            fprintf(page, "%s%s", end[now], begin[next]);
+        now = next;
+        if (item)
+            fprintf(page, ".It Cm %.*s\n", (int)strcspn(line + 2, " "), line + 2);
+        if (now == LITERAL)
+            roff_put_chars(line + 4, strcspn(line + 4, "\n") + 1, true, page);
+        else if (*line == '.')
+            fprintf(page, "%.*s\n", (int)strcspn(line, "\n"), line);
+        else if (*line == '\n')
+            fputs(".Pp\n", page);
+        else
+            roff_put_prose(item ? item : line, page);
     }
+    fputs(end[now], page);
 }
 
 /* ---- parts of every page -------------------------------------------------------------------- */
@@ -250,14 +164,24 @@ static void put_values(const gf_param *param, FILE *page) {
         fputs("The suffixes K, M, G and T stand for powers of 1024.\n", page);
 }
 
+/* Does a filter or command share an option of this name with others? */
+static bool shares(const gf_command *command, const char *option) {
+    gf_param params[GF_CLI_MAX_PARAMS];
+    const size_t count = gf_command_params(command, params);
+    size_t i = command->info.param_count;
+    while (i < count && strcmp(params[i].name, option) != 0)
+        i++;
+    return i < count;
+}
+
 /* Name the filters that have a shared option, unless all have it. */
 static void put_owners(const char *option, FILE *page) {
     const char *names[64];
     size_t count = 0;
-    subject s;
-    for (size_t i = 0; subject_at(i, &s) && s.is_filter && count < 64; i++)
-        if (subject_shares(&s, option))
-            names[count++] = s.info->name;
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).filter && count < 64; i++)
+        if (shares(&command, option))
+            names[count++] = command.info.name;
     if (count == gf_filter_count())
         return;
     fputs("For ", page);
@@ -271,8 +195,7 @@ static void put_options(const gf_param *params, size_t count, bool with_owners, 
         if (param->letter)
             fprintf(page, "%c , Fl ", param->letter);
         fputs("\\-", page);
-        for (const char *c = param->name; *c; c++)
-            fprintf(page, "%s%c", *c == '-' ? "\\" : "", *c);
+        roff_put_chars(param->name, strlen(param->name), true, page);
         fprintf(page, "%s%s\n", param->metavar ? " Ar " : "", param->metavar ? param->metavar : "");
         put_sentence(param->help, page);
         put_values(param, page);
@@ -281,23 +204,37 @@ static void put_options(const gf_param *params, size_t count, bool with_owners, 
     }
 }
 
+/* Write what exit codes mean; test: of a filter that is one. */
 static void put_codes(bool test, FILE *page) {
-    for (const gf_about_exit *row = gf_about_exits; row->code; row++)
-        fprintf(page, ".It %s\n%s\n", row->code, test ? row->test : row->most);
+    static const struct {
+        const char *code, *most, *test; /* test NULL: as of most */
+    } rows[] = {
+        {"0", "All that was asked for was done.", "The images are the same."},
+        {"1",
+         "A file, an image, memory or the system failed. A line on standard error says which, why, "
+         "and what to do.",
+         "The images differ."},
+        {"2", "An option or an operand is not acceptable.",
+         "The images could not be compared, or an option or an operand is not acceptable."},
+        {"3", "The backend or device that was asked for is not there.", NULL},
+        {"128 + n", "Signal n ended the program, as a shell tells it.", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        fprintf(page, ".It %s\n%s\n", rows[i].code,
+                test && rows[i].test ? rows[i].test : rows[i].most);
 }
 
 static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Refer to the pages of the filters, the commands, or both, except one (or NULL). */
-static void put_references(const char *except, bool filters, bool commands, FILE *page) {
+/* Refer to the pages of all filters and commands, or of the others that are of this one's kind. */
+static void put_references(const gf_command *of, FILE *page) {
     const char *names[64] = {0};
     size_t count = 0;
-    subject s;
-    for (size_t i = 0; subject_at(i, &s) && count < sizeof names / sizeof names[0]; i++)
-        if ((s.is_filter ? filters : commands) && (!except || strcmp(s.info->name, except) != 0))
-            names[count++] = s.info->name;
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name && count < 64; i++)
+        if (!of || (!of->filter == !command.filter && of->info.name != command.info.name))
+            names[count++] = command.info.name;
     qsort(names, count, sizeof *names, by_name);
     for (size_t i = 0; i < count; i++)
         fprintf(page, ".Xr gpufilter-%s 1%s\n", names[i], i + 1 < count ? " ," : "");
@@ -306,12 +243,12 @@ static void put_references(const char *except, bool filters, bool commands, FILE
 /* ---- gpufilter(1) --------------------------------------------------------------------------- */
 
 static void put_summaries(bool filters, FILE *page) {
-    subject s;
-    for (size_t i = 0; subject_at(i, &s); i++) {
-        if (s.is_filter != filters)
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
+        if ((command.filter != NULL) != filters)
             continue;
-        fprintf(page, ".It Xr gpufilter-%s 1\n", s.info->name);
-        put_sentence(s.info->summary, page);
+        fprintf(page, ".It Xr gpufilter-%s 1\n", command.info.name);
+        put_sentence(command.info.summary, page);
     }
 }
 
@@ -344,29 +281,29 @@ static void put_operands(const char *operands, FILE *page) {
     }
 }
 
-static void put_synopsis(const subject *s, bool many, FILE *page) {
-    const char *start = ".Op Ar OPTION ...\n", *name = s->info->name;
+static void put_synopsis(const gf_command *command, bool many, FILE *page) {
+    const char *start = ".Op Ar OPTION ...\n", *name = command->info.name;
     fputs(".Sh SYNOPSIS\n", page);
-    if (!many || s->info->makes_image) {
+    if (!many || command->info.makes_image) {
         fprintf(page, ".Nm gpufilter %s\n%s", name, start);
-        put_operands(s->info->operands, page);
+        put_operands(command->info.operands, page);
     }
     if (many)
         fprintf(page, ".Nm gpufilter %s\n%s%s.Ar IN Ns ...\n", name, start,
-                s->info->makes_image ? ".Fl \\-out\\-dir Ar DIR\n" : "");
+                command->info.makes_image ? ".Fl \\-out\\-dir Ar DIR\n" : "");
 }
 
-static void put_files(const subject *s, bool many, FILE *page) {
-    const bool image = s->info->makes_image;
+static void put_files(const gf_command *command, bool many, FILE *page) {
+    const bool image = command->info.makes_image;
     fprintf(page,
             ".Pp\n%s.Xr gpufilter 1\nlists the formats that are read%s.\n"
             "A file named\n.Sq \\-\nis standard input%s.\n",
-            s->info->inputs == 2
+            command->info.inputs == 2
                 ? "Both images must have the same size, channels and type of samples.\n"
             : image ? "The format of\n.Ar IN\nis read from its first bytes, that of\n.Ar OUT\n"
                       "from its name.\n"
                     : "",
-            image ? " and written" : "", subject_shares(s, "force") ? " or output" : "");
+            image ? " and written" : "", shares(command, "force") ? " or output" : "");
     if (many)
         fprintf(page,
                 "\n%s\nOne that fails does not stop the others, but makes the exit status 1.\n",
@@ -376,32 +313,34 @@ static void put_files(const subject *s, bool many, FILE *page) {
                         "its first column.");
 }
 
-static void put_subject(const subject *s, const char *date, FILE *page) {
-    const gf_filter_info *info = s->info;
-    const bool many = s->is_filter && subject_shares(s, "files-from");
+static void put_command(const gf_command *command, const char *date, FILE *page) {
+    const gf_filter_info *info = &command->info;
+    const bool many = command->filter && shares(command, "files-from");
     const char *list = ".Bl -tag -width Ds\n";
+    gf_param params[GF_CLI_MAX_PARAMS];
+    const size_t count = gf_command_params(command, params), own = info->param_count;
     char name[64];
     snprintf(name, sizeof name, "gpufilter-%s", info->name);
     put_head(name, info->summary, date, page);
-    put_synopsis(s, many, page);
+    put_synopsis(command, many, page);
     fprintf(page, ".Sh DESCRIPTION\n%s", info->details);
-    if (s->is_filter || strstr(info->operands, "FILE"))
-        put_files(s, many, page);
+    if (command->filter || strstr(info->operands, "FILE"))
+        put_files(command, many, page);
     fputs(".Sh OPTIONS\n", page);
-    if (s->is_filter && info->param_count)
+    if (command->filter && own)
         fprintf(page, ".Ss Options of %s\n", info->name);
     fputs(list, page);
-    put_options(info->params, info->param_count, false, page);
-    if (s->is_filter && info->param_count)
+    put_options(params, own, false, page);
+    if (command->filter && own)
         fprintf(page, ".El\n.Ss Common options\nThese are shared with other filters.\n%s", list);
-    put_options(s->shared, s->shared_count, false, page);
+    put_options(params + own, count - own, false, page);
     fputs(".El\n.Sh EXIT STATUS\n.Bl -tag -width \"128 + n\" -compact\n", page);
     put_codes(info->is_test, page);
     fputs(".El\n.Sh EXAMPLES\n", page);
     for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
         fprintf(page, "    %.*s\n", (int)strcspn(line, "\n"), line);
     fputs(".Sh SEE ALSO\n.Xr gpufilter 1 ,\n", page);
-    put_references(info->name, s->is_filter, !s->is_filter, page);
+    put_references(command, page);
 }
 
 /* ---- completions: one table of all options, read by a script for each shell ------------------ */
@@ -409,7 +348,7 @@ static void put_subject(const subject *s, const char *date, FILE *page) {
 /* How the scripts call what an option takes. */
 static const char *kind_of(const gf_param *param, const char *metavar) {
     static const char *const kinds[GF_PARAM_SAMPLES + 1] = {
-        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_CHOICE] = "words",  [GF_PARAM_LIST] = "list",
+        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_CHOICE] = "words",  [GF_PARAM_LIST] = "words",
         [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files",
     };
     const char *kind = kinds[param->type];
@@ -432,14 +371,32 @@ static void put_quoted(const char *text, FILE *out) {
     fputc('\n', out);
 }
 
+/* Write the values that an option may have, a space between them. A list is short: all that can be
+ * made of its choices. */
+static void put_words(const gf_param *param, FILE *out) {
+    const bool list = param->type == GF_PARAM_LIST;
+    size_t count = 0;
+    while (param->choices && param->choices[count])
+        count++;
+    const uint64_t sets = list ? (UINT64_C(1) << count) - 1 : count;
+    for (uint64_t n = 0; n < sets; n++) {
+        const uint64_t set = list ? n + 1 : UINT64_C(1) << n;
+        const char *gap = n ? " " : "";
+        for (size_t i = 0; i < count; i++)
+            if (set >> i & 1) {
+                fprintf(out, "%s%s", gap, param->choices[i]);
+                gap = ",";
+            }
+    }
+    if (strcmp(param->name, "device") == 0)
+        fputs("all 0", out);
+}
+
 static void put_option(const char *name, const gf_param *param, FILE *out) {
     const char *metavar = param->metavar ? param->metavar : "";
     fprintf(out, "%s|--%s|%s%.1s|%s|%s|", name, param->name, param->letter ? "-" : "",
             &param->letter, kind_of(param, metavar), metavar);
-    if (strcmp(param->name, "device") == 0)
-        fputs("all 0", out);
-    for (size_t i = 0; param->choices && param->choices[i]; i++)
-        fprintf(out, "%s%s", i ? " " : "", param->choices[i]);
+    put_words(param, out);
     fputc('|', out);
     put_quoted(param->help, out);
 }
@@ -447,22 +404,22 @@ static void put_option(const char *name, const gf_param *param, FILE *out) {
 /* Write lines NAME|OPTION|LETTER|KIND|METAVAR|WORDS|HELP. For the operands and a summary, OPTION is
  * filter, command or word. */
 static void put_table(FILE *out) {
-    subject s;
-    for (size_t i = 0; subject_at(i, &s); i++) {
-        const bool images = s.is_filter || strstr(s.info->operands, "FILE");
-        const bool names = !images && strstr(s.info->operands, "FILTER");
-        fprintf(out, "%s|%s||%s||", s.info->name, s.is_filter ? "filter" : "command",
+    gf_command command;
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
+        gf_param params[GF_CLI_MAX_PARAMS];
+        const size_t count = gf_command_params(&command, params);
+        const bool images = command.filter || strstr(command.info.operands, "FILE");
+        const bool names = !images && strstr(command.info.operands, "FILTER");
+        fprintf(out, "%s|%s||%s||", command.info.name, command.filter ? "filter" : "command",
                 images  ? "images"
                 : names ? "words"
                         : "nothing");
         for (size_t j = 0; names && j < gf_filter_count(); j++)
             fprintf(out, "%s%s", j ? " " : "", gf_filter_describe(gf_filter_at(j))->name);
         fputc('|', out);
-        put_quoted(s.info->summary, out);
-        for (size_t j = 0; j < s.info->param_count; j++)
-            put_option(s.info->name, &s.info->params[j], out);
-        for (size_t j = 0; j < s.shared_count; j++)
-            put_option(s.info->name, &s.shared[j], out);
+        put_quoted(command.info.summary, out);
+        for (size_t j = 0; j < count; j++)
+            put_option(command.info.name, &params[j], out);
     }
     for (const gf_about_word *word = gf_about_words; word->name; word++)
         fprintf(out, "%s|word||nothing|||%s\n", word->name, word->what);
@@ -497,7 +454,7 @@ static bool template_put(const char *name, FILE *out) {
     else if (strcmp(name, "codes") == 0 || strcmp(name, "test-codes") == 0)
         put_codes(*name == 't', out);
     else if (strcmp(name, "references") == 0)
-        put_references(NULL, true, true, out);
+        put_references(NULL, out);
     else if (strcmp(name, "table") == 0)
         put_table(out);
     else if (strcmp(name, "endings") == 0)
@@ -505,6 +462,12 @@ static bool template_put(const char *name, FILE *out) {
     else
         return false;
     return true;
+}
+
+/* Print why a file cannot be read or written, and end the program. */
+_Noreturn static void file_fail(const char *path) {
+    fprintf(stderr, "pages: %s: %s\n", path, strerror(errno));
+    exit(1);
 }
 
 /* Copy a template, a file of the project, with its gaps filled. */
@@ -526,47 +489,51 @@ static void template_fill(const char *path, FILE *out) {
     free(text);
 }
 
-/* Make the page of a subject, or the overview for NULL. */
-static void make_page(const char *folder, const char *date, const subject *s) {
-    char path[4096], *text = NULL;
+/* Print the page of a filter or command, or the overview for NULL. */
+static void print_page(const gf_command *command, const char *date) {
+    char *text = NULL;
     size_t size = 0;
     FILE *page = open_memstream(&text, &size);
-    snprintf(path, sizeof path, "%s/man/gpufilter%s%s.1", folder, s ? "-" : "",
-             s ? s->info->name : "");
     if (!page)
-        file_fail(path);
-    if (s) {
-        put_subject(s, date, page);
+        file_fail("memory");
+    if (command) {
+        put_command(command, date, page);
     } else {
         put_head("gpufilter", gf_about_summary, date, page);
         template_fill("src/pages/gpufilter.1.in", page);
     }
-    file_close(page, path);
-    FILE *file = file_create(path);
-    roff_put(text, file);
-    file_close(file, path);
+    if (fclose(page))
+        file_fail("memory");
+    roff_put(text, stdout);
     free(text);
 }
 
-static void make_completion(const char *folder, const char *name, const char *template_path) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/completions/%s", folder, name);
-    FILE *file = file_create(path);
-    template_fill(template_path, file);
-    file_close(file, path);
-}
-
 int main(int argc, char **argv) {
-    subject s;
-    if (argc != 3) {
-        fputs("Usage: pages BUILD DATE\nmakes BUILD/man/*.1 and BUILD/completions/*\n", stderr);
-        return 2;
+    static const char *const templates[][2] = {
+        {"man/gpufilter.1", NULL},
+        {"completions/gpufilter.bash", "src/pages/gpufilter.bash.in"},
+        {"completions/_gpufilter", "src/pages/gpufilter.zsh.in"},
+        {"completions/gpufilter.fish", "src/pages/gpufilter.fish.in"}};
+    const size_t count = sizeof templates / sizeof templates[0];
+    gf_command command = {0};
+    bool found = argc < 3;
+    for (size_t i = 0; i < count || (command = gf_command_at(i - count)).info.name; i++) {
+        char name[64];
+        snprintf(name, sizeof name, i < count ? "%s" : "man/gpufilter-%s.1",
+                 i < count ? templates[i][0] : command.info.name);
+        const bool wanted = argc >= 3 && strcmp(name, argv[1]) == 0;
+        found = found || wanted;
+        if (argc < 3)
+            puts(name);
+        else if (wanted && i < count && templates[i][1])
+            template_fill(templates[i][1], stdout);
+        else if (wanted)
+            print_page(i < count ? NULL : &command, argv[2]);
     }
-    make_page(argv[1], argv[2], NULL);
-    for (size_t i = 0; subject_at(i, &s); i++)
-        make_page(argv[1], argv[2], &s);
-    make_completion(argv[1], "gpufilter.bash", "src/pages/gpufilter.bash.in");
-    make_completion(argv[1], "_gpufilter", "src/pages/gpufilter.zsh.in");
-    make_completion(argv[1], "gpufilter.fish", "src/pages/gpufilter.fish.in");
+    errno = ENOENT;
+    if (!found)
+        file_fail(argv[1]);
+    if (fflush(stdout) || ferror(stdout))
+        file_fail("standard output");
     return 0;
 }

@@ -16,7 +16,8 @@ $(BUILD)/man/made: $(BUILD)/pages $(wildcard src/pages/*.in) CHANGELOG.md
 	$(call say,MAN,$(@D))
 	$(Q)rm -rf $(@D) $(BUILD)/completions && mkdir -p $(@D) $(BUILD)/completions
 	$(Q)day=$$(sed -n 's/^## .*\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)).*/\1/p' CHANGELOG.md | head -n 1) && \
-	  $< $(BUILD) "$$(LC_ALL=C date -d "$${day:?no date in CHANGELOG.md}" '+%B %-d, %Y')"
+	  day=$$(LC_ALL=C date -d "$${day:?no date in CHANGELOG.md}" '+%B %-d, %Y') && \
+	  for page in $$($<); do $< "$$page" "$$day" >$(BUILD)/$$page || exit; done
 	@touch $@
 
 all: $(BUILD)/man/made

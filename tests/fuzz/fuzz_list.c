@@ -2,6 +2,7 @@
  * once, in its order, or the list is refused. */
 #include "fuzz.h"
 
+#include "cli/commands.h"
 #include "cli/inputs.h"
 
 /* The next name of the list; NULL past the last. */
@@ -35,11 +36,12 @@ static void check_names(const gf_cli_inputs *inputs, const uint8_t *data, size_t
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const gf_filter_info *info = gf_filter_describe(gf_filter_find("hist"));
+    const gf_command hist = gf_command_find("hist");
     const bool null = size != 0 && data[0] % 2 != 0;
     const char *path = fuzz_path("list");
-    char *argv[] = {"--fail-fast", "--files-from", (char *)(uintptr_t)path, "--null"};
-    gf_param params[GF_CLI_MAX_COMMON];
+    char *argv[] = {"--fail-fast", "--files-from", (char *)(uintptr_t)path, null ? "--null" : NULL,
+                    NULL};
+    gf_param params[GF_CLI_MAX_PARAMS];
     gf_cli_line line;
     gf_cli_inputs inputs = {0};
     gf_error error = {0};
@@ -48,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     put_bytes(path, data + 1, size - 1);
     gf_status status =
-        gf_cli_parse(null ? 4 : 3, argv, info, params, gf_cli_common(info, params), &line, &error);
+        gf_cli_parse(argv, &hist.info, params, gf_command_params(&hist, params), &line, &error);
     FUZZ_CHECK(status == GF_OK, "%s", error.message);
     status = gf_cli_gather("smooth", &line, &inputs, &error);
     if (status == GF_OK)

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/outputs.h"
 
-enum { MOST_ARGUMENTS = 64, SHARED = GF_CLI_MAX_COMMON };
+enum { MOST_ARGUMENTS = 64 };
 
 static void check_param(const gf_settings *settings, const gf_param *param) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
@@ -91,31 +91,15 @@ static void check_name(const char *template, const char *base) {
     free(name);
 }
 
-/* The table that a command shares with filters, as far as it takes it. */
-static size_t shared_of(const gf_command *command, const gf_filter_info *info,
-                        gf_param params[SHARED]) {
-    gf_param all[SHARED];
-    const size_t all_count = gf_cli_common(info, all);
-    size_t count = 0;
-
-    for (size_t i = 0; i < all_count; i++) {
-        bool wanted = command == NULL;
-        for (size_t k = 0; !wanted && command->shared[k] != NULL; k++)
-            wanted = strcmp(all[i].name, command->shared[k]) == 0;
-        if (wanted)
-            params[count++] = all[i];
-    }
-    return count;
-}
-
-static void parse(int argc, char **argv, const gf_filter_info *info, const gf_command *command) {
-    gf_param params[SHARED];
+static void parse(int argc, char **argv, const gf_command *command) {
+    const gf_filter_info *info = &command->info;
+    gf_param params[GF_CLI_MAX_PARAMS];
     gf_cli_line line;
     gf_error error = {0};
-    const size_t count = shared_of(command, info, params);
-    gf_status status = gf_cli_parse(argc, argv, info, params, count, &line, &error);
+    const size_t count = gf_command_params(command, params);
+    gf_status status = gf_cli_parse(argv, info, params, count, &line, &error);
 
-    if (status == GF_OK && command == NULL)
+    if (status == GF_OK && command->filter != NULL)
         status = gf_cli_check_common(info, &line, &error);
     if (status != GF_OK) {
         fuzz_check_error(status, &error);
@@ -123,7 +107,7 @@ static void parse(int argc, char **argv, const gf_filter_info *info, const gf_co
     } else {
         FUZZ_CHECK(line.operand_count <= (size_t)argc, "%zu operands", line.operand_count);
         check_settings(line.filter, info->params, info->param_count);
-        check_settings(line.common, params, count);
+        check_settings(line.common, params + info->param_count, count - info->param_count);
         const char *name = gf_settings_text(line.common, "name");
         if (name != NULL && gf_settings_given(line.common, "name"))
             check_name(name, line.operand_count != 0 && strchr(line.operands[0], '/') == NULL
@@ -141,12 +125,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t at = 0; at < size && argc < MOST_ARGUMENTS; at += strlen(text + at) + 1)
         argv[argc++] = text + at;
     if (argc != 0) {
-        const gf_filter *filter = gf_filter_find(argv[0]);
-        const gf_command *command = gf_command_find(argv[0]);
-        if (filter == NULL && command == NULL) /* the others' names are not what this is about */
-            filter = gf_filter_at((unsigned char)argv[0][0] % gf_filter_count());
-        parse(argc - 1, argv + 1, filter != NULL ? gf_filter_describe(filter) : &command->info,
-              filter != NULL ? NULL : command);
+        gf_command command = gf_command_find(argv[0]);
+        if (command.info.name == NULL) /* the others' names are not what this is about */
+            command = gf_command_at((unsigned char)argv[0][0] % gf_filter_count());
+        parse(argc - 1, argv + 1, &command);
     }
     free(text);
     return 0;
