@@ -42,7 +42,7 @@ typedef struct gf_hist_scratch {
 /* Some measured samples. */
 typedef struct gf_hist_piece {
     const void *values;
-    const uint32_t *bins; /* NULL if they are not needed */
+    const uint32_t *bins; /* set where they are needed */
     size_t samples;
     uint64_t position; /* of the first one in the image */
     /* What will be read next, to be prefetched while this piece is counted: so many bytes for each
@@ -65,13 +65,14 @@ typedef struct gf_hist_part {
     uint32_t *tables; /* counters that have not been added to the counts */
     uint64_t pixels;  /* counted there */
     uint32_t edge_count;
-    _Alignas(
-        float) unsigned char edges[MAX_EDGES * sizeof(float)]; /* samples of the image's type */
+    /* Samples of the image's type. */
+    _Alignas(float) unsigned char edges[MAX_EDGES * sizeof(float)];
 
     uint64_t *offsets, *positions; /* of the payload */
     unsigned char *values;
-    uint64_t taken;                                         /* of the one bin */
-    _Alignas(float) unsigned char range[2 * sizeof(float)]; /* of the one bin, likewise */
+    /* Of the one bin: how many samples were taken, and from which value to which. */
+    uint64_t taken;
+    _Alignas(float) unsigned char range[2 * sizeof(float)];
 } gf_hist_part;
 
 /* Counts of the part say where its samples go, if they are of several bins. */
@@ -313,7 +314,6 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
     const gf_hist_plan *plan = part->plan;
     const gf_type type = plan->head.in.type;
     hist_number_bins(plan, part->scratch->nth_of);
-    part->offsets = part->band->payload;
     part->positions = part->offsets + plan->extracts + 1;
     memset(part->offsets, 0, gf_hist_head_bytes(plan));
     if (plan->extracts > 1)
@@ -361,6 +361,7 @@ GF_INLINE void hist_place_by(const gf_hist_part *part, const gf_hist_piece *piec
     unsigned char *to = part->values;
     uint64_t *offsets = part->offsets, *positions = part->positions;
     for (size_t k = 0; k < n; k++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): hist_find() has written n */
         const uint32_t i = found[k], bin = piece->bins[i];
         const uint64_t place = offsets[all ? bin : nth_of[bin]]++;
         positions[place] = piece->position + i;
@@ -408,6 +409,7 @@ static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, 
 GF_INLINE void hist_draw_by(const unsigned char *from, unsigned char *to, const uint8_t *drawn,
                             size_t n, const size_t in, const size_t out) {
     for (size_t i = 0; i < n; i++, from += in, to += out) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): n are drawn */
         const uint8_t bits = (uint8_t)(0 - drawn[i]);
         _Pragma("GCC unroll 12") for (size_t b = 0; b < out; b++) to[b] =
             b < in ? from[b] & bits : bits;
@@ -439,6 +441,7 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
     const unsigned char *pixels = gf_row(&part->band->in, y) + x * pixel;
     const bool gathers = plan->luma || plan->measured < format->channels;
     gf_hist_piece piece = {.values = pixels,
+                           .bins = part->scratch->bins,
                            .samples = n * plan->measured,
                            .position = (y * format->width + x) * plan->measured,
                            .ahead_bytes = pixel / plan->measured};
@@ -448,10 +451,8 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
         part->simd->gather[format->type](plan, pixels, n, part->scratch->values);
         piece.values = part->scratch->values;
     }
-    if (bins) {
+    if (bins)
         part->simd->bins[format->type](plan, piece.values, piece.samples, part->scratch->bins);
-        piece.bins = part->scratch->bins;
-    }
     return piece;
 }
 
@@ -543,10 +544,11 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
                          .band = band,
                          .scratch = scratch,
                          .sample_bytes = gf_type_bytes(head->in.type),
-                         .tables = (uint32_t *)(own + own_counters)};
-    const bool extracts = plan->extracts > 0;
+                         .tables = (uint32_t *)(own + own_counters),
+                         .offsets = band->payload};
+    const uint32_t extracts = plan->extracts;
     hist_choose_way(&part, plan->per_row ? width : to - from);
-    if (extracts)
+    if (extracts > 0)
         hist_begin_extraction(&part, (to - from) * plan->measured);
     memset(own, 0, (size_t)own_counters * sizeof *own);
     hist_visit_pixels(&part, from, to, own_counters ? own : state);
@@ -554,8 +556,8 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
         hist_add_offsets(&part, own);
     for (uint64_t i = 0; i < own_counters; i++)
         state[i] += own[i];
-    if (plan->extracts > 1)
+    if (extracts > 1)
         hist_place_rows(&part, band->out.y0 + begin, band->out.y0 + end);
-    if (extracts)
+    if (extracts > 0)
         hist_end_extraction(&part);
 }

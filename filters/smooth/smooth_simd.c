@@ -394,8 +394,9 @@ static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16
     const vec near = vec_set(65536 * weights->near), next = vec_set(65536 * weights->next);
     const vec up = vec_set((float)(32768 + width));
     const vec_i32 limit = (vec_i32){0} + 2 * width;
+    uint8_t some[WORDS] = {0};
     for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += WORDS) {
-        uint8_t some[WORDS], *to = n - i < WORDS ? some : dst + i;
+        uint8_t *to = n - i < WORDS ? some : dst + i;
         uint16_t two[WORDS];
         uint64_t in_doubt = 0;
         smooth_store_words(two, vec_load_words(before + i) + vec_load_words(here + i));

@@ -551,7 +551,8 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const double base = plot->y.log ? plot->y.begin : axis_at(&plot->y, 0);
     const double bar = (plot->x.end - plot->x.begin) / (double)rows;
     const double gap = alone && bar > 4 ? 0.5 : 0, least = alone || bar >= CROWDED ? COLUMN : ROOM;
-    page_point(plot, plot->x.begin, base);
+    if (gap == 0)
+        page_point(plot, plot->x.begin, base);
     for (uint64_t row = 0; row < rows;) {
         const gf_span span = next_span(plot, &row, column, least);
         const double low = fmin(span.low, base), high = fmax(span.high, base);
@@ -563,7 +564,8 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
             page_point(plot, span.end, top);
         }
     }
-    page_point(plot, plot->x.end, base);
+    if (gap == 0)
+        page_point(plot, plot->x.end, base);
     cairo.cairo_set_source_rgba(plot->page, colour.r, colour.g, colour.b, alone ? 1 : 0.15);
     if (alone) {
         cairo.cairo_fill(plot->page);

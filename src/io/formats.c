@@ -280,15 +280,14 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
                            gf_sink **sink, gf_error *error) {
     static const gf_file_options no_options;
+    static const gf_metadata none = {.pfm_scale = 1.0};
     const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
     const struct sink_kind *kind;
-    gf_metadata none;
     gf_output *output;
     gf_status status;
     *sink = NULL;
     if (!options)
         options = &no_options;
-    gf_metadata_init(&none);
     const gf_limits limits = gf_limits_of(options, threads);
     if ((status = sink_choose_kind(path, options->format, &kind, error)) ||
         (status = gf_format_check(format, name, error)) ||

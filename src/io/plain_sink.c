@@ -209,9 +209,8 @@ static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_err
 static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *setup,
                                   const char *header, gf_error *error) {
     const gf_row_order *order = &sink->order;
-    const size_t size = (size_t)order->start;
     if (setup->header)
-        return gf_output_write(setup->output, header, size, error);
+        return gf_output_write(setup->output, header, (size_t)order->start, error);
     return order->upwards
                ? GF_OK
                : gf_output_seek(setup->output, gf_row_order_offset(order, setup->first, 0), error);

@@ -1,5 +1,5 @@
 /* PNG out. The encoder's caller fills bands in a ring and hands them to the threads; it also writes
- * what they have coded, in order, when it comes by. */
+ * what they have coded, in order, when it needs their room. */
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stdatomic.h>

@@ -12,9 +12,7 @@
 /* A signal handler may not lock or allocate: the table is fixed, and a path is read only while it
  * is complete. There is room for an output of each of the most threads that can be asked for. */
 enum { SLOTS = 1024 + 64 };
-/* Not for ever: a file server may be gone. A rest is a millisecond, these are for all slots
- * together.
- */
+/* Not for ever: a file server may be gone. In milliseconds, and for all slots together. */
 enum { REST = 1, MOST_RESTS = 10000 };
 enum { FILLING, CREATING, LIVE };
 
