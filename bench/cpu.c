@@ -79,10 +79,10 @@ static int usage(void) {
 }
 
 /* 1, 2 and `most` threads, each once. */
-static void choose_teams(bench_options *options, uint32_t most) {
-    const uint32_t wanted[BENCH_MAX_TEAMS] = {1, 2, most};
+static void choose_teams(bench_options *options, uint32_t max) {
+    const uint32_t wanted[BENCH_MAX_TEAMS] = {1, 2, max};
     for (int i = 0; i < BENCH_MAX_TEAMS; i++)
-        if (wanted[i] <= most && (i == 0 || wanted[i] > options->threads[options->teams - 1]))
+        if (wanted[i] <= max && (i == 0 || wanted[i] > options->threads[options->teams - 1]))
             options->threads[options->teams++] = wanted[i];
 }
 
@@ -131,9 +131,9 @@ static void print_case(const bench_case *c, const bench_options *options,
     describe(c, name, sizeof name);
     snprintf(format, sizeof format, "%s x%u", gf_type_name(c->type), c->channels);
     printf("%-44s %-7s %7.2f %7.2f %7.2f %8.2f", name, format, times->copy[0], times->read[0],
-           times->band[0], limit(c, times) / times->band[0]);
+           times->strip[0], limit(c, times) / times->strip[0]);
     for (uint32_t t = 1; t < options->teams; t++)
-        printf(" %5.2f", times->band[0] / times->band[t]);
+        printf(" %5.2f", times->strip[0] / times->strip[t]);
     printf(" %8.2f", times->run[0]);
     for (uint32_t t = 1; t < options->teams; t++)
         printf(" %5.2f", times->run[0] / times->run[t]);
@@ -159,9 +159,9 @@ static void json_case(FILE *file, const bench_case *c, const bench_options *opti
             content_names[c->content], c->same ? "true" : "false");
     json_array(file, "memcpy_ms", times->copy, options->teams);
     json_array(file, "read_ms", times->read, options->teams);
-    json_array(file, "band_ms", times->band, options->teams);
+    json_array(file, "strip_ms", times->strip, options->teams);
     json_array(file, "engine_ms", times->run, options->teams);
-    fprintf(file, ", \"of_limit\": %.4f", limit(c, times) / times->band[0]);
+    fprintf(file, ", \"of_limit\": %.4f", limit(c, times) / times->strip[0]);
     if (times->peer > 0)
         fprintf(file, ", \"peer\": \"%s\", \"peer_ms\": %.4f, \"gain\": %.4f", c->peer, times->peer,
                 times->gain);

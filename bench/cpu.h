@@ -37,12 +37,12 @@ typedef struct bench_options {
 /* Milliseconds, medians of the rounds, for each number of threads; negative where nothing was
  * measured. */
 typedef struct bench_times {
-    double copy[BENCH_MAX_TEAMS]; /* memcpy of the input's bytes */
-    double read[BENCH_MAX_TEAMS]; /* a sum of its 64-bit words */
-    double band[BENCH_MAX_TEAMS]; /* the filter on the whole image as one band */
-    double run[BENCH_MAX_TEAMS];  /* through the engine: gf_run_memory */
-    double peer;                  /* one thread */
-    double gain;                  /* the median of peer/band, round by round */
+    double copy[BENCH_MAX_TEAMS];  /* memcpy of the input's bytes */
+    double read[BENCH_MAX_TEAMS];  /* a sum of its 64-bit words */
+    double strip[BENCH_MAX_TEAMS]; /* the filter on the whole image as one strip */
+    double run[BENCH_MAX_TEAMS];   /* through the engine: gf_run_memory */
+    double peer;                   /* one thread */
+    double gain;                   /* the median of peer/strip, round by round */
 } bench_times;
 
 /* A process that has OpenCV. */
@@ -57,7 +57,7 @@ bool bench_peer_image(bench_peer *peer, int index, const gf_format *format, cons
 double bench_peer_time(bench_peer *peer, const char *work);
 void bench_peer_close(bench_peer *peer);
 
-/* Fills an image of a band's rows. */
+/* Fills an image of a strip's rows. */
 void bench_fill(const gf_format *format, const gf_rows *rows, bench_content content, uint64_t seed);
 
 /* Compares the cpu backend with golden on a small image; says what differs. */

@@ -1,4 +1,4 @@
-/* How long a filter takes: by itself, on the whole image as one band in memory, and through the
+/* How long a filter takes: by itself, on the whole image as one strip in memory, and through the
  * engine, beside a copy and a read of the same bytes. A round runs each of them once, so that a
  * noisy neighbour meets them all; medians of the rounds count. */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 typedef struct bench_work {
     const gf_filter *filter;
     gf_plan *plan;
-    gf_band band;
+    gf_strip strip;
     gf_isa isa;
     uint32_t parts;
     unsigned char *scratch, *states, *payloads; /* for each part, a stride apart */
@@ -66,7 +66,7 @@ static void copy_part(void *context, uint32_t part, uint32_t thread) {
     const bench_work *work = context;
     (void)thread;
     const size_t from = gf_share(work->bytes, part, work->parts);
-    memcpy(work->copy + from, work->band.in.data + from,
+    memcpy(work->copy + from, work->strip.in.data + from,
            gf_share(work->bytes, part + 1, work->parts) - from);
 }
 
@@ -75,18 +75,18 @@ static void read_part(void *context, uint32_t part, uint32_t thread) {
     (void)thread;
     const size_t from = gf_share(work->bytes, part, work->parts);
     const uint64_t sum =
-        read_sum(work->band.in.data + from, gf_share(work->bytes, part + 1, work->parts) - from);
+        read_sum(work->strip.in.data + from, gf_share(work->bytes, part + 1, work->parts) - from);
     __atomic_fetch_add(&work->sum, sum, __ATOMIC_RELAXED);
 }
 
-static void band_part(void *context, uint32_t part, uint32_t thread) {
+static void strip_part(void *context, uint32_t part, uint32_t thread) {
     const bench_work *work = context;
     (void)thread;
     const bool one = (work->plan->ordered || work->plan->disjoint) && !work->plan->golden_only;
-    gf_band band = work->band;
-    band.state = work->states + (one ? 0 : part) * work->state_stride;
-    band.payload = work->payloads + part * work->payload_stride;
-    gf_compute_part(work->filter, work->plan, &band, part, work->parts,
+    gf_strip strip = work->strip;
+    strip.state = work->states + (one ? 0 : part) * work->state_stride;
+    strip.payload = work->payloads + part * work->payload_stride;
+    gf_compute_part(work->filter, work->plan, &strip, part, work->parts,
                     work->scratch + part * work->scratch_stride, work->isa, NULL);
 }
 
@@ -118,12 +118,12 @@ static bool learn(bench_work *work) {
     bool done = !gf_plan_new(before, settings, &work->plan->in, &plan, &error) &&
                 !before->measure->open(plan, &(gf_keep){.name = "bench"}, &data, &error);
     if (done) {
-        gf_band band = {.in = work->band.in, .out = work->band.out};
+        gf_strip strip = {.in = work->strip.in, .out = work->strip.out};
         scratch = gf_aligned_alloc(1, gf_cpu_scratch_bytes(before, plan));
-        band.out.data = work->copy;
-        band.out.stride = gf_out_stride(plan);
-        gf_compute_part(before, plan, &band, 0, 1, scratch, work->isa, &error);
-        before->measure->rows(plan, data, &band.out, &error);
+        strip.out.data = work->copy;
+        strip.out.stride = gf_out_stride(plan);
+        gf_compute_part(before, plan, &strip, 0, 1, scratch, work->isa, &error);
+        before->measure->rows(plan, data, &strip.out, &error);
         before->measure->finish(plan, data, NULL, &error);
         work->filter->learn(work->plan, plan, data);
         before->measure->close(data);
@@ -134,27 +134,27 @@ static bool learn(bench_work *work) {
     return done;
 }
 
-static bool alloc(bench_work *work, const bench_options *options, uint32_t most) {
+static bool alloc(bench_work *work, const bench_options *options, uint32_t max) {
     const gf_plan *plan = work->plan;
     const uint64_t rows = options->height;
     const size_t stride = gf_align(gf_row_bytes(&plan->in)) * plan->inputs;
     const size_t out_stride = gf_out_stride(plan);
     work->bytes = stride * (size_t)rows;
-    work->band.in = (gf_rows){gf_aligned_alloc((size_t)rows, stride), stride, 0, rows};
-    work->band.out = (gf_rows){gf_aligned_alloc((size_t)rows, out_stride), out_stride, 0, rows};
+    work->strip.in = (gf_rows){gf_aligned_alloc((size_t)rows, stride), stride, 0, rows};
+    work->strip.out = (gf_rows){gf_aligned_alloc((size_t)rows, out_stride), out_stride, 0, rows};
     work->copy = gf_aligned_alloc((size_t)rows, stride > 64 ? stride : 64);
     work->scratch_stride = gf_align(gf_cpu_scratch_bytes(work->filter, plan));
-    work->scratch = gf_aligned_alloc(most, work->scratch_stride);
+    work->scratch = gf_aligned_alloc(max, work->scratch_stride);
     work->state_stride = gf_align((size_t)plan->state_bytes);
-    work->states = gf_aligned_alloc(most, work->state_stride);
+    work->states = gf_aligned_alloc(max, work->state_stride);
     if (plan->has_payload)
         work->payload_stride = gf_align(work->filter->payload->bytes(plan, rows));
-    work->payloads = gf_aligned_alloc(most, work->payload_stride);
-    if (!work->band.in.data || !work->band.out.data || !work->copy || !work->scratch ||
+    work->payloads = gf_aligned_alloc(max, work->payload_stride);
+    if (!work->strip.in.data || !work->strip.out.data || !work->copy || !work->scratch ||
         !work->states || !work->payloads)
         return false;
-    memset(work->states, 0, most * work->state_stride);
-    memset(work->band.out.data, 0, (size_t)rows * out_stride);
+    memset(work->states, 0, max * work->state_stride);
+    memset(work->strip.out.data, 0, (size_t)rows * out_stride);
     memset(work->copy, 0, work->bytes);
     return true;
 }
@@ -172,7 +172,7 @@ static double middle(double *values, uint32_t n, bool best) {
 }
 
 #define MAX_ROUNDS 101
-enum { COPY, READ, BAND, RUN, KINDS };
+enum { COPY, READ, STRIP, RUN, KINDS };
 
 typedef struct bench_samples {
     double times[KINDS][BENCH_MAX_TEAMS][MAX_ROUNDS];
@@ -186,8 +186,8 @@ static bool time_run(gf_engine *engine, const bench_work *work, const gf_setting
     const double start = gf_now();
     const bool image = work->plan->out.width != 0;
     const gf_status status = gf_run_memory(
-        engine, work->filter, settings, &work->plan->in, in, image ? work->band.out.data : NULL,
-        image ? work->band.out.stride : 0, &result, NULL, &error);
+        engine, work->filter, settings, &work->plan->in, in, image ? work->strip.out.data : NULL,
+        image ? work->strip.out.stride : 0, &result, NULL, &error);
     *ms = (gf_now() - start) * 1e3;
     gf_result_free(result);
     if (status)
@@ -199,11 +199,11 @@ static bool time_run(gf_engine *engine, const bench_work *work, const gf_setting
 static bool one_round(const bench_case *c, const bench_options *options, bench_work *work,
                       const gf_settings *settings, gf_pool **pools, gf_engine **engines,
                       bench_peer *peer, bench_samples *samples, uint32_t r) {
-    static void (*const parts[])(void *, uint32_t, uint32_t) = {copy_part, read_part, band_part};
+    static void (*const parts[])(void *, uint32_t, uint32_t) = {copy_part, read_part, strip_part};
     gf_pixels in[2];
     for (uint32_t i = 0; i < work->plan->inputs; i++)
-        in[i] = (gf_pixels){gf_band_input(&work->band, work->plan->inputs, i).data,
-                            work->band.in.stride};
+        in[i] = (gf_pixels){gf_strip_input(&work->strip, work->plan->inputs, i).data,
+                            work->strip.in.stride};
     for (uint32_t t = 0; t < options->teams; t++) {
         for (int kind = COPY; kind < RUN; kind++)
             samples->times[kind][t][r] =
@@ -212,7 +212,7 @@ static bool one_round(const bench_case *c, const bench_options *options, bench_w
             return false;
     }
     samples->peer[r] = peer && c->peer ? bench_peer_time(peer, c->peer) : -1;
-    samples->gain[r] = samples->peer[r] / samples->times[BAND][0][r];
+    samples->gain[r] = samples->peer[r] / samples->times[STRIP][0][r];
     return true;
 }
 
@@ -230,7 +230,7 @@ static bool all_rounds(const bench_case *c, const bench_options *options, bench_
                !gf_engine_open(&how, &engines[t], NULL);
     }
     for (uint32_t i = 0; fine && i < work->plan->inputs; i++) {
-        const gf_rows rows = gf_band_input(&work->band, work->plan->inputs, i);
+        const gf_rows rows = gf_strip_input(&work->strip, work->plan->inputs, i);
         if (peer && c->peer)
             fine = bench_peer_image(peer, (int)i, &work->plan->in, &rows);
     }
@@ -239,7 +239,7 @@ static bool all_rounds(const bench_case *c, const bench_options *options, bench_
     for (uint32_t r = 0; fine && r < options->rounds; r++)
         fine = one_round(c, options, work, settings, pools, engines, peer, samples, r);
     if (fine) {
-        double *const to[] = {times->copy, times->read, times->band, times->run};
+        double *const to[] = {times->copy, times->read, times->strip, times->run};
         for (int kind = 0; kind < KINDS; kind++)
             for (uint32_t t = 0; t < options->teams; t++)
                 to[kind][t] = middle(samples->times[kind][t], options->rounds, options->best);
@@ -257,30 +257,30 @@ static bool all_rounds(const bench_case *c, const bench_options *options, bench_
 bool bench_time(const bench_case *c, const bench_options *options, bench_peer *peer,
                 bench_times *times) {
     const gf_format format = {options->width, options->height, c->channels, c->type};
-    uint32_t most = 1;
+    uint32_t max = 1;
     for (uint32_t t = 0; t < options->teams; t++)
-        most = options->threads[t] > most ? options->threads[t] : most;
+        max = options->threads[t] > max ? options->threads[t] : max;
     bench_work work = {.filter = gf_filter_find(c->filter), .isa = options->isa};
     gf_settings *settings =
         gf_settings_new(work.filter->info.params, work.filter->info.param_count);
     gf_error error = {0};
     bool fine = !gf_settings_apply_case(settings, c->text, &error) &&
                 !gf_plan_new(work.filter, settings, &format, &work.plan, &error);
-    if (fine && !alloc(&work, options, most)) {
+    if (fine && !alloc(&work, options, max)) {
         fprintf(stderr, "bench-cpu: out of memory\n");
         fine = false;
     }
     if (fine) {
         for (uint32_t i = 0; i < work.plan->inputs; i++) {
-            const gf_rows rows = gf_band_input(&work.band, work.plan->inputs, i);
+            const gf_rows rows = gf_strip_input(&work.strip, work.plan->inputs, i);
             bench_fill(&format, &rows, c->content, c->same ? 0 : i);
         }
         fine = learn(&work) && all_rounds(c, options, &work, settings, peer, times);
     }
     if (error.status)
         fprintf(stderr, "bench-cpu: %s %s: %s\n", c->filter, c->text, error.message);
-    free(work.band.in.data);
-    free(work.band.out.data);
+    free(work.strip.in.data);
+    free(work.strip.out.data);
     free(work.copy);
     free(work.scratch);
     free(work.states);

@@ -44,11 +44,11 @@ static bool learn(BenchCase *made, std::string *why) {
                 !before->measure->open(plan, &keep, &data, &error);
     if (good) {
         std::vector<unsigned char> records(gf_out_bytes(plan) * BENCH_PERIOD);
-        gf_band band = {};
-        band.in = {made->small_in.data(), made->in_stride, 0, BENCH_PERIOD};
-        band.out = {records.data(), gf_out_bytes(plan), 0, BENCH_PERIOD};
-        good = !before->golden(plan, &band, &error) &&
-               !before->measure->rows(plan, data, &band.out, &error) &&
+        gf_strip strip = {};
+        strip.in = {made->small_in.data(), made->in_stride, 0, BENCH_PERIOD};
+        strip.out = {records.data(), gf_out_bytes(plan), 0, BENCH_PERIOD};
+        good = !before->golden(plan, &strip, &error) &&
+               !before->measure->rows(plan, data, &strip.out, &error) &&
                !before->measure->finish(plan, data, nullptr, &error);
     }
     if (good) {
@@ -73,11 +73,11 @@ static bool make_want(BenchCase *made, std::string *why) {
     made->want.resize(made->out_stride * BENCH_PERIOD);
     made->want_state.resize(plan->state_bytes);
     made->want_payload.resize(made->payload_size);
-    const gf_band band = {{made->small_in.data(), made->in_stride, 0, BENCH_PERIOD},
-                          {made->want.data(), made->out_stride, 0, BENCH_PERIOD},
-                          made->want_state.data(),
-                          made->want_payload.data()};
-    if (made->filter->golden(plan, &band, &error))
+    const gf_strip strip = {{made->small_in.data(), made->in_stride, 0, BENCH_PERIOD},
+                            {made->want.data(), made->out_stride, 0, BENCH_PERIOD},
+                            made->want_state.data(),
+                            made->want_payload.data()};
+    if (made->filter->golden(plan, &strip, &error))
         return failed(error, why);
     if (plan->has_payload)
         made->payload_used = made->filter->payload->used(plan, made->want_payload.data());
@@ -153,14 +153,14 @@ void bench_case_free(BenchCase *made) {
 }
 
 static bool launch(const BenchCase *made, const gf_plan *plan, uint64_t rows, cudaStream_t stream) {
-    gf_band band = {};
-    band.in = {made->in, made->in_stride, 0, rows};
-    band.out = {made->out, made->out_stride, 0, rows};
-    band.state = made->state.get();
-    band.payload = made->payload.get();
-    if (plan->state_bytes && cudaMemsetAsync(band.state, 0, plan->state_bytes, stream))
+    gf_strip strip = {};
+    strip.in = {made->in, made->in_stride, 0, rows};
+    strip.out = {made->out, made->out_stride, 0, rows};
+    strip.state = made->state.get();
+    strip.payload = made->payload.get();
+    if (plan->state_bytes && cudaMemsetAsync(strip.state, 0, plan->state_bytes, stream))
         return false;
-    return made->filter->cuda->launch(plan, &band, made->scratch.get(), stream, nullptr) == GF_OK;
+    return made->filter->cuda->launch(plan, &strip, made->scratch.get(), stream, nullptr) == GF_OK;
 }
 
 bool bench_case_launch(const BenchCase *made, cudaStream_t stream) {
@@ -196,11 +196,11 @@ static bool whole_state_right(const BenchCase *made) {
     std::vector<unsigned char> in =
         bench_download<unsigned char>(made->in, made->in_stride * made->rows);
     std::vector<unsigned char> out(made->out_stride * made->rows + 1);
-    const gf_band band = {{in.data(), made->in_stride, 0, made->rows},
-                          {out.data(), made->out_stride, 0, made->rows},
-                          want.data(),
-                          nullptr};
-    return !made->filter->golden(made->plan, &band, nullptr) && state_right(made, want);
+    const gf_strip strip = {{in.data(), made->in_stride, 0, made->rows},
+                            {out.data(), made->out_stride, 0, made->rows},
+                            want.data(),
+                            nullptr};
+    return !made->filter->golden(made->plan, &strip, nullptr) && state_right(made, want);
 }
 
 // Of every extracted bin the samples of the first rows are golden's, and all others repeat them.

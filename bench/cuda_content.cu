@@ -72,8 +72,8 @@ static __device__ T sample(BenchContent content, uint32_t x, uint32_t y, uint32_
 template <typename T> static __device__ T other(T value, uint32_t random) {
     if (sizeof(T) == 4)
         return static_cast<T>(value < 0.5f ? value + 0.25f : value - 0.25f);
-    const uint32_t most = sizeof(T) == 1 ? 255 : 65535;
-    return static_cast<T>(static_cast<uint32_t>(value) + 1 + random % most);
+    const uint32_t max = sizeof(T) == 1 ? 255 : 65535;
+    return static_cast<T>(static_cast<uint32_t>(value) + 1 + random % max);
 }
 
 // one_in: of so many samples one has another value; 0: none.

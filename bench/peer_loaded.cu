@@ -132,11 +132,11 @@ void filter_row(const BenchCase *made, Size size, std::vector<BenchRunner> &peer
 
 void histogram(const BenchCase *made, Size size, std::vector<BenchRunner> &peers,
                std::string *absent) {
-    const std::string ending = std::string("_") + type_name(made->row->type) + "_C1R_Ctx";
+    const std::string extension = std::string("_") + type_name(made->row->type) + "_C1R_Ctx";
     void *const library = load("libnppist", absent);
-    const HistogramEven call = find<HistogramEven>(library, "nppiHistogramEven" + ending);
+    const HistogramEven call = find<HistogramEven>(library, "nppiHistogramEven" + extension);
     const HistogramBytes ask =
-        find<HistogramBytes>(library, "nppiHistogramEvenGetBufferSize" + ending);
+        find<HistogramBytes>(library, "nppiHistogramEvenGetBufferSize" + extension);
     const std::string text = made->row->text;
     const int bins = std::stoi(text.substr(text.find("bins=") + 5));
     size_t bytes = 0;
@@ -167,10 +167,10 @@ void histogram(const BenchCase *made, Size size, std::vector<BenchRunner> &peers
 
 void dot_product(const BenchCase *made, Size size, std::vector<BenchRunner> &peers,
                  std::string *absent) {
-    const std::string ending = std::string("_") + type_name(made->row->type) + "64f_C1R_Ctx";
+    const std::string extension = std::string("_") + type_name(made->row->type) + "64f_C1R_Ctx";
     void *const library = load("libnppist", absent);
-    const DotProduct call = find<DotProduct>(library, "nppiDotProd" + ending);
-    const DotBytes ask = find<DotBytes>(library, "nppiDotProdGetBufferHostSize" + ending);
+    const DotProduct call = find<DotProduct>(library, "nppiDotProd" + extension);
+    const DotBytes ask = find<DotBytes>(library, "nppiDotProdGetBufferHostSize" + extension);
     size_t bytes = 0;
     if (!call || !ask || ask(size, &bytes, context(nullptr)) != 0)
         return;

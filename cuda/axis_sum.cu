@@ -43,20 +43,20 @@ template <typename T> struct gf_vector_sums {
 
 #define GF_ROWS_A_THREAD 256 // at most, of a chunk
 
-// A block takes a strip of ACROSS vectors down a chunk of rows: thread t vector t % ACROSS of every
+// A block takes a tile of ACROSS vectors down a chunk of rows: thread t vector t % ACROSS of every
 // (256 / ACROSS)th row, eight loads under way. What the threads have is added up in shared memory,
-// a word a sample of the strip, and then to the state. Reads each sample once. A vector may reach
+// a word a sample of the tile, and then to the state. Reads each sample once. A vector may reach
 // behind the row's end; what is summed there is dropped.
 template <typename T, int ACROSS>
 __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sums a) {
     const int samples = gf_vector_sums<T>::samples, down = GF_BLOCK / ACROSS, deep = 8;
-    __shared__ uint32_t strip[samples][ACROSS];
+    __shared__ uint32_t tile[samples][ACROSS];
     const uint32_t across = threadIdx.x % ACROSS;
     const uint64_t at = (static_cast<uint64_t>(blockIdx.x) * ACROSS + across) * 16;
     for (uint64_t top = static_cast<uint64_t>(blockIdx.y) * a.chunk; top < a.rows;
          top += static_cast<uint64_t>(gridDim.y) * a.chunk) {
         for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK)
-            strip[i / ACROSS][i % ACROSS] = 0;
+            tile[i / ACROSS][i % ACROSS] = 0;
         __syncthreads();
         const uint64_t rest = a.rows - top;
         const uint32_t rows = rest < a.chunk ? static_cast<uint32_t>(rest) : a.chunk;
@@ -76,14 +76,14 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
         }
 #pragma unroll
         for (int i = 0; i < samples; i++)
-            atomicAdd(&strip[i][across], sums.at(i));
+            atomicAdd(&tile[i][across], sums.at(i));
         __syncthreads();
         unsigned long long *state = static_cast<unsigned long long *>(a.state);
         for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK) {
             const uint64_t sample = static_cast<uint64_t>(blockIdx.x) * ACROSS * samples + i;
             if (sample < a.samples)
                 atomicAdd(&state[sample],
-                          static_cast<unsigned long long>(strip[i % samples][i / samples]));
+                          static_cast<unsigned long long>(tile[i % samples][i / samples]));
         }
         __syncthreads();
     }
@@ -91,15 +91,15 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
 
 template <typename T, int ACROSS>
 static void gf_run_integer_columns(gf_column_sums a, cudaStream_t stream) {
-    const uint64_t strips = gf_divide_up(gf_divide_up(a.row_bytes, 16), ACROSS);
+    const uint64_t tiles = gf_divide_up(gf_divide_up(a.row_bytes, 16), ACROSS);
     const uint64_t down = GF_BLOCK / ACROSS;
     // Two waves of blocks, if that leaves each thread eight rows to load at once.
-    const uint64_t fair = a.rows * strips / (16 * gf_processors());
+    const uint64_t fair = a.rows * tiles / (16 * gf_processors());
     const uint64_t chunk = gf_divide_up(fair, 8 * down) * (8 * down);
-    const uint64_t most = GF_ROWS_A_THREAD * down;
-    a.chunk = static_cast<uint32_t>(chunk < 8 * down ? 8 * down : chunk < most ? chunk : most);
+    const uint64_t max = GF_ROWS_A_THREAD * down;
+    a.chunk = static_cast<uint32_t>(chunk < 8 * down ? 8 * down : chunk < max ? chunk : max);
     const uint64_t chunks = gf_divide_up(a.rows, a.chunk);
-    const dim3 grid(static_cast<unsigned>(strips),
+    const dim3 grid(static_cast<unsigned>(tiles),
                     static_cast<unsigned>(chunks < 65535 ? chunks : 65535));
     gf_sum_integer_columns<T, ACROSS><<<grid, GF_BLOCK, 0, stream>>>(a);
 }
@@ -109,18 +109,18 @@ static void gf_run_integer_columns(gf_column_sums a, cudaStream_t stream) {
 #define GF_STAGES 8 // of rows, on their way or there
 
 // The order of rows counts: a thread goes down all rows of a column, and a block of WARPS warps
-// down a strip of 128 bytes a warp. The rows ahead are on their way to shared memory, 32 KiB,
+// down a tile of 128 bytes a warp. The rows ahead are on their way to shared memory, 32 KiB,
 // because so few threads have nothing else to wait with, and the rows of the next stage are
 // converted while those of the last are added. Rows behind the last are zeros, which change no sum:
 // none is ever -0. Reads each sample once. A vector may reach behind the row's end; those columns
 // are dropped.
 template <int WARPS>
 static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_column_sums a) {
-    const int strip = 32 * WARPS, rows = 32 / WARPS; // of a stage
-    __shared__ __align__(16) float ring[GF_STAGES][rows][strip];
+    const int tile = 32 * WARPS, rows = 32 / WARPS; // of a stage
+    __shared__ __align__(16) float ring[GF_STAGES][rows][tile];
     // What this thread copies: four samples from `chunk` of every fourth row from `down`.
-    const uint32_t t = threadIdx.x, chunk = t % (strip / 4) * 4, down = t / (strip / 4);
-    const uint64_t left = static_cast<uint64_t>(blockIdx.x) * strip;
+    const uint32_t t = threadIdx.x, chunk = t % (tile / 4) * 4, down = t / (tile / 4);
+    const uint64_t left = static_cast<uint64_t>(blockIdx.x) * tile;
     const uint64_t stages = (a.rows + rows - 1) / rows;
     const bool copies = (left + chunk) * sizeof(float) < a.row_bytes;
     const unsigned char *from = a.in + (left + chunk) * sizeof(float) + down * a.in_stride;
@@ -173,20 +173,20 @@ static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_colum
 }
 
 template <int WARPS> static void gf_run_f32_columns(const gf_column_sums &a, cudaStream_t stream) {
-    const unsigned strips = static_cast<unsigned>(gf_divide_up(a.samples, 32 * WARPS));
-    gf_sum_f32_columns<WARPS><<<strips, 32 * WARPS, 0, stream>>>(a);
+    const unsigned tiles = static_cast<unsigned>(gf_divide_up(a.samples, 32 * WARPS));
+    gf_sum_f32_columns<WARPS><<<tiles, 32 * WARPS, 0, stream>>>(a);
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
 template <typename T>
-static void axis_sum_columns(const gf_plan *head, const gf_band *band, cudaStream_t stream) {
+static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, cudaStream_t stream) {
     gf_column_sums a = {};
-    a.in = gf_row(&band->in, band->out.y0);
-    a.in_stride = band->in.stride;
-    a.state = band->state;
+    a.in = gf_row(&strip->in, strip->out.y0);
+    a.in_stride = strip->in.stride;
+    a.state = strip->state;
     a.samples = gf_row_samples(&head->in);
-    a.rows = band->out.rows;
+    a.rows = strip->out.rows;
     a.row_bytes = gf_row_bytes(&head->in);
     if constexpr (std::is_same<T, float>::value) {
         // Neighbouring warps that keep in step read neighbouring memory; where there are few of
@@ -202,17 +202,17 @@ static void axis_sum_columns(const gf_plan *head, const gf_band *band, cudaStrea
     }
 }
 
-static gf_status axis_sum_launch(const gf_plan *head, const gf_band *band, void *,
+static gf_status axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *,
                                  void *stream_handle, gf_error *error) {
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     const gf_axis_sum_plan *plan = reinterpret_cast<const gf_axis_sum_plan *>(head);
     cudaError_t result = cudaSuccess;
     if (plan->columns) {
         gf_for_type(head->in.type,
-                    [&](auto sample) { axis_sum_columns<decltype(sample)>(head, band, stream); });
+                    [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, stream); });
         result = cudaGetLastError();
     } else {
-        result = gf_launch_rows<1>(head, band, plan->measured, stream);
+        result = gf_launch_rows<1>(head, strip, plan->measured, stream);
     }
     return gf_cuda_check(result, "axis-sum", error);
 }

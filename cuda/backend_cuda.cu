@@ -1,5 +1,5 @@
 // The cuda backend: one or more devices, a stream and pinned buffers for each slot of the ring, so
-// that uploads, kernels and downloads of different bands overlap. Slots go round the devices in
+// that uploads, kernels and downloads of different strips overlap. Slots go round the devices in
 // turn.
 #include "devices.cuh"
 
@@ -13,10 +13,10 @@ extern "C" {
 #include "engine/backend.h"
 }
 
-#define BAND_BYTES (UINT64_C(4) << 20)
-#define MOST_BAND_BYTES (UINT64_C(16) << 20)   // of an image that has many of them
-#define PAYLOAD_BAND_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
-#define HALO_BYTES (UINT64_C(1) << 30)         // of a device's bands, for the sake of high halos
+#define STRIP_BYTES (UINT64_C(4) << 20)
+#define MAX_STRIP_BYTES (UINT64_C(16) << 20)    // of an image that has many of them
+#define PAYLOAD_STRIP_BYTES (UINT64_C(1) << 20) // where what comes out may be many times that
+#define HALO_BYTES (UINT64_C(1) << 30)          // of a device's strips, for the sake of high halos
 
 // ---- pinned memory ------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ static gf_status pinned_grow(gf_pinned *pinned, size_t size, gf_error *error) {
     }
     if (!pinned->data) {
         *pinned = gf_pinned{};
-        return gf_fail_memory(error, "cuda", size, "bands");
+        return gf_fail_memory(error, "cuda", size, "strips");
     }
     pinned->size = size;
     return GF_OK;
@@ -105,14 +105,14 @@ static gf_status pinned_grow(gf_pinned *pinned, size_t size, gf_error *error) {
 
 // ---- times of stages ---------------------------------------------------------------------------
 
-// A band's events. FREE: its kernels have what they had to wait for.
-enum gf_cuda_moment {
+// A strip's events. FREE: its kernels have what they had to wait for.
+enum gf_cuda_event {
     GF_CUDA_SENT,
     GF_CUDA_UPLOADED,
     GF_CUDA_FREE,
     GF_CUDA_COMPUTED,
     GF_CUDA_DOWNLOADED,
-    GF_CUDA_MOMENTS
+    GF_CUDA_EVENTS
 };
 
 // What a device did for one image, in seconds.
@@ -122,7 +122,7 @@ struct gf_cuda_timeline {
     double busy[GF_STAGE_COUNT];
 };
 
-// Begins at zero, on a stream of the current device that gets the first band.
+// Begins at zero, on a stream of the current device that gets the first strip.
 static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream, gf_error *error) {
     const cudaEvent_t began = timeline->began;
     *timeline = gf_cuda_timeline{};
@@ -135,8 +135,8 @@ static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream,
                : gf_cuda_check(cudaEventRecord(timeline->began, stream), "cudaEventRecord", error);
 }
 
-// Adds the time between two events that are past, but for what was counted already: bands overlap,
-// and each may have waited for the copy of the one before it. To be called in the bands' order.
+// Adds the time between two events that are past, but for what was counted already: strips overlap,
+// and each may have waited for the copy of the one before it. To be called in the strips' order.
 static gf_status timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t from,
                               cudaEvent_t to, gf_error *error) {
     float start = 0, end = 0; // ms
@@ -172,18 +172,18 @@ struct gf_memory {
 };
 
 // A slot's resources on one device, reused across images because pinning memory is slow.
-struct gf_cuda_place {
+struct gf_cuda_slot {
     int index;  // of its device in the list
     int device; // and in CUDA
     cudaStream_t stream;
-    cudaEvent_t moments[GF_CUDA_MOMENTS]; // of its last band
+    cudaEvent_t events[GF_CUDA_EVENTS]; // of its last strip
     gf_pinned host[GF_CUDA_HOST_BUFFERS];
     gf_memory memory[GF_CUDA_DEVICE_BUFFERS];
 };
 
 struct gf_cuda {
     gf_cuda_devices devices;
-    gf_cuda_place places[GF_CUDA_MAX_SLOTS];
+    gf_cuda_slot places[GF_CUDA_MAX_SLOTS];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of this image
     gf_memory states[GF_MAX_DEVICES];           // what accumulates, on each device
     gf_pinned ring;
@@ -192,7 +192,7 @@ struct gf_cuda {
 // Frees device memory, for a smaller image or another process. Host memory stays: making it is
 // slow.
 static void cuda_free_device(gf_cuda *cuda) {
-    for (gf_cuda_place &place : cuda->places) {
+    for (gf_cuda_slot &place : cuda->places) {
         if (!place.stream)
             continue;
         cudaSetDevice(place.device);
@@ -212,15 +212,15 @@ static void cuda_free_device(gf_cuda *cuda) {
 static void cuda_close(void *state) {
     gf_cuda *cuda = static_cast<gf_cuda *>(state);
     cuda_free_device(cuda);
-    for (gf_cuda_place &place : cuda->places) {
+    for (gf_cuda_slot &place : cuda->places) {
         if (!place.stream)
             continue;
         cudaSetDevice(place.device);
         for (gf_pinned &host : place.host)
             pinned_free(&host);
-        for (cudaEvent_t moment : place.moments)
-            if (moment)
-                cudaEventDestroy(moment);
+        for (cudaEvent_t event : place.events)
+            if (event)
+                cudaEventDestroy(event);
         cudaStreamDestroy(place.stream);
     }
     for (int i = 0; i < cuda->devices.own.count; i++) {
@@ -252,7 +252,7 @@ static gf_status cuda_grow(gf_memory *memory, size_t size, cudaStream_t stream, 
 // for may depend on the device.
 static gf_status cuda_prepare_place(gf_cuda *cuda, uint32_t slot, const gf_job *job,
                                     size_t sizes[GF_CUDA_DEVICE_BUFFERS], gf_error *error) {
-    gf_cuda_place *place = &cuda->places[slot];
+    gf_cuda_slot *place = &cuda->places[slot];
     const int index = static_cast<int>(slot) % cuda->devices.own.count;
     gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     if (!status && job->filter->cuda->scratch_bytes)
@@ -263,9 +263,9 @@ static gf_status cuda_prepare_place(gf_cuda *cuda, uint32_t slot, const gf_job *
         status = gf_cuda_check(cudaStreamCreateWithFlags(&place->stream, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
     }
-    for (cudaEvent_t &moment : place->moments)
-        if (!status && !moment)
-            status = gf_cuda_check(cudaEventCreate(&moment), "cudaEventCreate", error);
+    for (cudaEvent_t &event : place->events)
+        if (!status && !event)
+            status = gf_cuda_check(cudaEventCreate(&event), "cudaEventCreate", error);
     for (int i = 0; i < GF_CUDA_HOST_BUFFERS && !status; i++)
         status = pinned_grow(&place->host[i], sizes[i], error);
     for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS && !status; i++)
@@ -304,24 +304,24 @@ static void cuda_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "%s", static_cast<const gf_cuda *>(state)->devices.names);
 }
 
-static uint64_t cuda_within(uint64_t value, uint64_t least, uint64_t most) {
-    return value < least ? least : value > most ? most : value;
+static uint64_t cuda_within(uint64_t value, uint64_t min, uint64_t max) {
+    return value < min ? min : value > max ? max : value;
 }
 
-static gf_band_wish cuda_wish(const void *state, const gf_plan *plan) {
+static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
     const uint64_t image = plan->in.height * gf_row_bytes(&plan->in);
     const uint32_t devices =
         static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.own.count);
-    gf_band_wish wish = {};
-    wish.bytes = plan->has_payload ? PAYLOAD_BAND_BYTES
-                                   : cuda_within(image / 64, BAND_BYTES, MOST_BAND_BYTES);
+    gf_strip_request request = {};
+    request.bytes = plan->has_payload ? PAYLOAD_STRIP_BYTES
+                                      : cuda_within(image / 64, STRIP_BYTES, MAX_STRIP_BYTES);
     // Pinned memory takes time to make: no more of it than the image is worth.
-    wish.halos = 8;
-    wish.most = cuda_within(image / 16, HALO_BYTES / 16, HALO_BYTES * devices);
-    wish.pieces = 1;
-    // A band that shares rows with the next keeps its place until that one is through as well.
-    wish.slots = (plan->halo ? 5 : 4) * devices;
-    return wish;
+    request.halos = 8;
+    request.max = cuda_within(image / 16, HALO_BYTES / 16, HALO_BYTES * devices);
+    request.pieces = 1;
+    // A strip that shares rows with the next keeps its place until that one is through as well.
+    request.slots = (plan->halo ? 5 : 4) * devices;
+    return request;
 }
 
 // ---- one image ----------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ struct gf_cuda_run {
     gf_job job;
     size_t sizes[GF_CUDA_DEVICE_BUFFERS]; // of a slot's buffers
     size_t head_bytes;                    // of a payload
-    const gf_cuda_place *before;          // where the last band went; NULL before the first
+    const gf_cuda_slot *before;           // where the last strip went; NULL before the first
 };
 
 // Devices that have a slot.
@@ -353,14 +353,14 @@ static gf_status cuda_prepare(gf_cuda_run *run, gf_slot *slots, gf_error *error)
         status = pinned_grow(&cuda->ring, static_cast<size_t>(gf_ring_rows(job)) * job->in_stride,
                              error);
     for (uint32_t i = 0; i < job->slots && !status; i++) {
-        const gf_cuda_place *place = &cuda->places[i];
+        const gf_cuda_slot *place = &cuda->places[i];
         status = cuda_prepare_place(cuda, i, job, run->sizes, error);
         slots[i].ring = static_cast<unsigned char *>(cuda->ring.data);
         slots[i].out_buffer = static_cast<unsigned char *>(place->host[GF_CUDA_OUT].data);
         slots[i].payload_buffer = static_cast<unsigned char *>(place->host[GF_CUDA_PAYLOAD].data);
         slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
     }
-    // Place i is the first of device i, and so gets its first band.
+    // Place i is the first of device i, and so gets its first strip.
     for (uint32_t i = 0; i < cuda_devices_of(run) && !status; i++) {
         status = gf_set_device(cuda->devices.own.list[i], error);
         if (!status)
@@ -392,13 +392,13 @@ static gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void
     return GF_OK;
 }
 
-// Makes a band wait for the one before it, and brings the state along if that was elsewhere.
-static gf_status cuda_follow(const gf_cuda_run *run, const gf_cuda_place *place, gf_error *error) {
-    const gf_cuda_place *before = run->before;
+// Makes a strip wait for the one before it, and brings the state along if that was elsewhere.
+static gf_status cuda_follow(const gf_cuda_run *run, const gf_cuda_slot *place, gf_error *error) {
+    const gf_cuda_slot *before = run->before;
     if (!run->job.plan->ordered || !before)
         return GF_OK;
     const gf_status status =
-        gf_cuda_check(cudaStreamWaitEvent(place->stream, before->moments[GF_CUDA_COMPUTED], 0),
+        gf_cuda_check(cudaStreamWaitEvent(place->stream, before->events[GF_CUDA_COMPUTED], 0),
                       "cudaStreamWaitEvent", error);
     if (status || before->device == place->device)
         return status;
@@ -409,7 +409,7 @@ static gf_status cuda_follow(const gf_cuda_run *run, const gf_cuda_place *place,
                          "passing on what was measured", error);
 }
 
-static gf_status cuda_download(const gf_cuda_place *place, void *host, const void *device,
+static gf_status cuda_download(const gf_cuda_slot *place, void *host, const void *device,
                                size_t bytes, gf_error *error) {
     return bytes ? gf_cuda_check(
                        cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, place->stream),
@@ -417,28 +417,28 @@ static gf_status cuda_download(const gf_cuda_place *place, void *host, const voi
                  : GF_OK;
 }
 
-static gf_status cuda_mark(const gf_cuda_place *place, gf_cuda_moment moment, gf_error *error) {
-    return gf_cuda_check(cudaEventRecord(place->moments[moment], place->stream), "cudaEventRecord",
+static gf_status cuda_mark(const gf_cuda_slot *place, gf_cuda_event event, gf_error *error) {
+    return gf_cuda_check(cudaEventRecord(place->events[event], place->stream), "cudaEventRecord",
                          error);
 }
 
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
-    const gf_cuda_place *place = &run->cuda->places[slot->index];
-    gf_band band = {};
-    band.in = slot->in;
-    band.in.data = static_cast<unsigned char *>(place->memory[GF_CUDA_IN].data);
-    band.out = slot->out;
-    band.out.data = static_cast<unsigned char *>(place->memory[GF_CUDA_OUT].data);
-    band.state = run->cuda->states[place->index].data;
-    band.payload = place->memory[GF_CUDA_PAYLOAD].data;
-    const size_t in_bytes = static_cast<size_t>(band.in.rows) * band.in.stride;
+    const gf_cuda_slot *place = &run->cuda->places[slot->index];
+    gf_strip strip = {};
+    strip.in = slot->in;
+    strip.in.data = static_cast<unsigned char *>(place->memory[GF_CUDA_IN].data);
+    strip.out = slot->out;
+    strip.out.data = static_cast<unsigned char *>(place->memory[GF_CUDA_OUT].data);
+    strip.state = run->cuda->states[place->index].data;
+    strip.payload = place->memory[GF_CUDA_PAYLOAD].data;
+    const size_t in_bytes = static_cast<size_t>(strip.in.rows) * strip.in.stride;
     // The current device is a thread's own: the caller may be a thread that never set it.
     gf_status status = gf_set_device(place->device, error);
     if (!status)
         status = cuda_mark(place, GF_CUDA_SENT, error);
     if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(band.in.data, slot->in.data, in_bytes,
+        status = gf_cuda_check(cudaMemcpyAsync(strip.in.data, slot->in.data, in_bytes,
                                                cudaMemcpyHostToDevice, place->stream),
                                "upload", error);
     if (!status)
@@ -449,20 +449,20 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
         status = cuda_mark(place, GF_CUDA_FREE, error);
     if (!status)
         status = run->job.filter->cuda->launch(
-            run->job.plan, &band, place->memory[GF_CUDA_SCRATCH].data, place->stream, error);
+            run->job.plan, &strip, place->memory[GF_CUDA_SCRATCH].data, place->stream, error);
     if (!status)
         status = cuda_mark(place, GF_CUDA_COMPUTED, error);
     run->before = place;
     if (!status)
-        status = cuda_download(place, slot->out.data, band.out.data,
-                               static_cast<size_t>(band.out.rows) * band.out.stride, error);
+        status = cuda_download(place, slot->out.data, strip.out.data,
+                               static_cast<size_t>(strip.out.rows) * strip.out.stride, error);
     if (!status)
-        status = cuda_download(place, slot->payload_buffer, band.payload, run->head_bytes, error);
+        status = cuda_download(place, slot->payload_buffer, strip.payload, run->head_bytes, error);
     return status ? status : cuda_mark(place, GF_CUDA_DOWNLOADED, error);
 }
 
 // The head of a payload says how much follows.
-static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_place *place,
+static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *place,
                                    const gf_slot *slot, gf_error *error) {
     const size_t head = run->head_bytes;
     const size_t used = run->job.filter->payload->used(run->job.plan, slot->payload_buffer);
@@ -481,26 +481,26 @@ static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_place *
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "download", error);
     return status ? status
                   : timeline_add(&run->cuda->timelines[place->index], GF_DOWNLOADING,
-                                 place->moments[GF_CUDA_SENT], place->moments[GF_CUDA_DOWNLOADED],
+                                 place->events[GF_CUDA_SENT], place->events[GF_CUDA_DOWNLOADED],
                                  error);
 }
 
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
     static const struct {
         gf_stage stage;
-        gf_cuda_moment from, to;
+        gf_cuda_event from, to;
     } parts[] = {{GF_UPLOADING, GF_CUDA_SENT, GF_CUDA_UPLOADED},
                  {GF_COMPUTING, GF_CUDA_FREE, GF_CUDA_COMPUTED},
                  {GF_DOWNLOADING, GF_CUDA_COMPUTED, GF_CUDA_DOWNLOADED}};
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
-    const gf_cuda_place *place = &run->cuda->places[slot->index];
+    const gf_cuda_slot *place = &run->cuda->places[slot->index];
     gf_status status = gf_set_device(place->device, error);
     if (!status)
         status = gf_cuda_check(cudaStreamSynchronize(place->stream), "the kernels", error);
     for (const auto &part : parts)
         if (!status)
             status = timeline_add(&run->cuda->timelines[place->index], part.stage,
-                                  place->moments[part.from], place->moments[part.to], error);
+                                  place->events[part.from], place->events[part.to], error);
     return status || !run->head_bytes ? status : cuda_wait_payload(run, place, slot, error);
 }
 
@@ -549,11 +549,11 @@ static void cuda_end(void *state, gf_slot *slots) {
         cudaStreamSynchronize(run->cuda->places[i].stream);
         slots[i].ring = slots[i].out_buffer = slots[i].payload_buffer = nullptr;
     }
-    cudaGetLastError(); // an error here was reported by the band that met it
+    cudaGetLastError(); // an error here was reported by the strip that met it
     free(run);
 }
 
 extern "C" const gf_backend gf_backend_cuda = {
-    "cuda",      cuda_open, cuda_close, cuda_describe, cuda_wish, cuda_begin,
+    "cuda",      cuda_open, cuda_close, cuda_describe, cuda_request, cuda_begin,
     cuda_submit, cuda_wait, cuda_busy,  cuda_collect,  cuda_end,
 };

@@ -95,15 +95,15 @@ template <typename T> struct compare_counts {
         }
     }
 
-    __device__ __forceinline__ unsigned long long most() const {
+    __device__ __forceinline__ unsigned long long max() const {
         if constexpr (sizeof(T) == 4) {
             return largest;
         } else {
             const int bits = 8 * sizeof(T);
-            uint32_t most = 0;
+            uint32_t max = 0;
             for (int i = 0; i < 32; i += bits)
-                most = gf_largest()(most, largest >> i & ((1u << bits) - 1));
-            return most;
+                max = gf_largest()(max, largest >> i & ((1u << bits) - 1));
+            return max;
         }
     }
 };
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
         }
         gf_compare_record found = no_difference();
         found.differing = compare_combine<GROUP>(counts.differing, gf_plus());
-        found.largest = compare_combine<GROUP>(counts.most(), gf_largest());
+        found.largest = compare_combine<GROUP>(counts.max(), gf_largest());
         first = compare_combine<GROUP>(first, gf_least());
         if (!writes)
             continue;
@@ -253,19 +253,19 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
                               int pixel) {
     T p[CHANNELS];
     bool differs = false;
-    unsigned long long most = 0;
+    unsigned long long max = 0;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
         const T q = b.at(pixel * CHANNELS + c);
         p[c] = a.at(pixel * CHANNELS + c);
         if (sample_bits(p[c]) != sample_bits(q)) {
             const unsigned long long distance = sample_distance(p[c], q);
-            most = distance > most ? distance : most;
+            max = distance > max ? distance : max;
             differs = true;
         }
     }
     if (differs)
-        return 255u | distance_green<T>(most) << 8;
+        return 255u | distance_green<T>(max) << 8;
     return pixel_dark<CHANNELS>(p) * 0x010101u;
 }
 
@@ -274,7 +274,7 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
 // A warp draws stretches of 128 pixels of a row, a thread four of each, DEEP stretches at once so
 // that their loads are under way together. A whole stretch's 384 bytes go through shared memory, so
 // that they leave 16 at a time. Reads each sample once, and writes 3 bytes a pixel. The record's
-// kernel reads the same band, which the cache then holds. Registers: 32 to 62 (sm_90).
+// kernel reads the same strip, which the cache then holds. Registers: 32 to 62 (sm_90).
 template <typename T, int CHANNELS, int DEEP>
 __global__ void __launch_bounds__(GF_BLOCK) compare_draw_rows(gf_compare_args d) {
     __shared__ uint4 staged[GF_BLOCK / 32][STRETCH * 3 / 16];
@@ -345,20 +345,20 @@ static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
         <<<gf_blocks(across * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream>>>(args);
 }
 
-static gf_status compare_launch(const gf_plan *plan, const gf_band *band, void *,
+static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
                                 void *stream_handle, gf_error *error) {
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
-    const gf_rows a = gf_band_input(band, plan->inputs, 0),
-                  b = gf_band_input(band, plan->inputs, 1);
+    const gf_rows a = gf_strip_input(strip, plan->inputs, 0),
+                  b = gf_strip_input(strip, plan->inputs, 1);
     gf_compare_args args = {};
-    args.a = gf_row(&a, band->out.y0);
-    args.b = gf_row(&b, band->out.y0);
-    args.in_stride = band->in.stride;
-    args.out = band->out.data;
-    args.records = band->out.data + gf_record_offset(plan);
-    args.out_stride = band->out.stride;
+    args.a = gf_row(&a, strip->out.y0);
+    args.b = gf_row(&b, strip->out.y0);
+    args.in_stride = strip->in.stride;
+    args.out = strip->out.data;
+    args.records = strip->out.data + gf_record_offset(plan);
+    args.out_stride = strip->out.stride;
     args.width = plan->in.width;
-    args.rows = band->out.rows;
+    args.rows = strip->out.rows;
     args.row_bytes = gf_row_bytes(&plan->in);
     args.shares = gf_share_rows(args.rows, args.row_bytes, 2);
     gf_for_type(plan->in.type, [&](auto sample) {

@@ -54,15 +54,15 @@ static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
 
 // A grid that covers so many items, up to 2^30 blocks; beyond that, blocks loop.
 static inline unsigned gf_blocks(uint64_t items, uint64_t items_a_block) {
-    const uint64_t blocks = gf_divide_up(items, items_a_block), most = 1u << 30;
-    return static_cast<unsigned>(blocks < most ? blocks : most);
+    const uint64_t blocks = gf_divide_up(items, items_a_block), max = 1u << 30;
+    return static_cast<unsigned>(blocks < max ? blocks : max);
 }
 
 // A grid for blocks that loop: as many as there is work for, 8 an SM at most, which are resident if
 // they have 256 threads. items_a_block: of one iteration.
 static inline unsigned gf_grid(uint64_t items, uint64_t items_a_block) {
-    const uint64_t blocks = gf_divide_up(items, items_a_block), most = 8 * gf_processors();
-    return static_cast<unsigned>(blocks < most ? blocks : most);
+    const uint64_t blocks = gf_divide_up(items, items_a_block), max = 8 * gf_processors();
+    return static_cast<unsigned>(blocks < max ? blocks : max);
 }
 
 // Calls run with a sample of the type that an image has, for templates on it.

@@ -52,7 +52,7 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
     if (!status && options->devices)
         status = gf_device_list_read(options->devices, present, &devices->own, error);
     else if (!status)
-        devices->own = {1, {static_cast<int>(gf_process_turn().turn) % present}};
+        devices->own = {1, {static_cast<int>(gf_own_process().turn) % present}};
     for (int i = 0; i < devices->own.count && !status; i++)
         status = devices_start_one(devices, devices->own.list[i], error);
     return status;

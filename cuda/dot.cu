@@ -3,11 +3,11 @@
 
 #include "dot/dot.h"
 
-static gf_status dot_launch(const gf_plan *head, const gf_band *band, void *, void *stream_handle,
+static gf_status dot_launch(const gf_plan *head, const gf_strip *strip, void *, void *stream_handle,
                             gf_error *error) {
     const uint32_t measured = reinterpret_cast<const gf_dot_plan *>(head)->measured;
     return gf_cuda_check(
-        gf_launch_rows<2>(head, band, measured, static_cast<cudaStream_t>(stream_handle)), "dot",
+        gf_launch_rows<2>(head, strip, measured, static_cast<cudaStream_t>(stream_handle)), "dot",
         error);
 }
 

@@ -5,7 +5,7 @@
 //   hist_extract.cuh   the samples of some bins
 //   (this file)        hist_draw_mask, a picture of the pixels in extracted bins
 //
-// A block has a chunk of the band. Kernels that count for the whole image also record how many
+// A block has a chunk of the strip. Kernels that count for the whole image also record how many
 // samples of the extracted bins each chunk has, so that extraction need not count them again.
 #include <math.h>
 
@@ -126,8 +126,8 @@ static void hist_extract_few(const gf_hist_plan *plan, const HistArgs &a, unsign
         hist_count_selected<T, DENSE><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
     if (a.extracts == 1) {
         const auto kernel = hist_place<T, DENSE>;
-        hist_allow(kernel, sizeof(HistTurn<T>));
-        kernel<<<grid, HIST_THREADS, sizeof(HistTurn<T>), stream>>>(a, hist_window<T>(plan), counts,
+        hist_allow(kernel, sizeof(HistPass<T>));
+        kernel<<<grid, HIST_THREADS, sizeof(HistPass<T>), stream>>>(a, hist_window<T>(plan), counts,
                                                                     payload);
     } else {
         const auto kernel = hist_split<T, DENSE>;
@@ -176,24 +176,24 @@ static gf_status hist_extract(const gf_hist_plan *plan, HistArgs a, bool counted
 // ---- launch -------------------------------------------------------------------------------------
 
 template <typename T>
-static gf_status hist_run(const gf_hist_plan *plan, const gf_band *band, const HistArgs &a,
+static gf_status hist_run(const gf_hist_plan *plan, const gf_strip *strip, const HistArgs &a,
                           void *scratch, cudaStream_t stream, gf_error *error) {
-    hist_u64 *state = static_cast<hist_u64 *>(band->state);
+    hist_u64 *state = static_cast<hist_u64 *>(strip->state);
     const bool few = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED;
     uint32_t *counts = few ? static_cast<uint32_t *>(scratch) : nullptr;
     bool counted = false;
     gf_status status = GF_OK;
     if (plan->per_row)
-        status = hist_rows<T>(plan, band, a, stream, error);
+        status = hist_rows<T>(plan, strip, a, stream, error);
     else
         counted = hist_launch_count(a, T{}, state, counts, stream);
     if (plan->mask) {
-        const HistMask mask = {band->out.data, band->out.stride, plan->head.out.channels};
+        const HistMask mask = {strip->out.data, strip->out.stride, plan->head.out.channels};
         hist_draw_mask<T>
             <<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
     }
     if (!status && a.extracts)
-        status = hist_extract<T>(plan, a, counted, scratch, static_cast<hist_u64 *>(band->payload),
+        status = hist_extract<T>(plan, a, counted, scratch, static_cast<hist_u64 *>(strip->payload),
                                  stream, error);
     return status;
 }
@@ -205,7 +205,7 @@ static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
         return 0;
     if (plan->extracts > GF_HIST_MAX_LISTED)
         return hist_sort_scratch(n, plan->extracts).bytes;
-    return hist_most_blocks(n) * plan->extracts * sizeof(uint32_t);
+    return hist_max_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
 // Sets what hist_bin_careful and hist_bins_ranged read.
@@ -218,16 +218,16 @@ static void hist_set_scale(HistArgs *a) {
     a->blur = scale > 1e-30 && scale < 1e30 && blur < 0.25 ? static_cast<float>(blur) : 1;
 }
 
-static gf_status hist_launch(const gf_plan *head, const gf_band *band, void *scratch,
+static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
                              void *stream_handle, gf_error *error) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     HistArgs a = {};
-    a.in = gf_row(&band->in, band->out.y0);
-    a.in_stride = band->in.stride;
+    a.in = gf_row(&strip->in, strip->out.y0);
+    a.in_stride = strip->in.stride;
     a.width = head->in.width;
-    a.rows = band->out.rows;
-    a.before = band->out.y0 * a.width * plan->measured;
+    a.rows = strip->out.rows;
+    a.before = strip->out.y0 * a.width * plan->measured;
     a.channels = head->in.channels;
     a.first = plan->first;
     a.measured = plan->measured;
@@ -248,7 +248,7 @@ static gf_status hist_launch(const gf_plan *head, const gf_band *band, void *scr
         a.listed[i] = plan->listed[i];
     gf_status status = GF_OK;
     gf_for_type(head->in.type, [&](auto sample) {
-        status = hist_run<decltype(sample)>(plan, band, a, scratch, stream, error);
+        status = hist_run<decltype(sample)>(plan, strip, a, scratch, stream, error);
     });
     return status ? status : gf_cuda_check(cudaGetLastError(), "hist", error);
 }

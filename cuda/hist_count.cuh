@@ -190,10 +190,10 @@ static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
 }
 
 static inline HistCounters hist_counters(uint32_t count) {
-    const size_t most = gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
-    const size_t limit = HIST_COMFORTABLE < most ? HIST_COMFORTABLE : most;
+    const size_t max = gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+    const size_t limit = HIST_COMFORTABLE < max ? HIST_COMFORTABLE : max;
     HistCounters counters = {count, 32, 1, 0, false};
-    counters.parts = static_cast<uint32_t>(gf_divide_up(static_cast<size_t>(count) * 4 + 4, most));
+    counters.parts = static_cast<uint32_t>(gf_divide_up(static_cast<size_t>(count) * 4 + 4, max));
     counters.count = static_cast<uint32_t>(gf_divide_up(count, counters.parts));
     hist_set_copies(&counters, 32);
     while (counters.copies > 1 && counters.bytes > limit)
@@ -457,9 +457,9 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
         hist_allow(kernel, shared);
         int home = 1;
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
-        const uint64_t most = static_cast<uint64_t>(home > 0 ? home : 1) * gf_processors();
+        const uint64_t max = static_cast<uint64_t>(home > 0 ? home : 1) * gf_processors();
         const uint64_t blocks = gf_divide_up(a.rows * records.pieces, teams);
-        kernel<<<static_cast<unsigned>(blocks < most ? blocks : most), HIST_THREADS, shared,
+        kernel<<<static_cast<unsigned>(blocks < max ? blocks : max), HIST_THREADS, shared,
                  stream>>>(a, counters, records);
     });
 }
@@ -476,22 +476,22 @@ static void hist_rows_in(const HistArgs &a, bool values, const HistCounters &cou
 }
 
 template <typename T>
-static gf_status hist_rows(const gf_hist_plan *plan, const gf_band *band, HistArgs a,
+static gf_status hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs a,
                            cudaStream_t stream, gf_error *error) {
     const uint64_t whole = 2048; // vectors that are worth a block
-    const uint64_t most = HIST_BLOCKS * gf_processors();
+    const uint64_t max = HIST_BLOCKS * gf_processors();
     hist_set_walk(&a, 16 / sizeof(T));
     const uint32_t entries = a.measured * a.counters;
     // Rows that are long enough for a table of values.
     const bool values = sizeof(T) == 1 && hist_used(a) <= 256 && a.vectors > 64;
     HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
-    HistRecords records = {band->out.data + gf_record_offset(&plan->head), band->out.stride, 1,
+    HistRecords records = {strip->out.data + gf_record_offset(&plan->head), strip->out.stride, 1,
                            a.vectors, values ? entries : 0};
     // A few lanes a short row; a warp a row, where there are warps enough for it.
-    const uint32_t words = counters.count + records.extra, room = 56 * 1024 / 4;
-    const bool few = a.vectors <= 24 && words < room / (HIST_THREADS / 8);
-    if (few || (words < room / HIST_WARPS && a.vectors <= HIST_CHUNK &&
-                (a.vectors <= 64 || a.rows >= most * HIST_WARPS / 2))) {
+    const uint32_t words = counters.count + records.extra, capacity = 56 * 1024 / 4;
+    const bool few = a.vectors <= 24 && words < capacity / (HIST_THREADS / 8);
+    if (few || (words < capacity / HIST_WARPS && a.vectors <= HIST_CHUNK &&
+                (a.vectors <= 64 || a.rows >= max * HIST_WARPS / 2))) {
         hist_set_copies(&counters, 1);
         if (few)
             hist_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
@@ -499,8 +499,8 @@ static gf_status hist_rows(const gf_hist_plan *plan, const gf_band *band, HistAr
             hist_rows_in<T, 32>(a, values, counters, records, stream);
         return GF_OK;
     }
-    if (a.rows < most && a.vectors > whole)
-        records.piece = gf_divide_up(a.vectors, gf_divide_up(most, a.rows));
+    if (a.rows < max && a.vectors > whole)
+        records.piece = gf_divide_up(a.vectors, gf_divide_up(max, a.rows));
     if (records.piece < whole)
         records.piece = a.vectors < whole ? a.vectors : whole;
     if (records.piece > HIST_CHUNK)

@@ -1,5 +1,5 @@
 // What the kernels of hist share: the plan on the device, samples and their bins, and the walk over
-// a band.
+// a strip.
 #ifndef GF_HIST_DEVICE_CUH
 #define GF_HIST_DEVICE_CUH
 
@@ -26,7 +26,7 @@ struct HistArgs {
     const unsigned char *in; // of the first row
     size_t in_stride;
     uint64_t width, rows;
-    uint64_t before;  // measured samples of the image before this band
+    uint64_t before;  // measured samples of the image before this strip
     uint64_t samples; // measured in a row
     uint32_t channels, first, measured, bins;
     uint32_t counters; // of a channel
@@ -39,7 +39,7 @@ struct HistArgs {
     // The walk.
     uint64_t vectors;    // of a row
     int32_t row_vectors; // the same, or HIST_FAR
-    uint64_t end;        // of the band
+    uint64_t end;        // of the strip
     uint64_t chunk;      // of a block
     uint64_t blocks;     // resident on an SM
     int32_t step;        // a vector a thread further: so many vectors, modulo a row ..
@@ -195,7 +195,7 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
                                 uint32_t (&bins)[hist_vector<T>::size]) {
     const float below = -1.5f, above = static_cast<float>(a.bins) + 1.5f, sure = 0.5f - a.blur;
     const float magic = 12582912.0f; // 1.5 * 2^23: its last bit counts ones
-    uint32_t doubts = 0;
+    uint32_t ties = 0;
 #pragma unroll
     for (int k = 0; k < hist_vector<T>::size; k++) {
         const T x = gf_sample_at<T>(v, k);
@@ -207,14 +207,14 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
         bins[k] = bin < 0                           ? a.bins + GF_HIST_AT_BELOW
                   : bin >= static_cast<int>(a.bins) ? a.bins + GF_HIST_AT_ABOVE
                                                     : static_cast<uint32_t>(bin);
-        doubts |= fabsf(rest - 0.5f) < sure && x == x ? 0 : 1u << k;
+        ties |= fabsf(rest - 0.5f) < sure && x == x ? 0 : 1u << k;
     }
-    if (doubts == 0)
+    if (ties == 0)
         return;
 #pragma unroll
     for (int k = 0; k < hist_vector<T>::size; k++) {
         const T x = gf_sample_at<T>(v, k);
-        if (doubts >> k & 1)
+        if (ties >> k & 1)
             bins[k] = hist_bin<T>(a, x);
     }
 }
@@ -260,7 +260,7 @@ GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t bin) {
 
 // A vector is 16 bytes of measured samples that lie side by side in a row (16, 8 or 4 of them); the
 // last one of a row may have fewer. Where every channel is measured ("dense") it is 16 bytes of the
-// image. Otherwise it is gathered from 16 bytes a channel. Vectors are numbered through the band;
+// image. Otherwise it is gathered from 16 bytes a channel. Vectors are numbered through the strip;
 // block b has those from b * chunk on, so that blocks in order are the samples in image order.
 
 struct HistWalk {
@@ -396,16 +396,16 @@ static inline void hist_join_rows(HistArgs *a, uint32_t size, uint32_t threads =
 
 // Gives each of at most `most` blocks a chunk of whole iterations, at least `least` vectors; the
 // number of blocks.
-static inline unsigned hist_cut(HistArgs *a, uint64_t most, uint64_t least) {
+static inline unsigned hist_cut(HistArgs *a, uint64_t max, uint64_t min) {
     const uint64_t turns = gf_divide_up(a->end, HIST_THREADS);
-    uint64_t chunk = gf_divide_up(turns, most) * HIST_THREADS;
-    chunk = chunk > least ? chunk : gf_divide_up(least, HIST_THREADS) * HIST_THREADS;
+    uint64_t chunk = gf_divide_up(turns, max) * HIST_THREADS;
+    chunk = chunk > min ? chunk : gf_divide_up(min, HIST_THREADS) * HIST_THREADS;
     a->chunk = chunk < HIST_CHUNK ? chunk : HIST_CHUNK;
     return static_cast<unsigned>(gf_divide_up(a->end, a->chunk));
 }
 
-// More blocks than a band of so many samples is ever cut into by hist_cut_common.
-static inline uint64_t hist_most_blocks(uint64_t samples) {
+// More blocks than a strip of so many samples is ever cut into by hist_cut_common.
+static inline uint64_t hist_max_blocks(uint64_t samples) {
     return HIST_BLOCKS * gf_processors() + samples / HIST_CHUNK + 1;
 }
 

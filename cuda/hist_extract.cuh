@@ -80,7 +80,7 @@ template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan
 
 // What a block puts in order in an iteration of two vectors a thread: first the first ones of all
 // threads, then the second ones.
-template <typename T> struct HistTurn {
+template <typename T> struct HistPass {
     static constexpr int samples = 2 * HIST_THREADS * hist_vector<T>::size;
     uint4 raw[2 * HIST_THREADS];    // the vectors
     uint16_t gap[2 * HIST_THREADS]; // a sample's place among them less its number, modulo 2^16
@@ -155,7 +155,7 @@ GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t place) {
 // vectors lie in shared memory, `then` is called. The reads of a list and the next call need
 // no barrier between them.
 template <typename T, typename F>
-GF_DEVICE uint32_t hist_list(HistTurn<T> *turn, const HistPair<T> &pair, uint32_t hits0,
+GF_DEVICE uint32_t hist_list(HistPass<T> *turn, const HistPair<T> &pair, uint32_t hits0,
                              uint32_t hits1, F then) {
     constexpr uint32_t size = hist_vector<T>::size;
     const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
@@ -184,13 +184,13 @@ GF_DEVICE uint32_t hist_list(HistTurn<T> *turn, const HistPair<T> &pair, uint32_
     return (all & 0xffff) + (all >> 16);
 }
 
-template <typename T> GF_DEVICE T hist_listed(const HistTurn<T> &turn, uint32_t place) {
+template <typename T> GF_DEVICE T hist_listed(const HistPass<T> &turn, uint32_t place) {
     return reinterpret_cast<const T *>(turn.raw)[place];
 }
 
 // The sample's number. Within an iteration 16 bits suffice, as numbers leave out no sample.
 template <typename T>
-GF_DEVICE uint64_t hist_number(const HistTurn<T> &turn, uint64_t first, uint32_t place) {
+GF_DEVICE uint64_t hist_number(const HistPass<T> &turn, uint64_t first, uint32_t place) {
     const uint32_t number = place - turn.gap[place / hist_vector<T>::size];
     return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
 }
@@ -217,7 +217,7 @@ template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     hist_place(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
-    HistTurn<T> *turn = reinterpret_cast<HistTurn<T> *>(hist_shared);
+    HistPass<T> *turn = reinterpret_cast<HistPass<T> *>(hist_shared);
     HistWalk walk = hist_walk<T, Dense>(a);
     uint32_t turns = (hist_turns(walk) + 1) / 2;
     HistPair<T> pair;
@@ -388,7 +388,7 @@ GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const u
 }
 
 template <typename T> struct HistSplitShared {
-    HistTurn<T> turn;
+    HistPass<T> turn;
     HistExtracted<T> extracted;
     HistSplit split;
 };
@@ -401,7 +401,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
-    HistTurn<T> &turn = shared->turn;
+    HistPass<T> &turn = shared->turn;
     HistExtracted<T> &extracted = shared->extracted;
     HistSplit &split = shared->split;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -456,7 +456,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
 
 // ---- sorting ------------------------------------------------------------------------------------
 
-// The key of every sample, its bin, and its place in the band. A thread writes a vector's.
+// The key of every sample, its bin, and its place in the strip. A thread writes a vector's.
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS)
     hist_keys(HistArgs a, uint32_t *keys, hist_u64 *places) {

@@ -12,10 +12,10 @@
 // How CUB counts: before CUDA 12 in 32 bits.
 #if CUB_VERSION >= 200000
 typedef int64_t Count;
-#define MOST_SORTED INT64_MAX
+#define MAX_SORTED INT64_MAX
 #else
 typedef int Count;
-#define MOST_SORTED INT_MAX
+#define MAX_SORTED INT_MAX
 #endif
 
 static cudaError_t hist_sort_pairs(void *scratch, size_t *bytes, const uint32_t *keys,
@@ -41,7 +41,7 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
     scratch.sort = scratch.sorted_places + hist_sort_aligned(n * sizeof(hist_u64));
     const cudaError_t result =
         hist_sort_pairs(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
-                        n < MOST_SORTED ? n : MOST_SORTED, extracts, nullptr);
+                        n < MAX_SORTED ? n : MAX_SORTED, extracts, nullptr);
     // More than there is: the allocation then fails and says so.
     scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
     return scratch;
@@ -49,10 +49,10 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
 
 gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
                     gf_error *error) {
-    if (n > MOST_SORTED)
+    if (n > MAX_SORTED)
         return gf_fail(
             error, GF_FAILED,
-            "cuda: built with a CUDA before 12, which cannot sort a band of 2^31 samples; "
+            "cuda: built with a CUDA before 12, which cannot sort a strip of 2^31 samples; "
             "use --backend cpu");
     unsigned char *base = static_cast<unsigned char *>(memory);
     HistSortScratch scratch = hist_sort_scratch(n, extracts);

@@ -27,8 +27,8 @@ struct gf_divisor {
 
 // The stored sample of a value that is not negative, to which 2^23 was added: in the low bits.
 template <typename T> GF_DEVICE uint32_t gf_normalize_clamped(float x) {
-    const uint32_t bits = __float_as_uint(x), most = TWO_23_BITS + (sizeof(T) == 1 ? 255 : 65535);
-    return bits < most ? bits : most;
+    const uint32_t bits = __float_as_uint(x), max = TWO_23_BITS + (sizeof(T) == 1 ? 255 : 65535);
+    return bits < max ? bits : max;
 }
 
 // One step from a quotient towards the nearest.
@@ -181,22 +181,22 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
     }
 }
 
-static gf_status normalize_launch(const gf_plan *head, const gf_band *band, void *,
+static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
                                   void *stream_handle, gf_error *error) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_normalize_args a = {};
-    a.in = gf_row(&band->in, band->out.y0);
-    a.out = band->out.data;
-    a.in_stride = band->in.stride;
-    a.out_stride = band->out.stride;
+    a.in = gf_row(&strip->in, strip->out.y0);
+    a.out = strip->out.data;
+    a.in_stride = strip->in.stride;
+    a.out_stride = strip->out.stride;
     a.row_bytes = gf_row_bytes(&head->in);
     for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
         a.mean[c] = plan->mean[c];
     a.half = plan->half;
     const uint64_t pieces = gf_divide_up(a.row_bytes, PIECE_BYTES);
     a.shares = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), PIECE_BYTES,
-                band->out.rows * pieces};
+                strip->out.rows * pieces};
     const unsigned grid = gf_share_grid(a.shares);
     gf_for_type(head->in.type, [&](auto sample) {
         gf_for_channels(head->in.channels, [&](auto n) {

@@ -24,18 +24,18 @@ struct gf_row_sums {
     gf_shares shares;
 };
 
-static inline gf_row_sums gf_row_sums_of(const gf_plan *plan, const gf_band *band,
+static inline gf_row_sums gf_row_sums_of(const gf_plan *plan, const gf_strip *strip,
                                          uint32_t measured) {
     gf_row_sums a = {};
     for (uint32_t i = 0; i < plan->inputs; i++) {
-        const gf_rows rows = gf_band_input(band, plan->inputs, i);
-        a.in[i] = gf_row(&rows, band->out.y0);
+        const gf_rows rows = gf_strip_input(strip, plan->inputs, i);
+        a.in[i] = gf_row(&rows, strip->out.y0);
     }
-    a.in_stride = band->in.stride;
-    a.records = band->out.data + gf_record_offset(plan);
-    a.out_stride = band->out.stride;
+    a.in_stride = strip->in.stride;
+    a.records = strip->out.data + gf_record_offset(plan);
+    a.out_stride = strip->out.stride;
     a.width = plan->in.width;
-    a.rows = band->out.rows;
+    a.rows = strip->out.rows;
     a.row_bytes = gf_row_bytes(&plan->in);
     a.measured = measured;
     a.shares = gf_share_rows(a.rows, a.row_bytes, plan->inputs);
@@ -80,7 +80,7 @@ template <int CHANNELS> struct gf_planes {
 // Adds vectors to the sums of a thread: samples, or the products a.b, a.a, b.b in the order of
 // dot's records. Channel c of a vector goes to sum[..][(c + shift) % CHANNELS].
 template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
-    // One product of u16 may fill 32 bits. Of the others GF_MOST_PIECE bounds the number.
+    // One product of u16 may fill 32 bits. Of the others GF_MAX_PIECE bounds the number.
     typedef
         typename std::conditional<IMAGES == 2 && sizeof(T) == 2, unsigned long long, uint32_t>::type
             Sum;
@@ -413,11 +413,11 @@ static inline void gf_launch_lanes(const gf_row_sums &a, uint32_t channels, cuda
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// The sums of a band's rows, into their records.
+// The sums of a strip's rows, into their records.
 template <int IMAGES>
-static inline cudaError_t gf_launch_rows(const gf_plan *plan, const gf_band *band,
+static inline cudaError_t gf_launch_rows(const gf_plan *plan, const gf_strip *strip,
                                          uint32_t measured, cudaStream_t stream) {
-    const gf_row_sums a = gf_row_sums_of(plan, band, measured);
+    const gf_row_sums a = gf_row_sums_of(plan, strip, measured);
     const uint32_t channels = plan->in.channels;
     cudaError_t result = cudaSuccess;
     gf_for_type(plan->in.type, [&](auto sample) {

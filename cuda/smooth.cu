@@ -5,7 +5,7 @@
 //   smooth_staged   rows by tiles in shared memory: the stages    smooth_staged.cuh, from
 //                   or integers, where no other kernel for rows   smooth_chain.cu and
 //                   takes them                                    smooth_integer.cu
-//   smooth_strips   rows that fill their warps, radius 0 to 3,    smooth_chain.cu
+//   smooth_tiles   rows that fill their warps, radius 0 to 3,    smooth_chain.cu
 //                   results as large as the samples
 //   smooth_direct   rows of u8 by integers, 1, 2 or 4 channels,   smooth_integer.cu
 //                   radius up to 8
@@ -32,7 +32,7 @@ struct gf_general_args {
     size_t in_position, out_position; // bytes from one position to the next
     uint64_t signal;                  // positions of a whole signal
     uint64_t first, last;             // output positions [first, last)
-    uint64_t across;                  // how many signals, or strips of lanes
+    uint64_t across;                  // how many signals, or tiles of lanes
     uint64_t last_lanes;              // lanes of the last across; all others have `lanes`
     uint64_t tile;                    // 0: none
     int lanes, length, radius;
@@ -56,7 +56,7 @@ GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
     const uint64_t reach = a.radius + 1;
     piece.load_begin = piece.begin < reach ? 0 : piece.begin - reach;
     piece.load_end = a.signal - piece.end < reach ? a.signal : piece.end + reach;
-    // Columns come in bands: what only a smooth stage would read may not be there.
+    // Columns come in strips: what only a smooth stage would read may not be there.
     if (!a.constants.smooth) {
         piece.load_begin = piece.begin < a.radius ? 0 : piece.begin - a.radius;
         piece.load_end = a.signal - piece.end < a.radius ? a.signal : piece.end + a.radius;
@@ -131,7 +131,7 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
         Tout *q = reinterpret_cast<Tout *>(a.out + piece.across * a.out_across +
                                            (p - a.first) * a.out_position) +
                   lane;
-        // In rows lanes are channels; in columns strips begin at a multiple of 4 samples.
+        // In rows lanes are channels; in columns tiles begin at a multiple of 4 samples.
         if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
             const Tin *source = reinterpret_cast<const Tin *>(a.in + piece.across * a.in_across +
                                                               (p - a.in_first) * a.in_position) +
@@ -309,9 +309,9 @@ static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
                                       : 0;
 }
 
-static gf_status smooth_launch(const gf_plan *head, const gf_band *band, void *scratch,
+static gf_status smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
                                void *stream_handle, gf_error *error) {
-    const gf_rows *in = &band->in, *out = &band->out;
+    const gf_rows *in = &strip->in, *out = &strip->out;
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_for_type(head->in.type,

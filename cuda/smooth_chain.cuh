@@ -52,7 +52,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
                         const uint32_t *words, uint32_t *out) {
     const int AROUND = RADIUS + 1, filtered = GF_COLOURS(C);
     uint32_t bits[PIXELS * C];
-    float most = 0.0f;
+    float max = 0.0f;
     const float weight = k.weight;
 #pragma unroll
     for (int c = 0; c < filtered; c++) {
@@ -66,7 +66,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
 #pragma unroll
             for (int j = 1; j < 2 * RADIUS + 1; j++)
                 sum = __fadd_rn(sum, loaded[i + j]);
-            mean[i] = gf_divided<Tin, 2 * RADIUS + 1>(sum, &most);
+            mean[i] = gf_divided<Tin, 2 * RADIUS + 1>(sum, &max);
         }
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
@@ -104,7 +104,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
         for (int i = 0; i < PIXELS * C / 4; i++)
             out[i] = gf_pack(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
     }
-    return sizeof(Tin) == 4 && most == __uint_as_float(0x7f800000u);
+    return sizeof(Tin) == 4 && max == __uint_as_float(0x7f800000u);
 }
 
 #endif

@@ -79,7 +79,7 @@ GF_DEVICE uint32_t gf_divide(uint32_t n, const gf_divider &by) {
     return __umulhi(n, by.magic) >> by.shift;
 }
 
-// The rows of a band, and how a launch cuts them. A lane of most kernels takes a run of
+// The rows of a strip, and how a launch cuts them. A lane of most kernels takes a run of
 // neighbouring groups of 4 pixels. Rows begin on 64-byte boundaries; strides are multiples of 64.
 struct gf_walk {
     const unsigned char *in;
@@ -123,9 +123,9 @@ static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_rows *in,
 
 // Calls launch with a walk over each `most` of so many rows.
 template <typename F>
-static void gf_walk_rows(gf_walk walk, uint64_t rows, uint64_t most, F launch) {
-    for (uint64_t y = 0; y < rows; y += most) {
-        walk.rows = static_cast<uint32_t>(rows - y < most ? rows - y : most);
+static void gf_walk_rows(gf_walk walk, uint64_t rows, uint64_t max, F launch) {
+    for (uint64_t y = 0; y < rows; y += max) {
+        walk.rows = static_cast<uint32_t>(rows - y < max ? rows - y : max);
         launch(walk);
         walk.in += walk.rows * walk.in_stride;
         walk.out += walk.rows * walk.out_stride;
@@ -149,7 +149,7 @@ template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threa
 // Of floats, of which some are so small that a part of the product would underflow: a quotient
 // corrected by its own error, which is exact. Only an infinity makes a NaN of that: the largest
 // magnitude is kept.
-template <typename T, int N> GF_DEVICE float gf_divided(float x, float *most) {
+template <typename T, int N> GF_DEVICE float gf_divided(float x, float *max) {
     const float n = static_cast<float>(N);
     if constexpr (sizeof(T) != 4) {
         const float high = 1.0f / n;
@@ -157,7 +157,7 @@ template <typename T, int N> GF_DEVICE float gf_divided(float x, float *most) {
         return __fmaf_rn(x, high, __fmul_rn(x, low));
     }
     const float size = fabsf(x);
-    *most = size > *most ? size : *most;
+    *max = size > *max ? size : *max;
     const float inverse = 1.0f / n;
     const float quotient = __fmul_rn(x, inverse);
     return __fmaf_rn(-__fmaf_rn(n, quotient, -x), inverse, quotient);
@@ -197,8 +197,8 @@ GF_DEVICE void gf_smooth_exact(const gf_walk &a, const T *in, int left, int righ
 #pragma unroll
     for (int j = 0; j < PIXELS + 2; j++) {
         if constexpr (INSIDE) {
-            float most = 0.0f; // none is infinite
-            mean[j] = gf_divided<T, 2 * RADIUS + 1>(mean[j], &most);
+            float max = 0.0f; // none is infinite
+            mean[j] = gf_divided<T, 2 * RADIUS + 1>(mean[j], &max);
         } else {
             const int lo = j - 1 - radius < -left ? -left : j - 1 - radius;
             const int hi = j - 1 + radius < right ? j - 1 + radius : right - 1;

@@ -45,7 +45,7 @@ static inline gf_integer_args gf_integer_args_of(const gf_smooth_integer *by, in
     args.offset = -GF_WHOLE * args.scale; // exact
     args.near = by->near / 255;
     args.next = by->next / 255;
-    args.sure = 0.5f - by->doubt;
+    args.sure = 0.5f - by->tie_margin;
     return args;
 }
 
@@ -71,16 +71,16 @@ template <int CHANNELS, int WORDS, gf_integer_way WAY> struct gf_integer_work {
     }
 
     // Rounds a share of 255; the result is in the lowest byte.
-    GF_DEVICE uint32_t round(const Args &args, float share, bool *doubt) {
+    GF_DEVICE uint32_t round(const Args &args, float share, bool *tie) {
         const float whole = __fmaf_rn(share, 255.0f, GF_WHOLE);
         const float rest = __fmaf_rn(share, 255.0f, -__fsub_rn(whole, GF_WHOLE));
-        *doubt |= fabsf(rest) > args.sure;
+        *tie |= fabsf(rest) > args.sure;
         return __float_as_uint(whole);
     }
 
     // The results of a channel of the groups, in the lowest byte of 4 words a group.
     GF_DEVICE void channel(const Args &args, const uint32_t *word, uint32_t (*value)[4],
-                           bool *doubt) {
+                           bool *tie) {
         float mean[4 * GROUPS + 2]; // as a sum, of the pixel before the run and so on
         if (WAY == GF_BY_SUMS) {
 #pragma unroll
@@ -98,27 +98,27 @@ template <int CHANNELS, int WORDS, gf_integer_way WAY> struct gf_integer_work {
             else
                 share = __saturatef(__fmaf_rn(__uint_as_float(sum(args, word + i / 4, i % 4)),
                                               args.scale, args.offset));
-            value[i / 4][i % 4] = round(args, share, &doubt[i / 4]);
+            value[i / 4][i % 4] = round(args, share, &tie[i / 4]);
         }
     }
 
     GF_DEVICE unsigned run(const gf_walk &, const Args &args, const uint32_t *raw, uint32_t *out) {
         uint32_t value[filtered][GROUPS][4];
-        bool doubt[filtered][GROUPS] = {};
+        bool tie[filtered][GROUPS] = {};
 #pragma unroll
         for (int c = 0; c < filtered; c++) {
             uint32_t word[GROUPS + 2 * HALO];
 #pragma unroll
             for (int g = 0; g < GROUPS + 2 * HALO; g++)
                 word[g] = gf_channel_word<C>(raw + g * C, c);
-            channel(args, word, value[c], doubt[c]);
+            channel(args, word, value[c], tie[c]);
         }
         unsigned unknown = 0;
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
 #pragma unroll
             for (int c = 0; c < filtered; c++)
-                unknown |= doubt[c][g] ? 1u << (g * filtered + c) : 0;
+                unknown |= tie[c][g] ? 1u << (g * filtered + c) : 0;
             const uint32_t *in = raw + (g + HALO) * C;
             uint32_t *to = out + g * C;
             const uint32_t *v = value[0][g];

@@ -22,8 +22,8 @@
 #define GF_MMA_LINE 128
 #define GF_MMA_GROUPS 3 // of 8 lines, that a tile may have
 #define GF_MMA_TILE (GF_MMA_GROUPS * 8 * GF_MMA_LINE)
-#define GF_MMA_MOST_SIDE 48
-#define GF_MMA_TAP_WORDS (GF_MMA_MOST_SIDE / 2 + 8)
+#define GF_MMA_MAX_SIDE 48
+#define GF_MMA_TAP_WORDS (GF_MMA_MAX_SIDE / 2 + 8)
 #define GF_MMA_MANY 20 // near-ties of a lane's 96 samples: computing all is as fast
 // Blocks whose registers must fit an SM; chips that are not made for computing hold fewer blocks.
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ / 100 == 10
@@ -48,7 +48,7 @@ static inline bool gf_mma_args_of(const gf_smooth_integer *by, int channels, int
     gf_smooth_fixed fixed;
     if (!gf_smooth_fixed_of(by, &fixed))
         return false;
-    args->start = 0x7fffffffu - fixed.most;
+    args->start = 0x7fffffffu - fixed.max;
     args->factor = fixed.factor;
     args->half = fixed.half - args->start * args->factor; // whole numbers modulo 2^32
     const int reach = static_cast<int>(by->reach);
@@ -95,7 +95,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
     static const int AT_ONCE = PARTS <= 3 ? 4 : 2; // lines
     static const uint32_t FILTERED = C == 2 ? 0x00800080u : C == 4 ? 0x00808080u : 0x80808080u;
     static_assert(SIDE % 16 == 0 || (SIDE == 8 && C % 2 == 1), "alpha is taken from OWN");
-    static_assert(SIDE <= GF_MMA_MOST_SIDE, "all taps fit in the arguments");
+    static_assert(SIDE <= GF_MMA_MAX_SIDE, "all taps fit in the arguments");
 
     uint32_t taps[2][PARTS]; // of the first and the last two bytes of a word
     uint32_t start[4];
@@ -133,7 +133,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
     // for each near-tie.
     __device__ __forceinline__ void lines(const gf_mma_args &args, const uint32_t *x,
                                           const uint32_t *y, uint32_t *result,
-                                          uint32_t *doubt) const {
+                                          uint32_t *tie) const {
         uint32_t pair[2][2]; // [line][first or second two bytes]: fractions, then results
 #pragma unroll
         for (int s = 0; s < 2; s++) {
@@ -160,7 +160,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
             if (C == 4)
                 result[l] = (result[l] & 0x00ffffffu) | (own & 0xff000000u);
             // Of bytes that are 0 (and of a 1 above one: that costs time only).
-            doubt[l] = (fraction - 0x01010101u) & ~fraction & FILTERED;
+            tie[l] = (fraction - 0x01010101u) & ~fraction & FILTERED;
         }
     }
 };
@@ -323,13 +323,13 @@ GF_DEVICE void gf_mma_all(const gf_walk &a, int bytes, gf_mma_shared<Work> *shar
 // each of a lane's near-ties: 7 - line, from the lowest of its byte.
 template <typename Work>
 GF_DEVICE void gf_mma_products(const Work &work, const gf_mma_args &args, int bytes,
-                               gf_mma_shared<Work> *shared, uint32_t *doubts) {
+                               gf_mma_shared<Work> *shared, uint32_t *ties) {
     const int PARTS = Work::PARTS, AT_ONCE = Work::AT_ONCE, lane = threadIdx.x;
     const uint32_t *from = reinterpret_cast<const uint32_t *>(shared->in + shared->BEFORE) + lane;
     uint32_t *to = reinterpret_cast<uint32_t *>(shared->out) + lane;
 #pragma unroll
     for (int g = 0; g < GF_MMA_GROUPS; g++)
-        doubts[g] = 0;
+        ties[g] = 0;
 #pragma unroll
     for (int g = 0; g < GF_MMA_GROUPS; g++) {
         if (g * 8 * GF_MMA_LINE >= bytes)
@@ -344,12 +344,12 @@ GF_DEVICE void gf_mma_products(const Work &work, const gf_mma_args &args, int by
                     raw[k][p] = from[((l + k) * GF_MMA_LINE + Work::offset(p)) / 4];
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k += 2) {
-                uint32_t result[2], doubt[2];
-                work.lines(args, raw[k], raw[k + 1], result, doubt);
+                uint32_t result[2], tie[2];
+                work.lines(args, raw[k], raw[k + 1], result, tie);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
                     to[(l + k + i) * (GF_MMA_LINE / 4)] = result[i];
-                    doubts[g] |= doubt[i] >> (l + k + i) % 8;
+                    ties[g] |= tie[i] >> (l + k + i) % 8;
                 }
             }
         }
@@ -357,20 +357,20 @@ GF_DEVICE void gf_mma_products(const Work &work, const gf_mma_args &args, int by
 }
 
 // Takes the place of a lane's next near-tie; -1 if there is none.
-GF_DEVICE int gf_mma_next(uint32_t *doubts) {
+GF_DEVICE int gf_mma_next(uint32_t *ties) {
     uint32_t some = 0;
     int line = 7;
 #pragma unroll
     for (int g = GF_MMA_GROUPS - 1; g >= 0; g--)
-        if (doubts[g] != 0) {
-            some = doubts[g];
+        if (ties[g] != 0) {
+            some = ties[g];
             line = 8 * g + 7;
         }
     bool found = false;
 #pragma unroll
     for (int g = 0; g < GF_MMA_GROUPS; g++)
-        if (!found && doubts[g] != 0) {
-            doubts[g] &= doubts[g] - 1;
+        if (!found && ties[g] != 0) {
+            ties[g] &= ties[g] - 1;
             found = true;
         }
     const int bit = __ffs(static_cast<int>(some)) - 1, lane = threadIdx.x;
@@ -380,7 +380,7 @@ GF_DEVICE int gf_mma_next(uint32_t *doubts) {
 // The edges and the near-ties by the exact path, 32 samples at a time.
 template <typename Work>
 GF_DEVICE void gf_mma_exact(const gf_walk &a, const gf_mma_args &args, const gf_mma_tile &tile,
-                            uint32_t *doubts, gf_mma_shared<Work> *shared) {
+                            uint32_t *ties, gf_mma_shared<Work> *shared) {
     const int lane = threadIdx.x;
     // The edges of a row: what lies before `left` and from `right` on, as far as it is here.
     const int row_end = static_cast<int>(args.row_bytes) - tile.begin;
@@ -407,7 +407,7 @@ GF_DEVICE void gf_mma_exact(const gf_walk &a, const gf_mma_args &args, const gf_
                 at = r * static_cast<int>(a.in_stride) + (k < lefts ? k : ends + k - lefts);
             done += 32;
         } else {
-            at = gf_mma_next(doubts);
+            at = gf_mma_next(ties);
         }
         const uint32_t lanes = __ballot_sync(~0u, at >= 0);
         more = edge || lanes != 0;
@@ -444,26 +444,26 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
     work.set_up(args, shared.waiting);
     __pipeline_wait_prior(0);
     __syncwarp();
-    uint32_t doubts[GF_MMA_GROUPS];
-    gf_mma_products(work, args, tile.bytes, &shared, doubts);
+    uint32_t ties[GF_MMA_GROUPS];
+    gf_mma_products(work, args, tile.bytes, &shared, ties);
     __syncwarp();
 
     // Where most samples are near-ties, as in flat areas of some values, all are computed again.
     if constexpr (Work::RADIUS > 0) {
-        int doubtful = 0;
+        int is_tie = 0;
 #pragma unroll
         for (int g = 0; g < GF_MMA_GROUPS; g++)
-            doubtful += __popc(doubts[g]);
-        if (__popc(__ballot_sync(~0u, doubtful > GF_MMA_MANY)) > 16) {
+            is_tie += __popc(ties[g]);
+        if (__popc(__ballot_sync(~0u, is_tie > GF_MMA_MANY)) > 16) {
             gf_mma_all<Work>(a, tile.bytes, &shared);
 #pragma unroll
             for (int g = 0; g < GF_MMA_GROUPS; g++)
-                doubts[g] = 0;
+                ties[g] = 0;
             __syncwarp();
         }
     }
 
-    gf_mma_exact(a, args, tile, doubts, &shared);
+    gf_mma_exact(a, args, tile, ties, &shared);
     gf_mma_write<Work>(a, args, tile, &shared);
 }
 
@@ -486,22 +486,22 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const g
         cudaGetLastError();
         return false;
     }
-    const uint32_t most = GF_MMA_TILE, stride = walk.in_stride32;
+    const uint32_t max = GF_MMA_TILE, stride = walk.in_stride32;
     const uint32_t row = static_cast<uint32_t>(walk.width * Work::C), edge = walk.reach * Work::C;
     const uint32_t whole = row & ~15u;
     args.row_bytes = row;
     args.left = edge < row ? edge : row;
     args.right = row - args.left > edge ? row - edge : args.left;
     uint64_t tiles_a_row = 1;
-    if (stride <= most / 2) {
-        walk.rows_a_tile = most / stride;
+    if (stride <= max / 2) {
+        walk.rows_a_tile = max / stride;
         args.edges = gf_divider_of(args.left + row - args.right);
     } else {
         if (args.right > whole)
             args.right = whole;
         // About equal ones, of whole lines.
         const uint64_t lines = gf_divide_up(whole, GF_MMA_LINE);
-        const uint64_t fewest = gf_divide_up(lines, most / GF_MMA_LINE);
+        const uint64_t fewest = gf_divide_up(lines, max / GF_MMA_LINE);
         args.tile_bytes = static_cast<uint32_t>(gf_divide_up(lines, fewest) * GF_MMA_LINE);
         tiles_a_row = gf_divide_up(whole, args.tile_bytes);
         args.last = static_cast<uint32_t>(whole - (tiles_a_row - 1) * args.tile_bytes);

@@ -66,16 +66,16 @@ template <typename Work>
 GF_DEVICE unsigned gf_left_over(const gf_walk &a, uint32_t run, unsigned unknown) {
     const int64_t begin = static_cast<int64_t>(run) * (4 * Work::GROUPS);
     const unsigned there = ~gf_bits_from((static_cast<int64_t>(a.width) - begin + 3) >> 2);
-    const unsigned rims = ~gf_bits_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2) |
-                          gf_bits_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
-    return (unknown | gf_group_bits<Work>(rims)) & gf_group_bits<Work>(there);
+    const unsigned edges = ~gf_bits_from((static_cast<int64_t>(a.reach) - begin + 3) >> 2) |
+                           gf_bits_from((static_cast<int64_t>(a.inner_end) - begin) >> 2);
+    return (unknown | gf_group_bits<Work>(edges)) & gf_group_bits<Work>(there);
 }
 
 // Channels of groups that wait, by number: a row's after those of the rows before it, a group's
 // side by side.
-template <int MOST> struct gf_queue {
+template <int MAX> struct gf_queue {
     uint32_t waiting;
-    uint32_t group[32 + MOST]; // most that an iteration adds
+    uint32_t group[32 + MAX]; // most that an iteration adds
 };
 
 // Computes groups that wait, 32 at a time; all of them, or until fewer are left. All lanes call it.

@@ -91,7 +91,7 @@ struct gf_shares {
 
 // Bytes of a piece at most: 4096 vectors a thread, of which each may add 16 products of u8 to a sum
 // of 32 bits.
-#define GF_MOST_PIECE (UINT64_C(256) * 4096 * 16 / 12288 * 12288)
+#define GF_MAX_PIECE (UINT64_C(256) * 4096 * 16 / 12288 * 12288)
 
 // A narrow row gets few threads, so that each has work; a wide one a block. Rows are cut where one
 // block a row would leave SMs idle.
@@ -108,7 +108,7 @@ static inline gf_shares gf_share_rows(uint64_t rows, uint64_t row_bytes, uint32_
         return shares;
     uint64_t pieces = rows < 8 * processors ? 16 * processors / rows : 1;
     const uint64_t piece = (row_bytes / pieces + iteration) / iteration * iteration;
-    shares.piece_bytes = piece < GF_MOST_PIECE ? piece : GF_MOST_PIECE;
+    shares.piece_bytes = piece < GF_MAX_PIECE ? piece : GF_MAX_PIECE;
     shares.pieces = static_cast<uint32_t>(gf_divide_up(row_bytes, shares.piece_bytes));
     shares.units = rows * shares.pieces;
     return shares;

@@ -39,7 +39,7 @@ class gf_column(ctypes.Structure):
 class gf_table(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("columns", gf_column * MAX_COLUMNS)]
     _fields_ += [("column_count", c_size_t), ("row_count", c_uint64), ("brief", c_uint64)]
-    _fields_ += [("single", c_bool), ("for_people", c_bool)]
+    _fields_ += [("single", c_bool), ("in_text", c_bool)]
     _fields_ += [("chart", c_int), ("curves", c_size_t), ("x_label", c_char_p), ("y_label", c_char_p)]
 
 

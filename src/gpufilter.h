@@ -249,7 +249,7 @@ typedef struct gf_table {
     uint64_t row_count;
     uint64_t brief; /* of bins that the caller did not choose: lines that suit a terminal; 0: all */
     bool single;    /* one row: a set of named values */
-    bool for_people; /* shown in text; otherwise gf_result_text tells about it */
+    bool in_text;   /* shown in text; otherwise gf_result_text tells about it */
     gf_chart chart;
     size_t curves;                 /* first of the columns that are drawn; they go to the last */
     const char *x_label, *y_label; /* of the chart, with units; NULL without one */
@@ -287,13 +287,13 @@ typedef struct gf_engine_options {
     uint32_t threads;    /* CPU worker threads, at most 1024; 0: one a core (gf_cores) */
     bool unthreaded;     /* start no threads: read, compute on the cpu and write in the calling one.
                           * For those who run many engines side by side; `threads` is then 1 */
-    uint64_t band_rows;  /* rows a band; 0: chosen from the row size */
-    /* Golden computes every band, too, as it goes: what differs in any bit is GF_FAILED, and the
+    uint64_t rows_per_strip; /* rows a strip; 0: chosen from the row size */
+    /* Golden computes every strip, too, as it goes: what differs in any bit is GF_FAILED, and the
      * image's files do not appear. Those that give their rows back are read back before they do. */
     bool verify;
     /* Bytes that one image may take: the result, an image that is read twice and cannot be (from a
-     * pipe), samples that are held until the end, and the bands in flight, all together. Held
-     * samples get half of what result and image leave, the bands the rest. 0:
+     * pipe), samples that are held until the end, and the strips in flight, all together. Held
+     * samples get half of what result and image leave, the strips the rest. 0:
      * GF_DEFAULT_MAX_MEMORY */
     uint64_t max_memory;
 } gf_engine_options;
@@ -370,7 +370,7 @@ typedef struct gf_report {
     double brightness; /* factor of a flat area's samples, such as 1.452; 0: the filter has none */
     char advice[64];   /* the option that avoids clipping by that factor; empty for none */
     uint32_t dropped;  /* bits of gf_dropped: what a JPEG holds besides pixels */
-    uint64_t band_rows, bands; /* rows of a band, and how many of these there were */
+    uint64_t rows_per_strip, strips; /* rows of a strip, and how many of these there were */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t processes;   /* that did it together; 0 if it was one alone */
     double start_seconds; /* starting the backend; 0 if it ran already */
@@ -389,10 +389,11 @@ typedef struct gf_ready {
 
 /* How far an image has come. */
 typedef struct gf_progress {
-    uint64_t item;     /* of a batch: its index */
-    gf_format in;      /* the image, or the first of two */
-    uint64_t done, of; /* rows: those that are through the filter and handed to the output, and all.
-                        * Of a filter that reads its image twice `of` is twice the rows */
+    uint64_t item; /* of a batch: its index */
+    gf_format in;  /* the image, or the first of two */
+    uint64_t done,
+        total; /* rows: those that are through the filter and handed to the output, and all.
+                * Of a filter that reads its image twice `total` is twice the rows */
 } gf_progress;
 
 /* What a file holds that is rows of samples without a header. */
@@ -553,8 +554,8 @@ typedef struct gf_out_pixels {
  * gf_run_memory does: one image that fails fails them all, and all results are then NULL.
  *
  * Where each row that the filter makes follows from the same row of its input alone, the images
- * share bands: thousands of small ones cost a few uploads, launches and downloads. Other filters
- * take them one by one. max_memory is for one image's result, and for the bands of all. The report
+ * share strips: thousands of small ones cost a few uploads, launches and downloads. Other filters
+ * take them one by one. max_memory is for one image's result, and for the strips of all. The report
  * is about all images together, but for its formats. */
 GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
                                      const gf_settings *settings, const gf_format *format,

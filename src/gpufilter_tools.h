@@ -78,7 +78,7 @@ GF_API void gf_remove_temporaries(void);
 /* Of `turns` processes on this machine this is number `turn`, from 0: the engines that it opens
  * from now on share out the CUDA devices, those that are named, or all, with one for each process.
  */
-GF_API void gf_set_turn(uint32_t turn, uint32_t turns);
+GF_API void gf_set_local_process(uint32_t turn, uint32_t turns);
 
 /* What gf_work_source.take found. */
 typedef enum gf_take {

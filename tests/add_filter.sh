@@ -57,8 +57,8 @@ works() {
 check "it works" works
 check "the equality tests find no difference" env GF_TEST_ROUNDS=2 build/tests/test_equality
 check "verify finds no difference" gpufilter verify --samples 1M
-wrong() { # it is found out if a row depends on the band that it is in
-    sed -i 's/gf_row(&band->in, y)/gf_row(\&band->in, band->in.y0)/' filters/mine/mine.c &&
+wrong() { # it is found out if a row depends on the strip that it is in
+    sed -i 's/gf_row(&strip->in, y)/gf_row(\&strip->in, strip->in.y0)/' filters/mine/mine.c &&
         make -j2 "${as_before[@]}" build/gpufilter build/tests/test_equality &&
         ! build/tests/test_equality && ! gpufilter verify --samples 1M
 }

@@ -70,19 +70,19 @@ static inline int make_inputs(void **state) {
 
 /* ---- what is run, and told ------------------------------------------------------------------- */
 
-typedef struct ending {
+typedef struct extension {
     int times;
     gf_status status;
     gf_error error;
     gf_report report;
     char text[4000]; /* the first cells of the result */
-} ending;
+} extension;
 
-static ending got[ITEMS];
+static extension got[ITEMS];
 
 typedef struct listener {
     atomic_int inside;
-    uint64_t calls, most; /* stops after so many; 0: never */
+    uint64_t calls, max; /* stops after so many; 0: never */
     bool in_order;
 } listener;
 
@@ -104,7 +104,7 @@ static inline void write_result(const gf_result *result, char text[4000]) {
 
 static inline bool on_done(void *context, const gf_batch_done *done) {
     listener *all = context;
-    ending *one = &got[done->item];
+    extension *one = &got[done->item];
 
     assert_int_equal(atomic_fetch_add(&all->inside, 1), 0);
     if (all->in_order)
@@ -121,7 +121,7 @@ static inline bool on_done(void *context, const gf_batch_done *done) {
     }
     all->calls++;
     atomic_fetch_sub(&all->inside, 1);
-    return !all->most || all->calls < all->most;
+    return !all->max || all->calls < all->max;
 }
 
 static inline void make_items(gf_batch_item items[ITEMS], bool image) {
@@ -153,7 +153,7 @@ static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, u
 
 /* ---- what each gives alone ------------------------------------------------------------------- */
 
-static ending want[ITEMS];
+static extension want[ITEMS];
 
 /* The library's own answer for the first ones, a file after the other, by golden. */
 static inline void run_each(const gf_filter *filter, const gf_settings *settings,

@@ -24,11 +24,11 @@ static inline int backend_count(void) {
     return test_has_cuda() ? 3 : 2;
 }
 
-/* Two images without gaps between rows; one band a row. */
+/* Two images without gaps between rows; one strip a row. */
 static inline gf_result *run(const char *backend, const char *text, gf_format format, const void *a,
                              const void *b) {
     const gf_filter *filter = gf_filter_find("dot");
-    const gf_engine_options options = {.backend = backend, .threads = 2, .band_rows = 1};
+    const gf_engine_options options = {.backend = backend, .threads = 2, .rows_per_strip = 1};
     const size_t row = gf_row_bytes(&format);
     gf_settings *settings = test_settings(filter, text);
     gf_engine *engine = NULL;

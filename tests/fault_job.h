@@ -77,10 +77,11 @@ static inline bool fault_job_new(fault_job *job, const gf_filter *filter, const 
     if (gf_run_memory(golden, filter, job->settings, &job->format, pixels, job->want.rows.data,
                       job->want.stride, &job->result, NULL, &error))
         fail_msg("golden: %s", error.message);
-    const char *ending = job->format.type == GF_F32 ? "pfm" : "png";
+    const char *extension = job->format.type == GF_F32 ? "pfm" : "png";
     const char *drawn = job->drawn.type == GF_F32 ? "pfm" : "png";
     for (int i = 0; i < 2; i++)
-        snprintf(job->in_paths[i], sizeof job->in_paths[i], "%s/in%d.%s", test_folder, i, ending);
+        snprintf(job->in_paths[i], sizeof job->in_paths[i], "%s/in%d.%s", test_folder, i,
+                 extension);
     snprintf(job->out_path, sizeof job->out_path, "%s/out.%s", test_folder, drawn);
     const char *name = fault_param(job, GF_PARAM_SAMPLES);
     if (name)

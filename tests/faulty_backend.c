@@ -15,7 +15,7 @@ typedef struct faulty_run {
     const faulty *owner;
     void *cpu;
     gf_job job;
-    uint64_t waited; /* bands */
+    uint64_t waited; /* strips */
 } faulty_run;
 
 static faulty_plan expected;
@@ -86,12 +86,12 @@ static void faulty_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "faulty %s", own->device);
 }
 
-/* Not the cpu backend's bands: a fallback cuts others. */
-static gf_band_wish faulty_wish(const void *state, const gf_plan *plan) {
-    gf_band_wish wish = gf_backend_cpu.wish(((const faulty *)state)->cpu, plan);
-    wish.bytes = expected.rows * plan->inputs * gf_align(gf_row_bytes(&plan->in));
-    wish.halos = 0;
-    return wish;
+/* Not the cpu backend's strips: a fallback cuts others. */
+static gf_strip_request faulty_request(const void *state, const gf_plan *plan) {
+    gf_strip_request request = gf_backend_cpu.request(((const faulty *)state)->cpu, plan);
+    request.bytes = expected.rows * plan->inputs * gf_align(gf_row_bytes(&plan->in));
+    request.halos = 0;
+    return request;
 }
 
 static gf_status faulty_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
@@ -168,8 +168,8 @@ static gf_status faulty_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_status status = call(run->owner, "wait", error);
     if (!status)
         status = gf_backend_cpu.wait(run->cpu, slot, error);
-    const uint64_t bands = (run->job.plan->in.height - 1) / run->job.out_rows + 1;
-    if (!status && run->waited++ == expected.band % bands)
+    const uint64_t strips = (run->job.plan->in.height - 1) / run->job.out_rows + 1;
+    if (!status && run->waited++ == expected.strip % strips)
         lie(run, slot);
     return status;
 }
@@ -199,7 +199,7 @@ const gf_backend faulty_backend = {
     .open = faulty_open,
     .close = faulty_close,
     .describe = faulty_describe,
-    .wish = faulty_wish,
+    .request = faulty_request,
     .begin = faulty_begin,
     .submit = faulty_submit,
     .wait = faulty_wait,

@@ -1,4 +1,4 @@
-/* A backend that stands in CUDA's place for tests without a device: the cpu backend, in bands of
+/* A backend that stands in CUDA's place for tests without a device: the cpu backend, in strips of
  * its own height, failing or lying where it is told to. */
 #ifndef FAULTY_BACKEND_H
 #define FAULTY_BACKEND_H
@@ -7,7 +7,7 @@
 
 #include "engine/engine.h"
 
-/* What a device may get wrong in one band. */
+/* What a device may get wrong in one strip. */
 typedef enum faulty_lie {
     LIE_NONE,
     LIE_ROW,
@@ -22,10 +22,10 @@ typedef struct faulty_plan {
     bool for_ever;    /* and all that follow */
     gf_status status; /* GF_FAILED: no memory; GF_NO_BACKEND: the device is gone */
     const char *only; /* the device (an engine's) that fails; NULL: any */
-    uint64_t rows;    /* of a band, about */
+    uint64_t rows;    /* of a strip, about */
     faulty_lie lie;
-    bool lies_once;     /* in all its life; otherwise once in every image */
-    uint64_t band, bit; /* where: both are taken modulo what there is */
+    bool lies_once;      /* in all its life; otherwise once in every image */
+    uint64_t strip, bit; /* where: both are taken modulo what there is */
 } faulty_plan;
 
 /* From now on, with the calls counted anew. */

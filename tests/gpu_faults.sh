@@ -122,7 +122,7 @@ check "95 %: cuda" same -b cuda
 check "95 %: auto" same -b auto
 release
 # A context takes a few hundred megabytes: with less than that the device does not start, with a little
-# more there is room for low bands only.
+# more there is room for low strips only.
 either() { # golden's bytes, or one line and nothing
     same -b cuda 2>errors >/dev/null && return
     cat errors

@@ -57,14 +57,14 @@ static inline void every_cut(const png_bytes *file, hostile_try *try, const char
 
 /* Every bit of it, or every step-th, is the other one. mend: puts check sums right; NULL: nobody
  * does. */
-static inline void every_flip(const png_bytes *file, size_t step, void (*mend)(png_bytes *file),
+static inline void every_flip(const png_bytes *file, size_t step, void (*fix)(png_bytes *file),
                               hostile_try *try, const char *what, hostile *sum) {
     for (size_t bit = 0; bit < 8 * file->size; bit += step) {
         png_bytes flipped = copy_of(file);
         flipped.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         try(&flipped, what, bit, sum);
-        if (mend != NULL) {
-            mend(&flipped);
+        if (fix != NULL) {
+            fix(&flipped);
             try(&flipped, what, bit, sum);
         }
         free(flipped.data);

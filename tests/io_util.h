@@ -118,11 +118,11 @@ static inline uint32_t next_random(uint32_t *seed) {
     return *seed >> 8;
 }
 
-/* Reads a whole image and closes its source: rows packed, in bands of `band` rows into a buffer
+/* Reads a whole image and closes its source: rows packed, in strips of `strip` rows into a buffer
  * with painted margins that must survive. Metadata goes to *metadata (cleared by the caller) unless
  * NULL.
  */
-static inline gf_status load_source(gf_source *source, uint64_t band, unsigned char **pixels,
+static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned char **pixels,
                                     gf_metadata *metadata, gf_error *error) {
     const gf_format *format = &source->format;
     size_t row = gf_row_bytes(format);
@@ -134,8 +134,8 @@ static inline gf_status load_source(gf_source *source, uint64_t band, unsigned c
     assert_non_null(buffer);
     assert_non_null(*pixels);
     memset(buffer, PAINT, stride * format->height);
-    for (uint64_t y = 0; y < format->height && status == GF_OK; y += band) {
-        uint64_t rows = format->height - y < band ? format->height - y : band;
+    for (uint64_t y = 0; y < format->height && status == GF_OK; y += strip) {
+        uint64_t rows = format->height - y < strip ? format->height - y : strip;
         status = source->ops->read(source, buffer + y * stride, stride, rows, error);
     }
     if (status == GF_OK)
@@ -160,7 +160,7 @@ static inline gf_status load_source(gf_source *source, uint64_t band, unsigned c
 }
 
 /* The same of a file. */
-static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t band,
+static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t strip,
                                    gf_format *format, unsigned char **pixels, gf_metadata *metadata,
                                    gf_error *error) {
     gf_source *source;
@@ -173,13 +173,13 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
         return status;
     }
     *format = source->format;
-    return load_source(source, band, pixels, metadata, error);
+    return load_source(source, strip, pixels, metadata, error);
 }
 
-/* Writes packed rows in bands from a buffer with margins. */
+/* Writes packed rows in strips from a buffer with margins. */
 static inline gf_status save_image(const char *path, const gf_format *format, const void *pixels,
                                    const gf_metadata *metadata, const gf_file_options *options,
-                                   uint64_t band, gf_error *error) {
+                                   uint64_t strip, gf_error *error) {
     gf_sink *sink;
     gf_status status = gf_sink_open(path, format, metadata, options, 2, &sink, error);
 
@@ -194,14 +194,14 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     memset(buffer, PAINT, stride * format->height);
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(buffer + y * stride, (const unsigned char *)pixels + y * row, row);
-    for (uint64_t y = 0; y < format->height && status == GF_OK; y += band) {
-        uint64_t rows = format->height - y < band ? format->height - y : band;
+    for (uint64_t y = 0; y < format->height && status == GF_OK; y += strip) {
+        uint64_t rows = format->height - y < strip ? format->height - y : strip;
         status = sink->ops->write(sink, buffer + y * stride, stride, rows, error);
     }
     if (status == GF_OK)
         status = sink->ops->finish(sink, metadata, error);
     if (status == GF_OK)
-        status = gf_output_place(sink->output, error);
+        status = gf_output_commit(sink->output, error);
     sink->ops->close(sink);
     free(buffer);
     return status;

@@ -38,9 +38,9 @@ gf_result *test_measure(const char *backend, const char *filter, const char *tex
                         const void *a, const void *b, void *drawn) {
     gf_result *result = NULL;
     gf_error error = {0};
-    /* Every row a band of its own, unless that would be too many. */
+    /* Every row a strip of its own, unless that would be too many. */
     const gf_engine_options options = {
-        .backend = backend, .threads = 2, .band_rows = format.height < 1000 ? 1 : 0};
+        .backend = backend, .threads = 2, .rows_per_strip = format.height < 1000 ? 1 : 0};
     if (run(&options, filter, text, format, a, b, drawn, &result, &error))
         fail_msg("%s '%s' on %s: %s", filter, text, backend, error.message);
     return result;

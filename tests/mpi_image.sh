@@ -73,7 +73,7 @@ for kind in 8.ppm 16.ppm 32.pfm; do
         check "$n ranks: dot $kind" same $n dot --csv $a $b
     done
     some smooth --radius 127 $a out.$end
-    some smooth --axis y --radius 127 --band-rows 1 $a out.$end
+    some smooth --axis y --radius 127 --rows-per-strip 1 $a out.$end
     some normalize $a out.$end
     some compare $a $b
     some compare $a $a

@@ -83,7 +83,7 @@ static inline void put_output(gf_output *output, const char *text) {
 static inline void commit(gf_output *output) {
     gf_error error = {0};
 
-    if (gf_output_prepare(output, &error) != GF_OK || gf_output_place(output, &error) != GF_OK)
+    if (gf_output_prepare(output, &error) != GF_OK || gf_output_commit(output, &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_output_close(output);
 }

@@ -18,7 +18,7 @@ typedef struct outcome {
 
 /* Fills the input's head, reads the image, and closes it. */
 static inline outcome load_input(gf_input *input, const gf_limits *given, gf_open_source *open,
-                                 uint64_t band) {
+                                 uint64_t strip) {
     outcome got = {0};
     gf_source *source;
     const gf_limits limits = gf_limits_resolve(given);
@@ -32,16 +32,16 @@ static inline outcome load_input(gf_input *input, const gf_limits *given, gf_ope
         return got;
     }
     got.format = source->format;
-    (void)load_source(source, band, &got.pixels, &got.metadata, &got.error);
+    (void)load_source(source, strip, &got.pixels, &got.metadata, &got.error);
     return got;
 }
 
 /* The first `size` bytes of a file, which is none: these are many. */
 static inline outcome load(const png_bytes *file, size_t size, const gf_limits *given,
-                           gf_open_source *open, uint64_t band) {
+                           gf_open_source *open, uint64_t strip) {
     gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, size, "rb")};
 
-    return load_input(&input, given, open, band);
+    return load_input(&input, given, open, strip);
 }
 
 static inline uint32_t get32(const unsigned char *p) {
@@ -72,15 +72,15 @@ static const int kinds[][2] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Of any kind, packed in any way. */
-static inline png_spec random_spec(uint32_t *seed, uint32_t most) {
+static inline png_spec random_spec(uint32_t *seed, uint32_t max) {
     static const int strategies[] = {Z_DEFAULT_STRATEGY, Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE,
                                      Z_FIXED};
     const int *kind = kinds[next_random(seed) % KINDS];
     png_spec spec = {.color = kind[0], .depth = kind[1]};
 
     /* One after the other: initializers have no order. */
-    spec.width = 1 + next_random(seed) % most;
-    spec.height = 1 + next_random(seed) % most;
+    spec.width = 1 + next_random(seed) % max;
+    spec.height = 1 + next_random(seed) % max;
     spec.transparent = kind[0] < 4 && next_random(seed) % 3 == 0;
     spec.interlaced = next_random(seed) % 8 == 0;
     spec.filter = (png_rows)(next_random(seed) % (PNG_ROWS_RANDOM + 1));

@@ -57,11 +57,11 @@ static inline png_bytes with_middle(const png_bytes *file, const png_bytes *midd
 
 /* A zlib stream, with some room behind it. */
 static inline unsigned char *stream_of(const void *raw, size_t size, size_t *packed) {
-    uLongf room = compressBound(size) + 64;
-    unsigned char *data = calloc(1, room);
+    uLongf capacity = compressBound(size) + 64;
+    unsigned char *data = calloc(1, capacity);
     assert_non_null(data);
-    assert_int_equal(compress(data, &room, raw, size), Z_OK);
-    *packed = room;
+    assert_int_equal(compress(data, &capacity, raw, size), Z_OK);
+    *packed = capacity;
     return data;
 }
 

@@ -6,17 +6,17 @@
 
 /* A power of two of bytes, more than size. */
 static size_t room_of(size_t size) {
-    size_t room = 64;
-    while (room <= size)
-        room *= 2;
-    return room;
+    size_t capacity = 64;
+    while (capacity <= size)
+        capacity *= 2;
+    return capacity;
 }
 
 /* bytes was made by this function alone. */
 static void put(png_bytes *bytes, const void *data, size_t size) {
-    const size_t room = room_of(bytes->size + size);
-    if (bytes->data == NULL || room != room_of(bytes->size))
-        bytes->data = realloc(bytes->data, room);
+    const size_t capacity = room_of(bytes->size + size);
+    if (bytes->data == NULL || capacity != room_of(bytes->size))
+        bytes->data = realloc(bytes->data, capacity);
     if (bytes->data == NULL)
         abort();
     if (size != 0)
@@ -164,13 +164,13 @@ static unsigned char *pack(const png_spec *spec, const png_bytes *raw, size_t *s
     if (deflateInit2(&stream, level, Z_DEFLATED, bits, 8, spec->strategy) != Z_OK)
         abort();
     const size_t step = spec->flush != 0 ? spec->flush_bytes : raw->size;
-    uLong room = deflateBound(&stream, raw->size) + 16 * (raw->size / step + 1);
-    unsigned char *packed = malloc(room);
+    uLong capacity = deflateBound(&stream, raw->size) + 16 * (raw->size / step + 1);
+    unsigned char *packed = malloc(capacity);
     if (packed == NULL)
         abort();
     stream.next_in = raw->data;
     stream.next_out = packed;
-    stream.avail_out = (uInt)room;
+    stream.avail_out = (uInt)capacity;
     for (size_t left = raw->size; left != 0;) {
         stream.avail_in = (uInt)(left < step ? left : step);
         left -= stream.avail_in;
@@ -197,11 +197,11 @@ static void put_idat(const png_spec *spec, const uint16_t *samples, png_bytes *f
     }
     size_t size;
     unsigned char *packed = pack(spec, &raw, &size);
-    size_t most = spec->idat_bytes != 0 ? spec->idat_bytes : size;
+    size_t max = spec->idat_bytes != 0 ? spec->idat_bytes : size;
     uint32_t random = spec->seed;
     for (size_t at = 0, bytes; at < size; at += bytes) {
         random = random * 1664525u + 1013904223u;
-        bytes = spec->idat_random ? (random >> 8) % (most + 1) : most;
+        bytes = spec->idat_random ? (random >> 8) % (max + 1) : max;
         bytes = size - at < bytes ? size - at : bytes;
         png_put_chunk(file, "IDAT", packed + at, bytes, false);
     }

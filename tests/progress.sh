@@ -46,7 +46,7 @@ if 'SLOW' in __import__('os').environ:
 P
     one() {
         gpufilter smooth in.pgm a.pgm --progress json --force 2>&1 >/dev/null | python3 events.py begin end &&
-            slowly 1.2 | gpufilter smooth --progress json --quiet - b.pgm --band-rows 8 2>&1 | SLOW=1 python3 events.py begin end &&
+            slowly 1.2 | gpufilter smooth --progress json --quiet - b.pgm --rows-per-strip 8 2>&1 | SLOW=1 python3 events.py begin end &&
             cmp a.pgm b.pgm
     }
     check "events of one image" one
@@ -58,7 +58,7 @@ P
     check "events of one that fails" broken
     many() {
         rm -rf out slow.pgm && mkfifo slow.pgm && { slowly 1.5 >slow.pgm & } &&
-            gpufilter smooth in.pgm short.pgm slow.pgm scene.ppm -O out --threads 1 --progress json --band-rows 8 2>many
+            gpufilter smooth in.pgm short.pgm slow.pgm scene.ppm -O out --threads 1 --progress json --rows-per-strip 8 2>many
         [ $? -eq 1 ] && grep -v '^{' many | grep -E '^3 done, 1 failed, 0 skipped in [0-9.]+ s, .* MP/s, each by cpu \(1 thread, .*\), .* in, .* out$' >/dev/null &&
             python3 events.py begin failed end <many && grep -q '"files": 4, "ended": 2, "failed": 1' many
     }
@@ -97,7 +97,7 @@ def run(arguments, pause, columns=80, environment=None):
     return run_there(['gpufilter'] + arguments, columns, environment, feed)
 
 BAR = re.compile(r'\r\x1b\[K(\[#*-*\] )?(\d+ %), [0-9.]+ MP/s, (-:--|\d+:\d\d) left')
-SMOOTH = ['smooth', '-k', 'slow.pgm', 'out.pgm', '--band-rows', '8']
+SMOOTH = ['smooth', '-k', 'slow.pgm', 'out.pgm', '--rows-per-strip', '8']
 what = sys.argv[1]
 if what == 'bar':
     for columns in (80, 30):
@@ -110,7 +110,7 @@ if what == 'bar':
         assert re.fullmatch(r'out.pgm: [0-9.]+ s, \d+ MP/s by cpu \(.*\), 935 kB in, 935 kB out\n\n',
                             screen(out)), out
 elif what == 'twice':
-    out, code = run(['hist', 'slow.pgm', '--bins', '2', '--band-rows', '8'], 2)
+    out, code = run(['hist', 'slow.pgm', '--bins', '2', '--rows-per-strip', '8'], 2)
     assert code == 0 and BAR.search(out) and 'share' in out.split(ERASE)[-1], out
 elif what == 'none':
     for arguments, pause, environment in (([], 0, {}), (['--no-progress'], 1.5, {}), (['--progress', 'none'], 1.5, {}),

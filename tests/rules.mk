@@ -12,7 +12,7 @@ LIBFUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
 # The only C files that call CUDA by themselves. (/usr/include may not be named again: its place matters.)
 ifneq ($(NVCC),)
-$(OBJ)/tests/band_cuda.o $(OBJ)/tests/test_cuda_fault.o $(OBJ)/tests/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/tests/strip_cuda.o $(OBJ)/tests/test_cuda_fault.o $(OBJ)/tests/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
 $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a

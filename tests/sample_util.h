@@ -40,7 +40,7 @@ static inline void finish(gf_sample_sink *sink) {
     gf_error error = {0};
 
     if (gf_sample_sink_finish(sink, &error) != GF_OK ||
-        gf_output_place(gf_sample_sink_output(sink), &error) != GF_OK)
+        gf_output_commit(gf_sample_sink_output(sink), &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_sample_sink_close(sink);
 }

@@ -29,7 +29,7 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
     gf_format format;
     uint64_t bytes;
     gf_result *result = (gf_result *)out;
-    gf_report report = {.bands = 1};
+    gf_report report = {.strips = 1};
     gf_error error = {0};
 
     assert_int_equal(gf_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
@@ -41,23 +41,23 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
         GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
-    assert_int_equal(report.bands, 0);
+    assert_int_equal(report.strips, 0);
     result = (gf_result *)out;
-    report.bands = 1;
+    report.strips = 1;
     assert_int_equal(
         gf_run_memory_batch(engine, filter, settings, &grey, 1, in, NULL, &result, &report, &error),
         GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
-    assert_int_equal(report.bands, 0);
+    assert_int_equal(report.strips, 0);
     result = (gf_result *)out;
-    report.bands = 1;
+    report.strips = 1;
     assert_int_equal(gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), NULL,
                                  &result, &report, &error),
                      GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
-    assert_int_equal(report.bands, 0);
+    assert_int_equal(report.strips, 0);
     assert_int_equal(count_files(false), 1);
 }
 

@@ -14,7 +14,7 @@
 #include "core/filter.h"
 #include "testing.h"
 
-#define MOST 40
+#define MAX 40
 
 static uint64_t batches, images, together;
 
@@ -38,15 +38,15 @@ static gf_format small_format(test_random *random) {
 
 typedef struct batch {
     uint64_t count;
-    test_image in[2 * MOST], out[MOST];
-    gf_pixels pixels[2 * MOST];
-    gf_out_pixels rooms[MOST];
-    gf_result *results[MOST];
+    test_image in[2 * MAX], out[MAX];
+    gf_pixels pixels[2 * MAX];
+    gf_out_pixels capacities[MAX];
+    gf_result *results[MAX];
 } batch;
 
 static void fill(batch *all, const gf_format *format, const gf_format *drawn, uint32_t inputs,
                  test_random *random) {
-    all->count = 1 + test_below(random, test_below(random, 2) ? 4 : MOST);
+    all->count = 1 + test_below(random, test_below(random, 2) ? 4 : MAX);
     for (uint64_t i = 0; i < all->count * inputs; i++) {
         all->in[i] = test_image_new(*format, (size_t)test_below(random, 40));
         test_fill(&all->in[i], (test_content)test_below(random, TEST_CONTENT_COUNT), random);
@@ -60,7 +60,7 @@ static void fill(batch *all, const gf_format *format, const gf_format *drawn, ui
     }
     for (uint64_t i = 0; i < all->count && drawn->width; i++) {
         all->out[i] = test_image_new(*drawn, (size_t)test_below(random, 40));
-        all->rooms[i] = (gf_out_pixels){all->out[i].rows.data, all->out[i].stride};
+        all->capacities[i] = (gf_out_pixels){all->out[i].rows.data, all->out[i].stride};
     }
 }
 
@@ -115,28 +115,28 @@ static bool run_once(gf_engine *golden, const char *backend, const gf_filter *fi
     static batch all;
     memset(&all, 0, sizeof all);
     fill(&all, &format, &drawn, filter->info.inputs, &random);
-    const uint64_t bands[] = {0, 0, 1, 3, 17, 1000};
+    const uint64_t strips[] = {0, 0, 1, 3, 17, 1000};
     const gf_engine_options options = {.backend = backend,
                                        .threads = (uint32_t)(1 + test_below(&random, 4)),
-                                       .band_rows = bands[test_below(&random, 6)]};
+                                       .rows_per_strip = strips[test_below(&random, 6)]};
     gf_engine *engine = open_engine(&options);
     gf_report report;
     gf_error error = {0};
     char what[512];
     snprintf(what, sizeof what,
              "%s '%s' on %s: seed %" PRIu64 ", %" PRIu64 "x%" PRIu64
-             "x%u %s, threads %u, band rows %" PRIu64,
+             "x%u %s, threads %u, rows per strip %" PRIu64,
              filter->info.name, text, backend, seed, format.width, format.height, format.channels,
-             gf_type_name(format.type), options.threads, options.band_rows);
+             gf_type_name(format.type), options.threads, options.rows_per_strip);
     if (gf_run_memory_batch(engine, filter, settings, &format, all.count, all.pixels,
-                            drawn.width ? all.rooms : NULL, all.results, &report, &error))
+                            drawn.width ? all.capacities : NULL, all.results, &report, &error))
         fail_msg("%s: %s", what, error.message);
     assert_string_equal(report.backend, backend);
     assert_true(gf_format_equal(&report.in, &format));
     assert_true(gf_format_equal(&report.out, &drawn));
     check(golden, filter, settings, &format, &drawn, &all, what);
-    /* One band a small image at least, if they went one by one. */
-    if (!options.band_rows && report.bands < all.count)
+    /* One strip a small image at least, if they went one by one. */
+    if (!options.rows_per_strip && report.strips < all.count)
         together++;
     batches++;
     images += all.count;
@@ -163,7 +163,7 @@ static void run_all(const char *backend) {
     }
     gf_engine_close(golden);
     print_message("%s: %" PRIu64 " batches of %" PRIu64 " images, %" PRIu64
-                  " in fewer bands than images\n",
+                  " in fewer strips than images\n",
                   backend, batches, images, together);
     assert_true((together > 0) == (strcmp(backend, "golden") != 0));
 }
@@ -184,7 +184,7 @@ static void cuda_takes_batches(void **state) {
     run_all("cuda");
 }
 
-/* ---- what shares bands, and what does not ------------------------------------------------------
+/* ---- what shares strips, and what does not ------------------------------------------------------
  */
 
 static bool stands_alone(const char *name, const char *text) {

@@ -11,7 +11,7 @@
 typedef struct meeting {
     pthread_mutex_t lock;
     pthread_cond_t came;
-    uint32_t inside, most, wanted;
+    uint32_t inside, max, wanted;
 } meeting;
 
 /* Goes on when as many as are wanted have been here at once, or after ten seconds. */
@@ -25,9 +25,9 @@ static gf_status meet(void *context, const gf_ready *ready, gf_error *error) {
     end.tv_sec += 10;
     pthread_mutex_lock(&all->lock);
     all->inside++;
-    all->most = all->inside > all->most ? all->inside : all->most;
+    all->max = all->inside > all->max ? all->inside : all->max;
     pthread_cond_broadcast(&all->came);
-    while (all->most < all->wanted &&
+    while (all->max < all->wanted &&
            pthread_cond_timedwait(&all->came, &all->lock, &end) != ETIMEDOUT)
         continue;
     all->inside--;
@@ -46,14 +46,14 @@ static void runs_large_ones_at_once(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         meeting all = {.wanted = cases[c].at_once};
-        listener told = {.in_order = c % 2};
+        listener reported = {.in_order = c % 2};
         gf_batch_item items[ITEMS];
         const gf_batch_options options = {
             .engine = {.backend = "cpu", .threads = cases[c].threads, .max_memory = LITTLE},
             .files = {.ready = meet, .ready_context = &all},
-            .in_order = told.in_order,
+            .in_order = reported.in_order,
             .done = on_done,
-            .context = &told};
+            .context = &reported};
         pthread_mutex_init(&all.lock, NULL);
         pthread_cond_init(&all.came, NULL);
         make_items(items, true);
@@ -65,7 +65,7 @@ static void runs_large_ones_at_once(void **state) {
             assert_int_equal(got[i].times, 1);
             assert_int_equal(got[i].status, GF_OK);
         }
-        assert_int_equal(all.most, cases[c].at_once);
+        assert_int_equal(all.max, cases[c].at_once);
         pthread_cond_destroy(&all.came);
         pthread_mutex_destroy(&all.lock);
     }
@@ -73,7 +73,7 @@ static void runs_large_ones_at_once(void **state) {
 
 /* An image for which an engine has no room: each beyond the first leaves it to another, the first
  * tells of it, and the rest is done as ever. */
-static void tells_of_no_room(void **state) {
+static void reports_of_no_capacity(void **state) {
     const char *wide = in_folder("wide.png");
     char path[2048];
 
@@ -82,13 +82,13 @@ static void tells_of_no_room(void **state) {
     (void)state;
     for (uint32_t devices = 1; devices < 3; devices++)
         for (int in_order = 0; in_order < 2; in_order++) {
-            listener told = {.in_order = in_order};
+            listener reported = {.in_order = in_order};
             gf_batch_item items[ITEMS];
             const gf_batch_options options = {
                 .engine = {.backend = "cpu", .threads = 8, .max_memory = LITTLE},
-                .in_order = told.in_order,
+                .in_order = reported.in_order,
                 .done = on_done,
-                .context = &told};
+                .context = &reported};
             make_items(items, true);
             for (int i = 0; i < ITEMS; i++)
                 items[i].in = i % 8 == 3 ? path : in_paths[2];
@@ -129,7 +129,7 @@ static void falls_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_large_ones_at_once),
-        cmocka_unit_test(tells_of_no_room),
+        cmocka_unit_test(reports_of_no_capacity),
         cmocka_unit_test(falls_back),
     };
 

@@ -29,11 +29,11 @@ static bool is_pipe(int i) {
 
 /* Returns how many were told. What came from a pipe cannot be done by another device: at most so
  * many of them are lost. */
-static int check(const char *what, bool image, int most_lost) {
-    int told = 0, outputs = 0, lost_pipes = 0;
+static int check(const char *what, bool image, int max_lost) {
+    int reported = 0, outputs = 0, lost_pipes = 0;
     for (int i = 0; i < COUNT; i++) {
         assert_true(got[i].times <= 1);
-        told += got[i].times;
+        reported += got[i].times;
         outputs += access(want_paths[i], F_OK) == 0;
         const bool lost = is_pipe(i) && (got[i].status == GF_NO_BACKEND ||
                                          strstr(got[i].error.message, "cannot be read again"));
@@ -58,9 +58,9 @@ static int check(const char *what, bool image, int most_lost) {
     }
     /* No temporary files. */
     assert_int_equal(count_files(false), outputs + 75);
-    assert_true(lost_pipes <= most_lost);
+    assert_true(lost_pipes <= max_lost);
     pipes_lost += (uint64_t)lost_pipes;
-    return told;
+    return reported;
 }
 
 typedef struct feeder {
@@ -139,7 +139,7 @@ static void try_once(const way *w, const gf_settings *settings, const faulty_pla
              plan->for_ever ? "and on" : "once", plan->status, w->pipe ? ", pipe" : "");
     faulty_expect(plan);
     const gf_status status = run(w, settings, &error);
-    const int told = check(what, image, !w->pipe ? 0 : named ? ENGINES : PIPES);
+    const int reported = check(what, image, !w->pipe ? 0 : named ? ENGINES : PIPES);
     const char *failed = faulty_failed();
     runs += failed != NULL;
     if (status) {
@@ -149,16 +149,16 @@ static void try_once(const way *w, const gf_settings *settings, const faulty_pla
         assert_int_equal(status, GF_NO_BACKEND);
         assert_message(&error, "told to fail");
         /* Where an engine that is one too many cannot be opened, those that are there go on. */
-        if (strcmp(failed, "open") != 0 || told > 0) {
+        if (strcmp(failed, "open") != 0 || reported > 0) {
             char left[60];
-            snprintf(left, sizeof left, "%d of %d files were not done", COUNT - told, COUNT);
+            snprintf(left, sizeof left, "%d of %d files were not done", COUNT - reported, COUNT);
             assert_message(&error, left);
             assert_true(plan->only == NULL);
         }
         stopped++;
         return;
     }
-    assert_int_equal(told, COUNT);
+    assert_int_equal(reported, COUNT);
     if (failed && any_noted())
         noted++;
     else if (failed && plan->status == GF_NO_BACKEND && strcmp(failed, "open") != 0)
@@ -233,7 +233,7 @@ static void named_stops(void **state) {
 }
 
 /* Where every file was told of, the batch has done what it could: it adds no error of its own. */
-static void last_pipe_is_told(void **state) {
+static void last_pipe_is_reported(void **state) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     const gf_batch_devices devices = {.count = 1, .names = {"0"}};
     listener all = {.in_order = false};
@@ -300,7 +300,7 @@ static void lies_fail_files(void **state) {
 }
 
 /* A bit that flips once: some file is told to fail, though a second try would be right. */
-static void one_lie_is_told(void **state) {
+static void one_lie_is_reported(void **state) {
     static const way ways[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
         {"smooth", "", "cuda", 1, 6, 20000, false},
@@ -334,9 +334,9 @@ static void one_lie_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_goes_on),      cmocka_unit_test(named_stops),
-        cmocka_unit_test(last_pipe_is_told), cmocka_unit_test(others_do_the_rest),
-        cmocka_unit_test(lies_fail_files),   cmocka_unit_test(one_lie_is_told),
+        cmocka_unit_test(auto_goes_on),          cmocka_unit_test(named_stops),
+        cmocka_unit_test(last_pipe_is_reported), cmocka_unit_test(others_do_the_rest),
+        cmocka_unit_test(lies_fail_files),       cmocka_unit_test(one_lie_is_reported),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_all, remove_folder);

@@ -8,7 +8,7 @@
 
 /* ---- one by one, and together ---------------------------------------------------------------- */
 
-static void check_endings(const char *what, bool image) {
+static void check_extensions(const char *what, bool image) {
     int good = 0;
     for (int i = 0; i < ITEMS; i++) {
         if (got[i].times != 1)
@@ -73,7 +73,7 @@ static void run_ways(const char *name, const char *text, const gf_file_options *
         if (gf_run_batch_on(way->devices ? &devices : NULL, filter, settings, items, ITEMS, &batch,
                             NULL, &error))
             fail_msg("%s: %s", what, error.message);
-        check_endings(what, image);
+        check_extensions(what, image);
     }
     gf_settings_free(settings);
 }
@@ -90,12 +90,12 @@ static void equals_one_by_one(void **state) {
 
 /* ---- what stops, and what does not ----------------------------------------------------------- */
 
-static void stops_when_told(void **state) {
+static void stops_when_reported(void **state) {
     gf_batch_item items[ITEMS];
 
     (void)state;
     for (uint32_t devices = 0; devices < 3; devices++) {
-        listener all = {.most = 3};
+        listener all = {.max = 3};
         const gf_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2}, .done = on_done, .context = &all};
         make_items(items, true);
@@ -252,7 +252,7 @@ static bool count_calls(void *context, const gf_batch_done *done) {
 }
 
 /* Items that fail while an earlier one is not over cannot be told of, and stop the others. */
-static void stops_before_it_is_told(void **state) {
+static void stops_before_it_is_reported(void **state) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=4");
     char path[2048];
@@ -288,10 +288,10 @@ static void stops_before_it_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_one_by_one),        cmocka_unit_test(stops_when_told),
-        cmocka_unit_test(keeps_what_is_there),      cmocka_unit_test(reads_pipes),
-        cmocka_unit_test(asks_whether_it_is_ready), cmocka_unit_test(shows_what_is_ready),
-        cmocka_unit_test(stops_before_it_is_told),
+        cmocka_unit_test(equals_one_by_one),           cmocka_unit_test(stops_when_reported),
+        cmocka_unit_test(keeps_what_is_there),         cmocka_unit_test(reads_pipes),
+        cmocka_unit_test(asks_whether_it_is_ready),    cmocka_unit_test(shows_what_is_ready),
+        cmocka_unit_test(stops_before_it_is_reported),
     };
 
     return cmocka_run_group_tests(tests, make_inputs, remove_folder);

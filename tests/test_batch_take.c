@@ -12,17 +12,17 @@
 typedef struct giver {
     pthread_mutex_t lock;
     uint64_t order[ITEMS], count, next;
-    uint64_t later;    /* every so many calls there is none now; 0: never */
-    uint64_t stop_at;  /* then there is none for ever, whatever the count; 0: nothing */
-    bool until_told;   /* nor before all that was given has been told */
-    uint64_t most_out; /* given and not told of, at most */
-    atomic_uint_fast64_t calls, told;
+    uint64_t later;      /* every so many calls there is none now; 0: never */
+    uint64_t stop_at;    /* then there is none for ever, whatever the count; 0: nothing */
+    bool until_reported; /* nor before all that was given has been told */
+    uint64_t max_out;    /* given and not told of, at most */
+    atomic_uint_fast64_t calls, reported;
 } giver;
 
 /* One of those who share them. */
 typedef struct taker {
     giver *all;
-    listener told;
+    listener reported;
     atomic_int inside;
     bool over;
     uint64_t took;
@@ -36,16 +36,16 @@ static gf_take give(void *context, uint64_t *item) {
     assert_int_equal(atomic_fetch_add(&one->inside, 1), 0);
     assert_false(one->over);
     pthread_mutex_lock(&all->lock);
-    const uint64_t call = ++all->calls, out = all->next - all->told;
+    const uint64_t call = ++all->calls, out = all->next - all->reported;
     if (all->later && call % all->later == 0)
         took = GF_TAKE_LATER;
     else if (all->next == (all->stop_at ? all->stop_at : all->count))
         took = all->stop_at ? GF_TAKE_LATER : GF_TAKE_NONE;
-    else if (!all->until_told || out == 0 || all->next % 5 != 0)
+    else if (!all->until_reported || out == 0 || all->next % 5 != 0)
         took = GF_TAKEN;
     if (took == GF_TAKEN) {
         *item = all->order[all->next++];
-        all->most_out = out + 1 > all->most_out ? out + 1 : all->most_out;
+        all->max_out = out + 1 > all->max_out ? out + 1 : all->max_out;
         one->took++;
     }
     pthread_mutex_unlock(&all->lock);
@@ -56,10 +56,10 @@ static gf_take give(void *context, uint64_t *item) {
     return took;
 }
 
-static bool told(void *context, const gf_batch_done *done) {
+static bool reported(void *context, const gf_batch_done *done) {
     taker *one = context;
-    one->all->told++;
-    return on_done(&one->told, done);
+    one->all->reported++;
+    return on_done(&one->reported, done);
 }
 
 /* Backwards from the middle, then the rest. */
@@ -73,13 +73,13 @@ static void make_giver(giver *all, uint64_t count) {
 static gf_batch_options options_of(taker *one, uint32_t threads, uint64_t max_memory) {
     return (gf_batch_options){
         .engine = {.backend = "cpu", .threads = threads, .max_memory = max_memory},
-        .done = told,
+        .done = reported,
         .context = one};
 }
 
 /* ---- each once ------------------------------------------------------------------------------- */
 
-static ending want[ITEMS];
+static extension want[ITEMS];
 
 static void equals(const char *what) {
     for (int i = 0; i < ITEMS; i++) {
@@ -119,7 +119,7 @@ static const struct way {
     uint32_t shares, devices; /* 0: threads */
     uint32_t threads;
     uint64_t max_memory, later, expected;
-    bool until_told;
+    bool until_reported;
 } ways[] = {
     {1, 0, 1, 0, 0, 0, false},      {1, 0, 4, 0, 7, 0, false},    {3, 0, 2, 0, 0, 27, false},
     {4, 0, 1, 0, 2, 20, false},     {1, 0, 1, 0, 0, 0, true},     {1, 1, 1, 0, 0, 0, false},
@@ -148,7 +148,7 @@ static void each_once(const char *name, const char *text) {
         make_items(items, image);
         make_giver(&all, ITEMS);
         all.later = way->later;
-        all.until_told = way->until_told;
+        all.until_reported = way->until_reported;
         for (uint32_t i = 0; i < way->shares; i++) {
             shares[i] = (share){.filter = filter,
                                 .settings = settings,
@@ -181,7 +181,7 @@ static void runs_each_once(void **state) {
 /* Who has a large image at work takes no others for later: somebody else may be free. */
 static void holds_no_more_than_it_can_run(void **state) {
     static const struct {
-        uint32_t devices, threads, most;
+        uint32_t devices, threads, max;
     } cases[] = {{0, 1, 1}, {0, 3, 3}, {1, 1, 1}, {1, 3, 3}, {1, 9, 4}, {2, 16, 8}, {3, 1, 3}};
 
     (void)state;
@@ -197,9 +197,9 @@ static void holds_no_more_than_it_can_run(void **state) {
         assert_int_equal(run_smooth_from(items, ITEMS, cases[c].devices, &options,
                                          &(gf_work_source){give, &one, 0}, NULL),
                          GF_OK);
-        assert_int_equal(all.told, ITEMS);
-        if (all.most_out > cases[c].most)
-            fail_msg("case %zu: %llu at a time", c, (unsigned long long)all.most_out);
+        assert_int_equal(all.reported, ITEMS);
+        if (all.max_out > cases[c].max)
+            fail_msg("case %zu: %llu at a time", c, (unsigned long long)all.max_out);
         pthread_mutex_destroy(&all.lock);
     }
 }
@@ -213,7 +213,7 @@ static void stops_while_it_waits(void **state) {
         for (int fast = 0; fast < 2; fast++) {
             gf_batch_item items[ITEMS];
             giver all;
-            taker one = {.all = &all, .told = {.most = fast ? 0 : 3}};
+            taker one = {.all = &all, .reported = {.max = fast ? 0 : 3}};
             gf_batch_options options = options_of(&one, 2, 0);
             make_items(items, true);
             make_giver(&all, ITEMS);
@@ -225,7 +225,7 @@ static void stops_while_it_waits(void **state) {
             assert_int_equal(run_smooth_from(items, ITEMS, devices, &options,
                                              &(gf_work_source){give, &one, 0}, NULL),
                              GF_OK);
-            assert_int_equal(all.told, 3);
+            assert_int_equal(all.reported, 3);
             pthread_mutex_destroy(&all.lock);
         }
 }

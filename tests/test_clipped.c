@@ -33,8 +33,8 @@ static uint64_t count_plainly(const gf_format *format, const unsigned char *row)
 
 /* Bytes of 255 and others in all mixtures, in front of them and behind them 255. */
 static void counts_rows_of_any_width(void **state) {
-    enum { MOST = 600 * 8 };
-    unsigned char row[MOST + 64];
+    enum { MAX = 600 * 8 };
+    unsigned char row[MAX + 64];
     uint32_t seed = 5;
 
     (void)state;
@@ -72,9 +72,9 @@ static void counts_long_rows(void **state) {
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t band_rows) {
+static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t rows_per_strip) {
     const gf_engine_options options = {
-        .backend = backend, .threads = threads, .band_rows = band_rows};
+        .backend = backend, .threads = threads, .rows_per_strip = rows_per_strip};
     gf_engine *engine = NULL;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
     return engine;

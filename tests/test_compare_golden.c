@@ -1,4 +1,5 @@
-/* compare against values computed by hand, on every backend; and cpu against golden, band by band.
+/* compare against values computed by hand, on every backend; and cpu against golden, strip by
+ * strip.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -25,11 +26,11 @@ static int backend_count(void) {
     return test_has_cuda() ? 3 : 2;
 }
 
-/* Two images without gaps between rows, in bands of two rows. rgb: for the drawing, or NULL. */
+/* Two images without gaps between rows, in strips of two rows. rgb: for the drawing, or NULL. */
 static gf_result *run(const char *backend, gf_format format, const void *a, const void *b,
                       uint8_t *rgb) {
     const gf_filter *filter = gf_filter_find("compare");
-    const gf_engine_options options = {.backend = backend, .threads = 2, .band_rows = 2};
+    const gf_engine_options options = {.backend = backend, .threads = 2, .rows_per_strip = 2};
     const size_t row = gf_row_bytes(&format);
     gf_settings *settings = test_settings(filter, rgb ? "diff=-" : "");
     gf_engine *engine = NULL;
@@ -94,7 +95,7 @@ static void the_same(void **state) {
     assert_int_equal(gf_result_table_count(result), 1);
     assert_string_equal(table->name, "comparison");
     assert_true(table->single);
-    assert_false(table->for_people);
+    assert_false(table->in_text);
     assert_int_equal(table->row_count, 1);
     assert_int_equal(table->column_count, 8);
     assert_cell(result, 0, "samples", "60");
@@ -224,16 +225,16 @@ static void special_numbers(void **state) {
     gf_compare_record record;
     const float pair[2] = {float_of(0xffc12345), float_of(0x7f800001)};
     gf_plan plan = {.in = {1, 1, 1, GF_F32}, .inputs = 2, .record = sizeof record};
-    const gf_band band = {.in = {(unsigned char *)pair, sizeof pair, 7, 1},
-                          .out = {(unsigned char *)&record, sizeof record, 7, 1}};
-    assert_int_equal(filter->golden(&plan, &band, NULL), GF_OK);
+    const gf_strip strip = {.in = {(unsigned char *)pair, sizeof pair, 7, 1},
+                            .out = {(unsigned char *)&record, sizeof record, 7, 1}};
+    assert_int_equal(filter->golden(&plan, &strip, NULL), GF_OK);
     assert_int_equal(record.a, 0xffc12345);
     assert_int_equal(record.b, 0x7f800001);
     assert_int_equal(record.first, 0);
     plan.in = (gf_format){1, 1, 1, GF_U8};
     plan.inputs = 2;
-    const gf_band same = {.in = {(unsigned char[]){9, 9}, 2, 0, 1},
-                          .out = {(unsigned char *)&record, sizeof record, 0, 1}};
+    const gf_strip same = {.in = {(unsigned char[]){9, 9}, 2, 0, 1},
+                           .out = {(unsigned char *)&record, sizeof record, 0, 1}};
     assert_int_equal(filter->golden(&plan, &same, NULL), GF_OK);
     assert_int_equal(record.first, UINT64_MAX);
     assert_int_equal(record.a, 0);

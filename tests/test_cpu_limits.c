@@ -69,7 +69,7 @@ static void check(const limit *l, const test_image *in) {
         const gf_engine_options options = {.backend = "cpu",
                                            .threads = 1,
                                            .simd = gf_simd_names()[1 + isa],
-                                           .band_rows = l->format.height};
+                                           .rows_per_strip = l->format.height};
         gf_result *got = run(l, in, &options);
         char what[256];
         snprintf(what, sizeof what, "%s '%s' on %s, %" PRIu64 "x%" PRIu64 "x%u %s", l->filter,

@@ -1,5 +1,5 @@
-/* The CUDA functions alone, on device memory painted by hand: bands from the middle of an image are
- * exact with no row more than their halo, and nothing is written outside the output rows. */
+/* The CUDA functions alone, on device memory painted by hand: strips from the middle of an image
+ * are exact with no row more than their halo, and nothing is written outside the output rows. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "band_cuda.h"
+#include "strip_cuda.h"
 
-static bool band_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
+static bool strip_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = {seed};
-    return test_band_on_device(filter, text, seed, test_format(&random), false, 64);
+    return test_strip_on_device(filter, text, seed, test_format(&random), false, 64);
 }
 
-static void bands_stay_inside(void **state) {
+static void strips_stay_inside(void **state) {
     (void)state;
     test_needs_gpu();
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
@@ -27,7 +27,7 @@ static void bands_stay_inside(void **state) {
         for (size_t c = 0; test_case(filter, c); c++) {
             uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += band_on_device(filter, test_case(filter, c), 1 + round * 6151 + c);
+                suited += strip_on_device(filter, test_case(filter, c), 1 + round * 6151 + c);
             assert_true(suited > 0);
         }
     }
@@ -44,7 +44,7 @@ static void blocks_work_through_many_pieces(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_format format = {1500 + 77 * c, 1600, (uint32_t)(1 + c % 4), (gf_type)(c % 3)};
         assert_true(
-            test_band_on_device(gf_filter_find("smooth"), cases[c], 12345 + c, format, true, 64));
+            test_strip_on_device(gf_filter_find("smooth"), cases[c], 12345 + c, format, true, 64));
     }
 }
 
@@ -130,8 +130,8 @@ static void wide_and_tall(void **state) {
         {"compare", "diff=-", {3, 300007, 4, GF_U8}},
     };
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
-        assert_true(test_band_on_device(gf_filter_find(images[i].filter), images[i].parameters,
-                                        777 + i, images[i].format, true, 64));
+        assert_true(test_strip_on_device(gf_filter_find(images[i].filter), images[i].parameters,
+                                         777 + i, images[i].format, true, 64));
 }
 
 /* A random image (or pair) through two engines; nothing if the case does not suit it. */
@@ -147,8 +147,8 @@ static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter 
     test_fill(&in[0], (test_content)test_below(random, TEST_CONTENT_COUNT), random);
     test_fill(&in[1], TEST_UNIFORM, random);
     const gf_pixels pixels[2] = {{in[0].rows.data, in[0].stride}, {in[1].rows.data, in[1].stride}};
-    const gf_format room = drawn.width ? drawn : format;
-    test_image want = test_image_new(room, 0), got = test_image_new(room, 0);
+    const gf_format capacity = drawn.width ? drawn : format;
+    test_image want = test_image_new(capacity, 0), got = test_image_new(capacity, 0);
     void *want_data = drawn.width ? want.rows.data : NULL;
     void *got_data = drawn.width ? got.rows.data : NULL;
     gf_result *want_result = NULL, *got_result = NULL;
@@ -177,7 +177,7 @@ static void one_engine_many_images(void **state) {
     (void)state;
     test_needs_gpu();
     gf_engine *cuda = NULL, *golden = NULL;
-    gf_engine_options options = {.backend = "cuda", .devices = "all", .band_rows = 5};
+    gf_engine_options options = {.backend = "cuda", .devices = "all", .rows_per_strip = 5};
     gf_error error = {0};
     if (gf_engine_open(&options, &cuda, &error))
         fail_msg("%s", error.message);
@@ -208,7 +208,7 @@ static void no_silent_substitute(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_stay_inside),    cmocka_unit_test(blocks_work_through_many_pieces),
+        cmocka_unit_test(strips_stay_inside),   cmocka_unit_test(blocks_work_through_many_pieces),
         cmocka_unit_test(wide_and_tall),        cmocka_unit_test(one_engine_many_images),
         cmocka_unit_test(no_silent_substitute),
     };

@@ -46,7 +46,7 @@ static void poison(void) {
 /* Poisons the device once half of the image is done. */
 static void poison_at_half(void *context, const gf_progress *progress) {
     bool *poisoned = context;
-    if (*poisoned || progress->done < progress->of / 2)
+    if (*poisoned || progress->done < progress->total / 2)
         return;
     *poisoned = true;
     poison();
@@ -58,7 +58,7 @@ static const gf_format poisoned_format = {900, 700, 3, GF_U8};
 static gf_status run_poisoned(const char *name, const char *text, bool replaceable,
                               gf_report *report, gf_error *error, gf_status *again) {
     const gf_filter *filter = gf_filter_find(name);
-    const gf_engine_options options = {.backend = "cuda", .band_rows = 20};
+    const gf_engine_options options = {.backend = "cuda", .rows_per_strip = 20};
     bool poisoned = false;
     const gf_file_options files = {
         .force = true, .progress = poison_at_half, .progress_context = &poisoned};

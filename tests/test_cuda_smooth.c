@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "band_cuda.h"
+#include "strip_cuda.h"
 
 /* u8 that are had by integers: with scales that step over white, and with any parameters. */
 static void bright_and_random_parameters(void **state) {
@@ -33,14 +33,14 @@ static void bright_and_random_parameters(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
             const gf_format format = {501 + c, 9, channels, GF_U8};
-            assert_true(test_band_on_device(smooth, cases[c], 777 + c, format, true, 64));
+            assert_true(test_strip_on_device(smooth, cases[c], 777 + c, format, true, 64));
         }
     for (size_t c = 0; test_case(smooth, c); c++)
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (uint64_t seed = 0; seed < 4; seed++) { /* of several contents */
                 const gf_format format = {501 + c, 9, channels, GF_U8};
-                assert_true(test_band_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
-                                                format, true, 64));
+                assert_true(test_strip_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
+                                                 format, true, 64));
             }
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
@@ -60,7 +60,7 @@ static void bright_and_random_parameters(void **state) {
                      test_below(&random, 2) ? " keep-brightness" : "");
         const gf_format format = {1 + test_below(&random, 300), 3,
                                   (uint32_t)(1 + test_below(&random, 4)), GF_U8};
-        assert_true(test_band_on_device(smooth, text, round, format, true, 64));
+        assert_true(test_strip_on_device(smooth, text, round, format, true, 64));
     }
 }
 
@@ -77,8 +77,9 @@ static void every_radius_and_width(void **state) {
                     snprintf(text, sizeof text, "radius=%u%s", radius,
                              width % 2 ? "" : " weight=0.3333 gain=0.9");
                     const gf_format format = {width, 3, channels, (gf_type)type};
-                    assert_true(test_band_on_device(gf_filter_find("smooth"), text,
-                                                    9000 + radius * 100 + width, format, true, 64));
+                    assert_true(test_strip_on_device(gf_filter_find("smooth"), text,
+                                                     9000 + radius * 100 + width, format, true,
+                                                     64));
                 }
 }
 
@@ -98,9 +99,9 @@ static void rows_of_several_warps(void **state) {
                              d % 2 ? "" : " weight=0.3333 gain=0.9");
                     const gf_format format = {warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3,
                                               channels, (gf_type)type};
-                    assert_true(test_band_on_device(gf_filter_find("smooth"), text,
-                                                    7000 + warps * 100 + (uint64_t)(d + 9), format,
-                                                    true, 64));
+                    assert_true(test_strip_on_device(gf_filter_find("smooth"), text,
+                                                     7000 + warps * 100 + (uint64_t)(d + 9), format,
+                                                     true, 64));
                 }
 }
 
@@ -119,7 +120,7 @@ static void rows_of_several_tiles(void **state) {
                 char text[64];
                 snprintf(text, sizeof text, "radius=%d", radii[at % 4]);
                 const gf_format format = {bytes[b] / channels + d - 20, 5, channels, GF_U8};
-                assert_true(test_band_on_device(smooth, text, at, format, true, 64));
+                assert_true(test_strip_on_device(smooth, text, at, format, true, 64));
             }
 }
 
@@ -134,7 +135,7 @@ static void rows_far_apart(void **state) {
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
             for (int type = GF_U8; type <= GF_F32; type++) {
                 const gf_format format = {widths[w], 7, (uint32_t)(1 + (i + w) % 4), (gf_type)type};
-                assert_true(test_band_on_device(smooth, "", i * 10 + w, format, true, aligns[i]));
+                assert_true(test_strip_on_device(smooth, "", i * 10 + w, format, true, aligns[i]));
             }
 }
 
@@ -158,7 +159,7 @@ static void ties_all_over(void **state) {
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
             for (uint32_t channels = 1; channels <= 4; channels++) {
                 const gf_format format = {widths[w], 70, channels, GF_U8};
-                assert_true(test_band_on_device(smooth, cases[c], c * 100 + w, format, true, 64));
+                assert_true(test_strip_on_device(smooth, cases[c], c * 100 + w, format, true, 64));
             }
 }
 

@@ -113,15 +113,15 @@ static void check_inflates(const unsigned char *coded, size_t size, const unsign
 static void zlib_reads_every_block(void **state) {
     (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 72)};
-    const size_t most = GF_DEFLATE_BLOCK;
-    unsigned char *back = malloc(most + 1);
-    unsigned char *out = malloc(gf_deflate_bound(most) + TEST_MARGIN);
-    unsigned char *other = malloc(gf_deflate_bound(most) + TEST_MARGIN);
+    const size_t max = GF_DEFLATE_BLOCK;
+    unsigned char *back = malloc(max + 1);
+    unsigned char *out = malloc(gf_deflate_bound(max) + TEST_MARGIN);
+    unsigned char *other = malloc(gf_deflate_bound(max) + TEST_MARGIN);
     assert_true(back && out && other);
     for (int round = 0; round < 700; round++) {
         const size_t n = round < 90         ? (size_t)round + 1
-                         : round % 100 == 0 ? most
-                         : round % 100 == 1 ? most - 1
+                         : round % 100 == 0 ? max
+                         : round % 100 == 1 ? max - 1
                          : round % 100 < 5  ? 65530 + test_below(&random, 12)
                                             : 1 + test_below(&random, 5000);
         const int last = round % 2;

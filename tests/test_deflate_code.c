@@ -76,8 +76,8 @@ static void keeps_to_the_limit(void **state) {
 
 /* Steps that a run of one length takes, the first of it sent already if it is not 0. */
 static unsigned steps_of(unsigned run, bool zeros) {
-    const unsigned most = zeros ? 138 : 6, rest = zeros && run % most > 10 ? 0 : run % most;
-    return run / most + (zeros && run % most > 10) + (rest >= 3 ? 1 : rest);
+    const unsigned max = zeros ? 138 : 6, rest = zeros && run % max > 10 ? 0 : run % max;
+    return run / max + (zeros && run % max > 10) + (rest >= 3 ? 1 : rest);
 }
 
 /* What describes a code: its lengths again, in as few steps as there may be; nothing is sent of
@@ -130,10 +130,10 @@ static void descriptions_are_short(void **state) {
     }
     for (int round = 0; round < 2000; round++) {
         gf_deflate_counts counts = {.literal = {[GF_DEFLATE_END] = 1}};
-        const uint64_t often = 1 + test_below(&random, 30), most = 1 + test_below(&random, 12);
+        const uint64_t often = 1 + test_below(&random, 30), max = 1 + test_below(&random, 12);
         for (unsigned i = 0; i < GF_DEFLATE_LITERALS; i++)
             counts.literal[i] +=
-                test_below(&random, often) == 0 ? UINT32_C(1) << test_below(&random, most) : 0;
+                test_below(&random, often) == 0 ? UINT32_C(1) << test_below(&random, max) : 0;
         for (unsigned i = 0; i < GF_DEFLATE_DISTANCES; i++)
             counts.distance[i] = test_below(&random, often) == 0;
         gf_deflate_make_codes(&counts, &codes);

@@ -17,7 +17,8 @@ static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_
                                        .threads = 1 + (uint32_t)(n % 3),
                                        .unthreaded = n % 5 == 4,
                                        .verify = n % 4 == 2,
-                                       .band_rows = n % 7 == 3 ? 1 + job->format.height / 4 : 0};
+                                       .rows_per_strip =
+                                           n % 7 == 3 ? 1 + job->format.height / 4 : 0};
     gf_engine *engine = NULL;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error) && error.status != GF_NO_BACKEND)
@@ -35,7 +36,7 @@ static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
     gf_engine *engine = open_engine(NULL, job, plan->fail_at);
     fault_outcome done = fault_run(job, engine, all->way, what);
     const char *failed = faulty_failed();
-    if (!failed) { /* cut into fewer bands: there was no such call */
+    if (!failed) { /* cut into fewer strips: there was no such call */
         assert_int_equal(done.status, GF_OK);
         gf_engine_close(engine);
         all->unmet++;
@@ -43,7 +44,7 @@ static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
     }
     all->runs++;
     if (done.status) {
-        /* A pipe cannot be read again. Before the first band is submitted (call 3) nothing was
+        /* A pipe cannot be read again. Before the first strip is submitted (call 3) nothing was
          * read. */
         if (all->way != FROM_PIPE || plan->fail_at < 3)
             fail_msg("%s: %s", what, done.error.message);
@@ -57,7 +58,7 @@ static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
             assert_non_null(strstr(done.report.reason, "told to fail"));
     } else if (strcmp(failed, "begin") == 0 && plan->status == GF_FAILED && !plan->for_ever &&
                !done.report.device_failed) {
-        assert_string_equal(done.report.backend, "cuda"); /* in smaller bands */
+        assert_string_equal(done.report.backend, "cuda"); /* in smaller strips */
     } else {
         if (!done.report.device_failed || !strstr(done.report.reason, "told to fail") ||
             (!job->filter->before && !strstr(done.report.backend, "cpu")))
@@ -151,7 +152,7 @@ static void goes_on(fault_way way) {
                   all.runs, all.fell_back, all.refused);
 }
 
-/* Memory for the bands of one backend, and little more. */
+/* Memory for the strips of one backend, and little more. */
 static void try_with(fault_job *job, tally *all, bool verify) {
     faulty_plan plan = {.rows = 9, .status = GF_NO_BACKEND, .for_ever = true};
     gf_engine_options options = {.threads = 2, .verify = verify};
@@ -184,7 +185,7 @@ static void try_with(fault_job *job, tally *all, bool verify) {
         done = fault_run(job, engine, all->way, what);
         gf_engine_close(engine);
         all->runs++;
-        /* Samples of lower bands have more heads, which are held, too. */
+        /* Samples of lower strips have more heads, which are held, too. */
         if (!done.status || strstr(done.error.message, "held until the end"))
             continue;
         if (all->way != FROM_PIPE)
@@ -227,9 +228,9 @@ static void goes_on_with_pipes(void **state) {
 }
 
 /* Once. */
-static gf_status break_down(const gf_plan *plan, const gf_band *band, gf_error *error) {
+static gf_status break_down(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
     static atomic_bool done;
-    return atomic_exchange(&done, true) ? gf_filter_find("smooth")->golden(plan, band, error)
+    return atomic_exchange(&done, true) ? gf_filter_find("smooth")->golden(plan, strip, error)
                                         : gf_fail(error, GF_FAILED, "golden: broke down");
 }
 
@@ -237,7 +238,7 @@ static gf_status break_down(const gf_plan *plan, const gf_band *band, gf_error *
  * though its sink could spare some memory, since some of it was read. */
 static void is_not_begun_twice(void **state) {
     (void)state;
-    const gf_engine_options options = {.threads = 4, .band_rows = 16, .verify = true};
+    const gf_engine_options options = {.threads = 4, .rows_per_strip = 16, .verify = true};
     const gf_format format = {900, 700, 3, GF_U8};
     gf_filter broken = *gf_filter_find("smooth");
     gf_settings *settings = test_settings(&broken, "");

@@ -155,7 +155,7 @@ static void white_rows(void **state) {
     free(u16);
 }
 
-/* A result from records made by hand, given in two bands; format.height rows, all alike. */
+/* A result from records made by hand, given in two strips; format.height rows, all alike. */
 static gf_result *measure(gf_format format, const uint64_t *record) {
     const gf_filter *filter = gf_filter_find("dot");
     gf_settings *settings = test_settings(filter, "");

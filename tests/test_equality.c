@@ -1,5 +1,5 @@
 /* Every backend against golden, to the bit, for every case of every filter: random sizes, types,
- * channels, contents, band heights, thread counts, SIMD levels; images, tables, and every cell of
+ * channels, contents, strip heights, thread counts, SIMD levels; images, tables, and every cell of
  * them. GF_TEST_ROUNDS and GF_TEST_SEED
  * make it longer or run a failure again. */
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "band.h"
 #include "engine/backend.h"
+#include "strip.h"
 
 static uint64_t compared, runs;
 
@@ -55,10 +55,10 @@ static void outcome_free(outcome *out) {
 
 static gf_engine *open_backend(const char *backend, const gf_format *format, test_random *random,
                                gf_engine_options *options) {
-    const uint64_t bands[] = {0, 1, 2, 3, 17, 64, format->height};
+    const uint64_t strips[] = {0, 1, 2, 3, 17, 64, format->height};
     *options = (gf_engine_options){.backend = backend,
                                    .threads = (uint32_t)(1 + test_below(random, 9)),
-                                   .band_rows = bands[test_below(random, 7)]};
+                                   .rows_per_strip = strips[test_below(random, 7)]};
     gf_isa isa;
     do
         isa = (gf_isa)test_below(random, GF_ISA_COUNT);
@@ -102,9 +102,9 @@ static bool compare_once(gf_engine *golden, const char *backend, const gf_filter
     snprintf(what, sizeof what,
              "%s '%s' on %s: seed %" PRIu64 ", %" PRIu64 "x%" PRIu64
              "x%u %s, threads %u, simd %s, "
-             "band rows %" PRIu64,
+             "rows per strip %" PRIu64,
              filter->info.name, text, backend, seed, format.width, format.height, format.channels,
-             gf_type_name(format.type), options.threads, options.simd, options.band_rows);
+             gf_type_name(format.type), options.threads, options.simd, options.rows_per_strip);
     if ((drawn.width && !test_same(&want.image, &got.image, what)) ||
         !test_same_result(want.result, got.result, what))
         fail_msg("%s differs from golden", backend);
@@ -161,54 +161,54 @@ static void cuda_equals_golden(void **state) {
     compare_all("cuda", false, test_environment("GF_TEST_ROUNDS", 12));
 }
 
-/* One band by every SIMD level, each in a random number of parts. */
-static bool band_on_cpu(const gf_filter *filter, const char *text, uint64_t seed) {
+/* One strip by every SIMD level, each in a random number of parts. */
+static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = {seed};
     gf_format format = test_format(&random);
-    test_band band;
-    if (!test_band_new(&band, filter, text, seed, format, false, 0))
+    test_strip strip;
+    if (!test_strip_new(&strip, filter, text, seed, format, false, 0))
         return false;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
-        test_band_repaint(&band);
-        size_t bytes = gf_cpu_scratch_bytes(filter, band.plan);
+        test_strip_repaint(&strip);
+        size_t bytes = gf_cpu_scratch_bytes(filter, strip.plan);
         void *scratch = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-        unsigned char *state = aligned_alloc(64, (band.state_size + 64) & ~(size_t)63);
+        unsigned char *state = aligned_alloc(64, (strip.state_size + 64) & ~(size_t)63);
         assert_true(scratch && state);
-        if (band.state)
-            memcpy(state, band.state, band.state_size);
+        if (strip.state)
+            memcpy(state, strip.state, strip.state_size);
         const uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
         /* What a part may write, and after it paint. */
-        size_t room = 0;
-        if (band.plan->has_payload)
-            room = filter->payload->bytes(band.plan, (band.out.rows + parts - 1) / parts);
-        const size_t stride = (room + TEST_MARGIN + 63) & ~(size_t)63;
+        size_t capacity = 0;
+        if (strip.plan->has_payload)
+            capacity = filter->payload->bytes(strip.plan, (strip.out.rows + parts - 1) / parts);
+        const size_t stride = (capacity + TEST_MARGIN + 63) & ~(size_t)63;
         unsigned char *payloads = aligned_alloc(64, parts * stride);
         assert_non_null(payloads);
         memset(payloads, TEST_PAINT, parts * stride);
         for (uint32_t part = 0; part < parts; part++) {
-            const gf_band piece = {band.from, band.out, state + TEST_MARGIN,
-                                   payloads + part * stride};
-            assert_int_equal(
-                gf_compute_part(filter, band.plan, &piece, part, parts, scratch, (gf_isa)isa, NULL),
-                GF_OK);
-            if (!test_painted(payloads + part * stride + room, payloads + (part + 1) * stride))
+            const gf_strip piece = {strip.from, strip.out, state + TEST_MARGIN,
+                                    payloads + part * stride};
+            assert_int_equal(gf_compute_part(filter, strip.plan, &piece, part, parts, scratch,
+                                             (gf_isa)isa, NULL),
+                             GF_OK);
+            if (!test_painted(payloads + part * stride + capacity, payloads + (part + 1) * stride))
                 fail_msg("%s '%s': a payload is too long, seed %" PRIu64, filter->info.name, text,
                          seed);
         }
-        test_band_check(&band, gf_simd_names()[1 + isa], state, payloads, parts, stride);
+        test_strip_check(&strip, gf_simd_names()[1 + isa], state, payloads, parts, stride);
         free(scratch);
         free(state);
         free(payloads);
     }
-    test_band_free(&band);
+    test_strip_free(&strip);
     return true;
 }
 
 /* The CPU functions alone, on rows in painted memory: nothing is written outside the output rows,
- * and a band in the middle of an image gives what the whole image gives. */
-static void cpu_bands_stay_inside(void **state) {
+ * and a strip in the middle of an image gives what the whole image gives. */
+static void cpu_strips_stay_inside(void **state) {
     (void)state;
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
     for (size_t f = 0; f < gf_filter_count(); f++) {
@@ -216,7 +216,7 @@ static void cpu_bands_stay_inside(void **state) {
         for (size_t c = 0; test_case(filter, c); c++) {
             uint64_t suited = 0;
             for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += band_on_cpu(filter, test_case(filter, c), 1 + round * 7919 + c);
+                suited += strip_on_cpu(filter, test_case(filter, c), 1 + round * 7919 + c);
             assert_true(suited > 0);
         }
     }
@@ -226,7 +226,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cpu_equals_golden),
         cmocka_unit_test(golden_strips_equal_golden),
-        cmocka_unit_test(cpu_bands_stay_inside),
+        cmocka_unit_test(cpu_strips_stay_inside),
         cmocka_unit_test(cuda_equals_golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

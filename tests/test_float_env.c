@@ -71,7 +71,7 @@ static void leave(const host *h, const char *what) {
 }
 
 static gf_engine *open_engine(const char *backend, uint32_t threads) {
-    const gf_engine_options options = {.backend = backend, .threads = threads, .band_rows = 5};
+    const gf_engine_options options = {.backend = backend, .threads = threads, .rows_per_strip = 5};
     gf_engine *engine = NULL;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error))

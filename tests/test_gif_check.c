@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 15, ARENA = 1 << 20 };
+enum { MAX = 1 << 15, ARENA = 1 << 20 };
 
-static unsigned char gif[MOST], *arena_memory;
+static unsigned char gif[MAX], *arena_memory;
 static size_t size;
 static uint64_t fits, cut_off, damaged, bad_codes;
 
 static void put(const void *data, size_t n) {
-    assert_true(size + n <= MOST);
+    assert_true(size + n <= MAX);
     memcpy(gif + size, data, n);
     size += n;
 }
@@ -138,7 +138,7 @@ static void says_what_stb_says_of_codes(void **state) {
         compare("codes", n);
         if (n % 10 == 0) {
             size = (size_t)test_below(&random, size);
-            memset(gif + size, 0xee, MOST - size);
+            memset(gif + size, 0xee, MAX - size);
             if (size >= 13) /* what is shorter is sent away before */
                 compare("cut off", n);
         }

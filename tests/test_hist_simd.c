@@ -17,7 +17,7 @@
 #include "hist/hist_simd.h"
 #include "testing.h"
 
-#define MOST 220 /* samples: more than three batches of any level */
+#define MAX 220 /* samples: more than three batches of any level */
 
 static const gf_hist_simd *const levels[GF_ISA_COUNT] = {
     [GF_ISA_PORTABLE] = &gf_hist_simd_portable,
@@ -40,13 +40,13 @@ typedef struct wall {
 
 static wall wall_new(size_t bytes) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t room = (bytes + page - 1) / page * page;
-    wall w = {.size = room + page};
+    const size_t capacity = (bytes + page - 1) / page * page;
+    wall w = {.size = capacity + page};
     w.pages = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(w.pages != MAP_FAILED);
-    assert_int_equal(mprotect(w.pages + room, page, PROT_NONE), 0);
-    w.end = w.pages + room;
-    memset(w.pages, TEST_PAINT, room);
+    assert_int_equal(mprotect(w.pages + capacity, page, PROT_NONE), 0);
+    w.end = w.pages + capacity;
+    memset(w.pages, TEST_PAINT, capacity);
     return w;
 }
 
@@ -127,10 +127,10 @@ static uint32_t bin_of(const gf_hist_plan *plan, double x) {
 static void bins_end_with_the_samples(void **state) {
     (void)state;
     test_random random = {77};
-    wall in = wall_new(MOST * sizeof(float)), out = wall_new(MOST * sizeof(uint32_t));
+    wall in = wall_new(MAX * sizeof(float)), out = wall_new(MAX * sizeof(uint32_t));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (int type = GF_U8; level(isa) && type <= GF_F32; type++)
-            for (size_t n = 0; n <= MOST; n++) {
+            for (size_t n = 0; n <= MAX; n++) {
                 gf_hist_plan plan = {.head.in.type = (gf_type)type,
                                      .bins = n % 5 ? 4 : 65536,
                                      .ranged = n % 2,
@@ -175,10 +175,10 @@ static void gather(int isa, uint32_t channels, size_t n, const wall *in, const w
 static void gathering_ends_with_the_pixels(void **state) {
     (void)state;
     test_random random = {78};
-    wall in = wall_new(MOST * 4), out = wall_new(MOST * 4);
+    wall in = wall_new(MAX * 4), out = wall_new(MAX * 4);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (uint32_t channels = 1; level(isa) && channels <= 4; channels++)
-            for (size_t n = 0; n <= MOST; n++)
+            for (size_t n = 0; n <= MAX; n++)
                 gather(isa, channels, n, &in, &out, &random);
     wall_free(&in);
     wall_free(&out);
@@ -222,11 +222,11 @@ static void counts_above_edges(void **state) {
                 above(isa, (gf_type)type, n, count, values, &random);
             }
             /* Each of them, in every lane. */
-            wall all = wall_new(GF_HIST_ABOVE_MOST * gf_type_bytes((gf_type)type));
-            unsigned char *values = all.end - GF_HIST_ABOVE_MOST * gf_type_bytes((gf_type)type);
-            for (size_t i = 0; i < GF_HIST_ABOVE_MOST; i++)
+            wall all = wall_new(GF_HIST_ABOVE_MAX * gf_type_bytes((gf_type)type));
+            unsigned char *values = all.end - GF_HIST_ABOVE_MAX * gf_type_bytes((gf_type)type);
+            for (size_t i = 0; i < GF_HIST_ABOVE_MAX; i++)
                 put_sample((gf_type)type, values, i, 200);
-            above(isa, (gf_type)type, GF_HIST_ABOVE_MOST, 3, values, &random);
+            above(isa, (gf_type)type, GF_HIST_ABOVE_MAX, 3, values, &random);
             wall_free(&all);
         }
     wall_free(&in);
@@ -237,11 +237,11 @@ static void counts_above_edges(void **state) {
 static void selects_those_inside(void **state) {
     (void)state;
     test_random random = {80};
-    wall in = wall_new(MOST * sizeof(float)), out = wall_new(MOST * sizeof(float)),
-         places = wall_new(MOST * sizeof(uint64_t));
+    wall in = wall_new(MAX * sizeof(float)), out = wall_new(MAX * sizeof(float)),
+         places = wall_new(MAX * sizeof(uint64_t));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (int type = GF_U8; level(isa) && type <= GF_F32; type++)
-            for (size_t n = 0; n <= MOST; n++) {
+            for (size_t n = 0; n <= MAX; n++) {
                 const size_t bytes = gf_type_bytes((gf_type)type);
                 const uint64_t position = UINT64_C(0xfffffffe) + n; /* beyond 32 bits */
                 unsigned char *values = in.end - n * bytes, *taken = out.end - n * bytes;

@@ -208,8 +208,8 @@ static void try_large(png_bytes *file, const char *what) {
 static void put_bomb(png_bytes *file, const char *name, const char *front, size_t front_size,
                      size_t zeros) {
     static unsigned char block[1 << 16];
-    const size_t room = front_size + zeros / 1000 + 1000;
-    unsigned char *data = malloc(room);
+    const size_t capacity = front_size + zeros / 1000 + 1000;
+    unsigned char *data = malloc(capacity);
     z_stream stream = {0};
 
     assert_non_null(data);
@@ -217,7 +217,7 @@ static void put_bomb(png_bytes *file, const char *name, const char *front, size_
         memcpy(data, front, front_size);
     assert_int_equal(deflateInit(&stream, 9), Z_OK);
     stream.next_out = data + front_size;
-    stream.avail_out = (uInt)(room - front_size);
+    stream.avail_out = (uInt)(capacity - front_size);
     for (size_t at = 0; at < zeros; at += sizeof block) {
         stream.next_in = block;
         stream.avail_in = sizeof block;

@@ -103,9 +103,9 @@ static png_bytes costly_file(const cost_case *c, size_t bytes) {
     }
     png_put_signature(&file);
     png_put_chunk(&file, "IHDR", header, sizeof header, false);
-    const size_t most = c->idat_bytes != 0 ? c->idat_bytes : size;
-    for (size_t at = 0; at < size; at += most)
-        png_put_chunk(&file, "IDAT", stream + at, size - at < most ? size - at : most, false);
+    const size_t max = c->idat_bytes != 0 ? c->idat_bytes : size;
+    for (size_t at = 0; at < size; at += max)
+        png_put_chunk(&file, "IDAT", stream + at, size - at < max ? size - at : max, false);
     png_put_chunk(&file, "IEND", NULL, 0, false);
     free(stream);
     return file;
@@ -113,21 +113,21 @@ static png_bytes costly_file(const cost_case *c, size_t bytes) {
 
 /* The least of three times, in seconds. */
 static double time_of(const png_bytes *file, bool by_libpng, outcome *got) {
-    double least = 1e9;
+    double min = 1e9;
 
     for (int i = 0; i < 3; i++) {
         const double start = processor_seconds();
         *got = by_libpng ? png_oracle(file, file->size, NULL)
                          : load(file, file->size, NULL, gf_png_source_open, 16);
         const double seconds = processor_seconds() - start;
-        least = seconds < least ? seconds : least;
+        min = seconds < min ? seconds : min;
         if (i < 2)
             clear(got);
     }
-    return least;
+    return min;
 }
 
-static void costly_streams_take_at_most_twice_the_time_of_libpng(void **state) {
+static void costly_streams_take_at_max_twice_the_time_of_libpng(void **state) {
     static const cost_case cases[] = {
         {"empty fixed blocks", fixed_blocks, 0, 0},
         {"fixed blocks of 1 literal", fixed_blocks, 1, 0},
@@ -165,7 +165,7 @@ static void costly_streams_take_at_most_twice_the_time_of_libpng(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(costly_streams_take_at_most_twice_the_time_of_libpng),
+        cmocka_unit_test(costly_streams_take_at_max_twice_the_time_of_libpng),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,10 +223,10 @@ static void change_stream(pieces *all, uint32_t *seed) {
             flip_bit(stream.data + from, stream.size - from, seed);
         }
     }
-    const size_t most = one_in(seed, 2) ? stream.size + 1 : 1 + next_random(seed) % 300;
-    for (size_t at = 0; at < stream.size && all->count < PIECES; at += most, first++)
+    const size_t max = one_in(seed, 2) ? stream.size + 1 : 1 + next_random(seed) % 300;
+    for (size_t at = 0; at < stream.size && all->count < PIECES; at += max, first++)
         insert_piece(all, first, "IDAT", stream.data + at,
-                     stream.size - at < most ? stream.size - at : most);
+                     stream.size - at < max ? stream.size - at : max);
     free(stream.data);
 }
 

@@ -14,18 +14,18 @@ enum { MEASURED = 0 };
 #else
 enum { MEASURED = 1 };
 #endif
-enum { MOST_KIB = 64 << 10, MOST_MS = 100 };
+enum { MAX_KIB = 64 << 10, MAX_MS = 100 };
 
 static char program[2048];
 static int files;
-static long most_kib, most_ms, most_wall_ms;
+static long max_kib, max_ms, max_wall_ms;
 
 static long ms_of(struct timeval time) {
     return (long)time.tv_sec * 1000 + (long)time.tv_usec / 1000;
 }
 
-static void start_program(const char *in, const char *out, const char *told) {
-    const int file = open(told, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+static void start_program(const char *in, const char *out, const char *reported) {
+    const int file = open(reported, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int nowhere = open("/dev/null", O_RDWR);
 
     (void)dup2(nowhere, 0);
@@ -42,21 +42,21 @@ static void refused(const char *name, png_bytes *file, const char *words, long a
     struct rusage usage;
     int status;
     size_t length;
-    char in[2048], out[2048], told[2048];
+    char in[2048], out[2048], reported[2048];
 
     (void)snprintf(in, sizeof in, "%s", in_folder(name));
     (void)snprintf(out, sizeof out, "%s", in_folder("out.png"));
-    (void)snprintf(told, sizeof told, "%s", in_folder("told"));
+    (void)snprintf(reported, sizeof reported, "%s", in_folder("told"));
     const size_t size = file->size;
     put_bytes(in, file->data, size);
     free(file->data);
     (void)clock_gettime(CLOCK_MONOTONIC, &begin);
     const pid_t child = fork();
     if (child == 0)
-        start_program(in, out, told);
+        start_program(in, out, reported);
     assert_int_equal(wait4(child, &status, 0, &usage), child);
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    char *message = (char *)get_bytes(told, &length);
+    char *message = (char *)get_bytes(reported, &length);
     const long ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime);
     const long wall = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
     print_message("%-18s %8zu bytes: %3ld ms (%ld ms of processor), %2ld MiB: %s", name, size, wall,
@@ -65,17 +65,17 @@ static void refused(const char *name, png_bytes *file, const char *words, long a
         fail_msg("%s: status %d, wanted '%s': %s", name, status, words, message);
     assert_ptr_equal(strchr(message, '\n'), message + length - 1);
     assert_int_equal(access(out, F_OK), -1);
-    if (MEASURED && (ms > allowed_ms || usage.ru_maxrss > MOST_KIB))
+    if (MEASURED && (ms > allowed_ms || usage.ru_maxrss > MAX_KIB))
         fail_msg("%s: %ld ms, %ld KiB", name, ms, usage.ru_maxrss);
     files++;
-    most_kib = usage.ru_maxrss > most_kib ? usage.ru_maxrss : most_kib;
-    if (allowed_ms == MOST_MS) {
-        most_ms = ms > most_ms ? ms : most_ms;
-        most_wall_ms = wall > most_wall_ms ? wall : most_wall_ms;
+    max_kib = usage.ru_maxrss > max_kib ? usage.ru_maxrss : max_kib;
+    if (allowed_ms == MAX_MS) {
+        max_ms = ms > max_ms ? ms : max_ms;
+        max_wall_ms = wall > max_wall_ms ? wall : max_wall_ms;
     }
     free(message);
     assert_int_equal(unlink(in), 0);
-    assert_int_equal(unlink(told), 0);
+    assert_int_equal(unlink(reported), 0);
     assert_int_equal(count_files(false), 0);
 }
 
@@ -159,11 +159,11 @@ static void pngs_that_claim_much(void **state) {
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         png_bytes file = png_of(claims[i].width, claims[i].height, claims[i].depth, claims[i].color,
                                 claims[i].interlaced, NULL, data, size);
-        refused(claims[i].name, &file, claims[i].words, MOST_MS);
+        refused(claims[i].name, &file, claims[i].words, MAX_MS);
     }
     /* An image that is all there, and much behind it. */
     png_bytes file = png_of(100, 100, 8, 2, false, NULL, data, size);
-    refused("surplus.png", &file, "too much data", MOST_MS);
+    refused("surplus.png", &file, "too much data", MAX_MS);
     free(data);
 }
 
@@ -219,7 +219,7 @@ static png_bytes bytes_of(const void *data, size_t size, size_t filled, int fill
 static void refused_text(const char *name, const void *data, size_t size, const char *words) {
     png_bytes file = bytes_of(data, size, size, 0);
 
-    refused(name, &file, words, MOST_MS);
+    refused(name, &file, words, MAX_MS);
 }
 
 #define REFUSED(name, literal, words) refused_text(name, literal, sizeof(literal) - 1, words)
@@ -259,7 +259,7 @@ static void others_that_claim_much(void **state) {
     REFUSED("b.gif", canvas, "ends too early");
     png_bytes blocks = bytes_of(codes, sizeof codes + 200 * 256, sizeof codes - 1, 0xff);
     blocks.data[blocks.size - 1] = 0;
-    refused("c.gif", &blocks, "stands for nothing", MOST_MS);
+    refused("c.gif", &blocks, "stands for nothing", MAX_MS);
     REFUSED("a.psd",
             "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\x75\x30\0\0\x75\x30\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
             "1234567890",
@@ -279,21 +279,21 @@ static void others_that_claim_much(void **state) {
             "1234567890",
             "ends too early");
     png_bytes runs = bytes_of(head, 1300000, sizeof head, 0xff);
-    refused("a.tga", &runs, "", MOST_MS);
+    refused("a.tga", &runs, "", MAX_MS);
     head[13] = head[15] = 0x60;
     runs = bytes_of(head, 1300000, sizeof head, 0xff);
-    refused("b.tga", &runs, "ends too early", MOST_MS);
+    refused("b.tga", &runs, "ends too early", MAX_MS);
     head[13] = head[15] = 0x10;
     runs = bytes_of(head, 2000, sizeof head, 0xff);
-    refused("c.tga", &runs, "ends too early", MOST_MS);
+    refused("c.tga", &runs, "ends too early", MAX_MS);
 }
 
-static void told_in_sum(void **state) {
+static void reported_in_sum(void **state) {
     (void)state;
     print_message(
         "%d files refused by the program: at most %ld MiB; those that claim much, at most "
         "%ld ms of processor, %ld ms of wall time\n",
-        files, most_kib >> 10, most_ms, most_wall_ms);
+        files, max_kib >> 10, max_ms, max_wall_ms);
     assert_true(files > 30);
 }
 
@@ -301,7 +301,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pngs_that_claim_much), cmocka_unit_test(pngs_of_many_chunks),
         cmocka_unit_test(rows_that_claim_much), cmocka_unit_test(others_that_claim_much),
-        cmocka_unit_test(told_in_sum),
+        cmocka_unit_test(reported_in_sum),
     };
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 

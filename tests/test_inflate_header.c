@@ -22,13 +22,13 @@ static void put(header_bits *to, uint32_t value, uint32_t n) {
 /* ---- headers --------------------------------------------------------------------------------- */
 
 /* Lengths of a code of n words, complete unless something is added or left out. */
-static void make_code(test_random *random, uint8_t *lengths, uint32_t n, uint32_t most) {
+static void make_code(test_random *random, uint8_t *lengths, uint32_t n, uint32_t max) {
     uint32_t words = 1;
 
     lengths[0] = 0;
     while (words < n) { /* a word becomes two, which are a bit longer */
         const size_t split = (size_t)test_below(random, words);
-        if (lengths[split] == most)
+        if (lengths[split] == max)
             break;
         lengths[words++] = ++lengths[split];
     }
@@ -40,7 +40,7 @@ static void make_code(test_random *random, uint8_t *lengths, uint32_t n, uint32_
         lengths[other] = length;
     }
     if (test_below(random, 8) == 0)
-        lengths[test_below(random, n)] = (uint8_t)test_below(random, most + 1);
+        lengths[test_below(random, n)] = (uint8_t)test_below(random, max + 1);
 }
 
 /* A code of a single word, or of none. */

@@ -30,7 +30,7 @@ static void put_png(const char *name, const png_spec *spec) {
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-static void tells_how_a_png_holds_its_pixels(void **state) {
+static void reports_how_a_png_holds_its_pixels(void **state) {
     static const struct {
         png_spec spec;
         const char *stored;
@@ -108,7 +108,7 @@ static void keeps_metadata_names_whole(void **state) {
     assert_string_equal(inspect("x.png").metadata, expected);
 }
 
-static void tells_of_a_damaged_chunk(void **state) {
+static void reports_of_a_damaged_chunk(void **state) {
     const png_extra extra = {"iCCP", 0, "bad checksum", 12, true};
 
     (void)state;
@@ -262,7 +262,7 @@ static void obeys_the_limits(void **state) {
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void tells_about_the_processor(void **state) {
+static void reports_about_the_processor(void **state) {
     char text[64], short_text[4];
     unsigned cores = 0;
     char level[16] = "";
@@ -282,7 +282,7 @@ static void tells_about_the_processor(void **state) {
 }
 
 /* Devices are told exactly where an engine can be opened on one. */
-static void tells_about_devices(void **state) {
+static void reports_about_devices(void **state) {
     gf_device devices[16];
     size_t count = 99, again = 99;
     bool any = false;
@@ -325,18 +325,18 @@ static void tells_about_devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_how_a_png_holds_its_pixels),
+        cmocka_unit_test(reports_how_a_png_holds_its_pixels),
         cmocka_unit_test(names_metadata_once_and_only_before_the_pixels),
         cmocka_unit_test(keeps_metadata_names_whole),
-        cmocka_unit_test(tells_of_a_damaged_chunk),
+        cmocka_unit_test(reports_of_a_damaged_chunk),
         cmocka_unit_test(reads_only_the_beginning),
         cmocka_unit_test(knows_netpbm_files),
         cmocka_unit_test(knows_the_files_of_stb),
         cmocka_unit_test(loads_what_a_file_holds),
         cmocka_unit_test(refuses_what_is_no_image),
         cmocka_unit_test(obeys_the_limits),
-        cmocka_unit_test(tells_about_the_processor),
-        cmocka_unit_test(tells_about_devices),
+        cmocka_unit_test(reports_about_the_processor),
+        cmocka_unit_test(reports_about_devices),
     };
 
     return cmocka_run_group_tests_name("inspect", tests, make_folder, remove_folder);

@@ -8,13 +8,13 @@
 
 #include "engine/batch.h"
 
-enum { MOST = 1 << 12 };
+enum { MAX = 1 << 12 };
 
-static unsigned char jpeg[MOST];
+static unsigned char jpeg[MAX];
 static size_t size;
 
 static void put(const void *data, size_t n) {
-    assert_true(size + n <= MOST);
+    assert_true(size + n <= MAX);
     memcpy(jpeg + size, data, n);
     size += n;
 }

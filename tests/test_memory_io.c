@@ -4,7 +4,7 @@
 static void copies_rows_in_memory(void **state) {
     const gf_format format = {2, 3, 1, GF_U8};
     const unsigned char in[] = "ab__cd__ef";
-    unsigned char band[32];
+    unsigned char strip[32];
     unsigned char out[16];
     gf_source *source;
     gf_sink *sink;
@@ -15,8 +15,8 @@ static void copies_rows_in_memory(void **state) {
     assert_int_equal(gf_memory_source(&format, in, 4, &source, &error), GF_OK);
     assert_int_equal(gf_memory_sink(&format, out, 5, &sink, &error), GF_OK);
     for (uint64_t rows = 1; rows <= 2; rows++) {
-        assert_int_equal(source->ops->read(source, band, 7, rows, &error), GF_OK);
-        assert_int_equal(sink->ops->write(sink, band, 7, rows, &error), GF_OK);
+        assert_int_equal(source->ops->read(source, strip, 7, rows, &error), GF_OK);
+        assert_int_equal(sink->ops->write(sink, strip, 7, rows, &error), GF_OK);
     }
     assert_int_equal(source->ops->finish(source, &error), GF_OK);
     assert_int_equal(sink->ops->finish(sink, &source->metadata, &error), GF_OK);

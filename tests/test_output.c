@@ -59,7 +59,7 @@ static void keep_what_appeared(bool late) {
     if (late)
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
     put_bytes(in_folder("a"), "theirs", 6);
-    assert_int_equal(late ? gf_output_place(output, &error) : gf_output_prepare(output, &error),
+    assert_int_equal(late ? gf_output_commit(output, &error) : gf_output_prepare(output, &error),
                      GF_FAILED);
     assert_message(&error, "/a: exists already; use --force to replace it");
     gf_output_close(output);
@@ -151,7 +151,7 @@ static void finishes_a_file_of_ones_own(void **state) {
     assert_int_equal(gf_output_file_open(in_folder("a"), NULL, &file, &error), GF_OK);
     assert_int_equal(access(in_folder("a"), F_OK), -1);
     assert_int_equal(gf_output_file_write(file, "text", 4, &error), GF_OK);
-    assert_int_equal(gf_output_place(file, &error), GF_OK);
+    assert_int_equal(gf_output_commit(file, &error), GF_OK);
     gf_output_file_close(file);
     assert_bytes(in_folder("a"), "text", 4);
     assert_int_equal(gf_output_file_open(in_folder("a"), NULL, &file, &error), GF_FAILED);

@@ -14,7 +14,7 @@ static void are_reached_until_they_appear(void **state) {
     assert_int_equal(stat(gf_output_reach(output), &before), 0);
     assert_int_equal(before.st_size, 1);
     assert_int_equal(count_files(false), named);
-    assert_int_equal(gf_output_place(output, NULL), GF_OK);
+    assert_int_equal(gf_output_commit(output, NULL), GF_OK);
     gf_output_close(output);
     struct stat after;
     assert_int_equal(stat(in_folder("a"), &after), 0);
@@ -50,7 +50,7 @@ static void have_a_name_without_proc(void **state) {
     calls_do.no_proc = true;
     gf_output *output = complete("a", false);
     assert_int_equal(count_files(false), 1);
-    assert_int_equal(gf_output_place(output, NULL), GF_OK);
+    assert_int_equal(gf_output_commit(output, NULL), GF_OK);
     gf_output_close(output);
     assert_bytes(in_folder("a"), "a", 1);
 }
@@ -75,7 +75,7 @@ static void get_a_name_where_they_may_not(void **state) {
         if (fails)
             put_old("c");
         calls_do.stay_nameless = causes[k / 2];
-        const gf_status status = gf_outputs_place(outputs, 3, &error);
+        const gf_status status = gf_outputs_commit(outputs, 3, &error);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails)
             assert_message(&error, "/c: exists already");
@@ -112,7 +112,7 @@ static void are_copied_whole(void **state) {
         calls_do.stay_nameless = EPERM;
         calls_do.fails = fails ? 'D' : 0;
         calls_do.cause = ENOSPC;
-        assert_int_equal(gf_output_place(output, &error), fails ? GF_FAILED : GF_OK);
+        assert_int_equal(gf_output_commit(output, &error), fails ? GF_FAILED : GF_OK);
         gf_output_close(output);
         assert_string_equal(calls, fails ? "ld" : "lDR");
         if (fails) {

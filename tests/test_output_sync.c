@@ -9,7 +9,7 @@ static void assert_calls(const char *name, bool force, gf_sync sync, const char 
     gf_output *output = open_as(name, force, sync);
 
     calls[0] = '\0';
-    if (gf_output_prepare(output, &error) != GF_OK || gf_output_place(output, &error) != GF_OK)
+    if (gf_output_prepare(output, &error) != GF_OK || gf_output_commit(output, &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_output_close(output);
     assert_string_equal(calls, named ? temporary : nameless);
@@ -39,7 +39,7 @@ static void sync_before_they_replace_what_appeared(void **state) {
         calls[0] = '\0';
         if (!late)
             assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-        assert_int_equal(gf_output_place(output, &error), GF_OK);
+        assert_int_equal(gf_output_commit(output, &error), GF_OK);
         gf_output_close(output);
         assert_bytes(in_folder("a"), "", 0);
         if (late && !named)
@@ -50,7 +50,7 @@ static void sync_before_they_replace_what_appeared(void **state) {
     }
 }
 
-static void tell_that_the_disk_fails(void **state) {
+static void report_that_the_disk_fails(void **state) {
     static const char fails[] = {'D', 'F', 'F'};
     static const char *const messages[] = {"/a: cannot write: Input/output error",
                                            "/a: cannot write: Input/output error",
@@ -69,7 +69,7 @@ static void tell_that_the_disk_fails(void **state) {
         gf_status status = gf_output_prepare(output, &error);
         assert_int_equal(status, i < 2 ? GF_FAILED : GF_OK);
         if (status == GF_OK)
-            status = gf_output_place(output, &error);
+            status = gf_output_commit(output, &error);
         assert_int_equal(status, GF_FAILED);
         assert_message(&error, messages[i]);
         gf_output_close(output);
@@ -88,7 +88,7 @@ static void sync_no_pipe(void **state) {
     assert_true(reader >= 0);
     gf_output *output = open_as("pipe", false, GF_SYNC_ALWAYS);
     assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-    assert_int_equal(gf_output_place(output, &error), GF_OK);
+    assert_int_equal(gf_output_commit(output, &error), GF_OK);
     gf_output_close(output);
     assert_string_equal(calls, "f");
     close(reader);
@@ -99,7 +99,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         BOTH(sync_before_they_appear),
         BOTH(sync_before_they_replace_what_appeared),
-        BOTH(tell_that_the_disk_fails),
+        BOTH(report_that_the_disk_fails),
         BOTH(sync_no_pipe),
     };
     const int failed =

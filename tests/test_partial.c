@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-enum { MOST_RANGES = 5 };
+enum { MAX_RANGES = 5 };
 
 /* An image in a file, a filter for it, and the files that one way of running it writes. */
 typedef struct work {
@@ -166,7 +166,7 @@ static void put_inputs(work *job, const gf_format *format, const char *extension
 /* False if the case does not suit the image, or its sums pass through the rows in order. */
 static bool compare_once(const gf_filter *filter, const char *text, uint64_t seed, bool devices) {
     static const char *const extensions[] = {"csv", "npy", "json"};
-    static const uint64_t bands[] = {0, 0, 1, 2, 3, 17};
+    static const uint64_t strips[] = {0, 0, 1, 2, 3, 17};
     test_random random = {seed * 2 + 1};
     for (int i = 0; i < 8; i++)
         test_next(&random);
@@ -175,7 +175,7 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
         format.channels = format.channels < 3 ? 1 : 3;
     const char *samples = extensions[test_below(&random, 3)];
     work job = {.filter = filter, .settings = test_settings(filter, text)};
-    gf_engine_options engines[MOST_RANGES];
+    gf_engine_options engines[MAX_RANGES];
     gf_result *one, *many;
     gf_report report;
     gf_error error;
@@ -185,12 +185,12 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
         return false;
     }
     put_inputs(&job, &format, format.type == GF_F32 ? "pfm" : "pam", &random);
-    for (int r = 0; r < MOST_RANGES; r++)
+    for (int r = 0; r < MAX_RANGES; r++)
         engines[r] =
             (gf_engine_options){.backend = devices && test_below(&random, 3) ? "cuda" : "cpu",
                                 .threads = (uint32_t)(1 + test_below(&random, 3)),
                                 .verify = test_below(&random, 4) == 0,
-                                .band_rows = bands[test_below(&random, 6)]};
+                                .rows_per_strip = strips[test_below(&random, 6)]};
     gf_engine *engine;
     bool possible;
     assert_int_equal(gf_engine_open(&engines[0], &engine, NULL), GF_OK);
@@ -212,7 +212,7 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
     memcpy(want_image, job.image, sizeof want_image);
     memcpy(want_samples, job.samples, sizeof want_samples);
     name_files(&job, "many", drawn.type == GF_F32 ? "pfm" : "pam", samples);
-    const uint32_t ranges = (uint32_t)(1 + test_below(&random, MOST_RANGES));
+    const uint32_t ranges = (uint32_t)(1 + test_below(&random, MAX_RANGES));
     snprintf(what, sizeof what,
              "%s '%s': seed %" PRIu64 ", %" PRIu64 "x%" PRIu64 "x%u %s, %u ranges",
              gf_filter_describe(filter)->name, text, seed, format.width, format.height,

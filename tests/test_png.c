@@ -176,7 +176,7 @@ static void make_with_extras(int color, png_bytes *file) {
 }
 
 /* The chunk names of a PNG, one after another. */
-static void chunk_names(const char *name, char *names, size_t room) {
+static void chunk_names(const char *name, char *names, size_t capacity) {
     size_t size;
     unsigned char *data = get_bytes(name, &size);
 
@@ -184,7 +184,7 @@ static void chunk_names(const char *name, char *names, size_t room) {
     for (size_t at = 8; at + 12 <= size;) {
         size_t length = (size_t)data[at] << 24 | (size_t)data[at + 1] << 16 |
                         (size_t)data[at + 2] << 8 | data[at + 3];
-        assert_true(strlen(names) + 6 < room);
+        assert_true(strlen(names) + 6 < capacity);
         strncat(names, (const char *)data + at + 4, 4);
         strcat(names, " ");
         at += length + 12;

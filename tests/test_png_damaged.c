@@ -95,7 +95,7 @@ static void names_what_is_damaged(void **state) {
 
 /* Metadata that is damaged must not be lost in silence: the whole command fails, wherever the chunk
  * stands, unless metadata is not wanted. */
-static void damaged_metadata_is_told(void **state) {
+static void damaged_metadata_is_reported(void **state) {
     static const struct {
         png_extra extra;
         bool carried;
@@ -235,7 +235,7 @@ int main(void) {
         cmocka_unit_test_teardown(reports_truncation_everywhere, empty_folder),
         cmocka_unit_test_teardown(reports_or_survives_every_flipped_byte, empty_folder),
         cmocka_unit_test_teardown(names_what_is_damaged, empty_folder),
-        cmocka_unit_test_teardown(damaged_metadata_is_told, empty_folder),
+        cmocka_unit_test_teardown(damaged_metadata_is_reported, empty_folder),
         cmocka_unit_test_teardown(refuses_unknown_critical_chunks, empty_folder),
         cmocka_unit_test_teardown(refuses_chunks_before_the_header, empty_folder),
         cmocka_unit_test_teardown(limits_name_their_option, empty_folder),

@@ -96,7 +96,7 @@ static unsigned char *encode(const gf_format *format, const unsigned char *pixel
             fail_msg("%s", error.message);
     }
     assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
-    assert_int_equal(gf_output_place(sink->output, &error), GF_OK);
+    assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
     sink->ops->close(sink);
     return get_bytes(in_folder("x.png"), size);
 }
@@ -134,7 +134,7 @@ static void any_threads_write_the_same_bytes(void **state) {
     }
 }
 
-/* Rows of more than a block, of more than a band, of few bytes; bands without end. */
+/* Rows of more than a block, of more than a strip, of few bytes; strips without end. */
 static void every_shape(void **state) {
     static const gf_format shapes[] = {{300000, 5, 3, GF_U8}, {140000, 9, 1, GF_U16},
                                        {262143, 4, 1, GF_U8}, {262144, 4, 1, GF_U8},
@@ -172,7 +172,7 @@ static void every_level_of_simd_writes_the_same(void **state) {
                 sink->ops->write(sink, pixels, gf_row_bytes(&format), format.height, &error),
                 GF_OK);
             assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
-            assert_int_equal(gf_output_place(sink->output, &error), GF_OK);
+            assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
             sink->ops->close(sink);
             unsigned char *bytes = get_bytes(in_folder("part"), &size);
             if (first) {
@@ -239,7 +239,7 @@ static void more_effort_makes_smaller_files(void **state) {
         if (getenv("GF_TEST_SHOW"))
             print_message("%d: %zu %zu %zu, 6: %zu, 1: %zu\n", content, fast, balanced, small, six,
                           one);
-        /* A band and a code's description more or less. */
+        /* A strip and a code's description more or less. */
         assert_true(balanced <= fast + fast / 100);
         assert_true(small <= balanced + 100);
         assert_true(small <= six + six / 200 + 100);
@@ -249,22 +249,22 @@ static void more_effort_makes_smaller_files(void **state) {
     }
 }
 
-/* "none": rows as they are and their filter bytes, in stored blocks of up to 65535 bytes. A band
+/* "none": rows as they are and their filter bytes, in stored blocks of up to 65535 bytes. A strip
  * has at most 256 KiB, and at least one row. */
 static void none_stores_rows(void **state) {
     static const gf_format shapes[] = {
         {1, 1, 1, GF_U8},      {65533, 1, 1, GF_U8},  {65534, 1, 1, GF_U8},  {65535, 1, 1, GF_U8},
         {65534, 4, 1, GF_U8},  {32767, 9, 1, GF_U16}, {131069, 3, 1, GF_U8}, {262143, 2, 1, GF_U8},
         {262144, 3, 1, GF_U8}, {1000, 700, 3, GF_U8}, {70000, 3, 4, GF_U16}};
-    enum { FRAME = 8 + 25 + 12 + 2 + 4, CHUNK = 12, BLOCK = 65535, BAND = 1 << 18 };
+    enum { FRAME = 8 + 25 + 12 + 2 + 4, CHUNK = 12, BLOCK = 65535, STRIP = 1 << 18 };
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         const gf_format *format = &shapes[s];
-        const size_t row = gf_row_bytes(format) + 1, most = BAND / row ? BAND / row : 1;
+        const size_t row = gf_row_bytes(format) + 1, max = STRIP / row ? STRIP / row : 1;
         unsigned char *pixels = draw(format, 0, s);
         size_t want = FRAME;
         for (size_t y = 0, rows; y < format->height; y += rows) {
-            rows = format->height - y < most ? (size_t)format->height - y : most;
+            rows = format->height - y < max ? (size_t)format->height - y : max;
             want += CHUNK + rows * row + (rows * row + BLOCK - 1) / BLOCK * 5;
         }
         assert_int_equal(size_of(format, pixels, "none"), want);
@@ -322,7 +322,7 @@ static void patterns_are_found_even_if_fast(void **state) {
         const size_t one = size_by_libpng(&format, pixels, 1);
         if (getenv("GF_TEST_SHOW"))
             print_message("%d: %zu, 1: %zu\n", kind, fast, one);
-        /* What a band has seen, the next one does not know; libpng's is one stream. */
+        /* What a strip has seen, the next one does not know; libpng's is one stream. */
         assert_true(fast <= one + one / 10 || (kind == 7 && fast < row * format.height / 16));
         free(pixels);
     }
@@ -332,11 +332,11 @@ static void patterns_are_found_even_if_fast(void **state) {
 
 /* Bytes that do not fit into one chunk, cut at every place. */
 static void chunks_hold_all_bytes(void **state) {
-    enum { MOST = 50 };
+    enum { MAX = 50 };
     (void)state;
-    for (size_t size = 1; size < 4 * MOST; size++) {
-        unsigned char room[GF_PNG_IDAT_FRONT + 4 * MOST + GF_PNG_IDAT_BEHIND];
-        unsigned char *data = room + GF_PNG_IDAT_FRONT, *file;
+    for (size_t size = 1; size < 4 * MAX; size++) {
+        unsigned char capacity[GF_PNG_IDAT_FRONT + 4 * MAX + GF_PNG_IDAT_BEHIND];
+        unsigned char *data = capacity + GF_PNG_IDAT_FRONT, *file;
         gf_output *output;
         gf_error error = {0};
         size_t got, at = 0;
@@ -344,14 +344,14 @@ static void chunks_hold_all_bytes(void **state) {
             data[i] = (unsigned char)(i + 1);
         assert_int_equal(gf_output_open(in_folder("chunks"), &replacing, false, &output, &error),
                          GF_OK);
-        assert_int_equal(gf_png_idat_write_parts(output, data, size, MOST, &error), GF_OK);
+        assert_int_equal(gf_png_idat_write_parts(output, data, size, MAX, &error), GF_OK);
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-        assert_int_equal(gf_output_place(output, &error), GF_OK);
+        assert_int_equal(gf_output_commit(output, &error), GF_OK);
         gf_output_close(output);
         file = get_bytes(in_folder("chunks"), &got);
-        assert_int_equal(got, size + (size + MOST - 1) / MOST * 12);
+        assert_int_equal(got, size + (size + MAX - 1) / MAX * 12);
         for (size_t done = 0, length; done < size; done += length, at += length + 12) {
-            length = size - done < MOST ? size - done : MOST;
+            length = size - done < MAX ? size - done : MAX;
             assert_int_equal(big32(file + at), length);
             assert_memory_equal(file + at + 4, "IDAT", 4);
             for (size_t i = 0; i < length; i++)
@@ -365,8 +365,8 @@ static void chunks_hold_all_bytes(void **state) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Bands begin with what is in reach of matches above them. */
-static void bands_remember_those_above(void **state) {
+/* Strips begin with what is in reach of matches above them. */
+static void strips_remember_those_above(void **state) {
     const gf_format format = {10000, 100, 1, GF_U8};
     unsigned char *pixels = draw(&format, 0, 6);
     (void)state;
@@ -400,7 +400,7 @@ int main(void) {
         cmocka_unit_test(none_stores_rows),
         cmocka_unit_test(patterns_are_found_even_if_fast),
         cmocka_unit_test(chunks_hold_all_bytes),
-        cmocka_unit_test(bands_remember_those_above),
+        cmocka_unit_test(strips_remember_those_above),
         cmocka_unit_test(refuses_other_efforts),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -18,7 +18,7 @@ const char *__tsan_default_options(void) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static void failures_of_the_disk_are_told(void **state) {
+static void failures_of_the_disk_are_reported(void **state) {
     const gf_format format = {3000, 700, 3, GF_U8};
     const gf_file_options options = {.force = true, .format = "png"};
     unsigned char *pixels = draw(&format, 0, 3);
@@ -64,18 +64,18 @@ static void keeps_to_the_memory(void **state) {
     uint32_t before = 0;
     gf_error error = {0};
     (void)state;
-    for (uint64_t most = 0; most < 80000000; most += 2000000) {
+    for (uint64_t max = 0; max < 80000000; max += 2000000) {
         gf_output *output;
         gf_sink *sink = NULL;
         uint32_t threads;
         assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(
-            open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, most, output, &sink, &error), GF_OK);
-        assert_in_range(sink->memory, 0, most / 2);
+            open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, max, output, &sink, &error), GF_OK);
+        assert_in_range(sink->memory, 0, max / 2);
         threads = sink->threads;
         assert_in_range(threads, before, 8);
-        assert_true(most || threads == 0);
+        assert_true(max || threads == 0);
         before = threads;
         sink->ops->close(sink);
     }
@@ -123,7 +123,7 @@ static void wide_rows_are_counted(void **state) {
 }
 
 /* Rows so long that nothing can hold one. */
-static void memory_that_is_not_there_is_told(void **state) {
+static void memory_that_is_not_there_is_reported(void **state) {
     const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8};
     (void)state;
     for (uint32_t threads = 1; threads < 3; threads++) {
@@ -143,9 +143,9 @@ static void memory_that_is_not_there_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_of_the_disk_are_told),
+        cmocka_unit_test(failures_of_the_disk_are_reported),
         cmocka_unit_test(may_be_left_at_any_row),
-        cmocka_unit_test(memory_that_is_not_there_is_told),
+        cmocka_unit_test(memory_that_is_not_there_is_reported),
         cmocka_unit_test(keeps_to_the_memory),
         cmocka_unit_test(wide_rows_are_counted),
     };

@@ -45,12 +45,12 @@ static void predicts_as_the_format_says(void **state) {
 
 /* Every (left, above, above left) that matters to Paeth, on a grid of differences. */
 static void every_level_gives_the_same(void **state) {
-    enum { MOST = 700, FRONT = 64 };
+    enum { MAX = 700, FRONT = 64 };
     test_random random = {test_environment("GF_TEST_SEED", 81)};
-    unsigned char row[FRONT + MOST], above[FRONT + MOST], plain[MOST], fast[MOST + 2 * TEST_MARGIN];
+    unsigned char row[FRONT + MAX], above[FRONT + MAX], plain[MAX], fast[MAX + 2 * TEST_MARGIN];
     (void)state;
     for (int round = 0; round < 2500; round++) {
-        const size_t n = round < 210 ? (size_t)round / 3 + 1 : 1 + test_below(&random, MOST);
+        const size_t n = round < 210 ? (size_t)round / 3 + 1 : 1 + test_below(&random, MAX);
         const size_t pixel = (const size_t[]){1, 2, 3, 4, 6, 8}[test_below(&random, 6)];
         const uint64_t kinds = test_below(&random, 3);
         for (size_t i = 0; i < FRONT + n; i++) {

@@ -1,4 +1,4 @@
-/* What is learned of a band before it is coded. */
+/* What is learned of a strip before it is coded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,23 +12,23 @@
 #include "testing.h"
 
 typedef struct picture {
-    gf_png_bands bands;
-    gf_png_band band;
-    unsigned char *memory, *room;
+    gf_png_strips strips;
+    gf_png_strip strip;
+    unsigned char *memory, *capacity;
 } picture;
 
-/* A band of grey rows: `margin` bytes of one value, and then noise; but only in every so many rows,
- * the others are of one value. */
+/* A strip of grey rows: `margin` bytes of one value, and then noise; but only in every so many
+ * rows, the others are of one value. */
 static picture draw(uint64_t width, size_t margin, uint64_t every, test_random *random) {
     const gf_format format = {width, 100000, 1, GF_U8};
     picture p;
-    gf_png_bands_init(&format, GF_PNG_FAST, GF_ISA_PORTABLE, &p.bands);
-    const size_t stride = p.bands.row_stride;
-    p.memory = calloc(p.bands.rows + 2, stride);
-    p.room = malloc(p.bands.rows * p.bands.row_bytes);
-    assert_true(p.memory && p.room);
-    p.band = (gf_png_band){.rows = p.memory + GF_PNG_PAD, .count = p.bands.rows};
-    for (uint64_t y = 1; y <= p.band.count; y++)
+    gf_png_strips_init(&format, GF_PNG_FAST, GF_ISA_PORTABLE, &p.strips);
+    const size_t stride = p.strips.row_stride;
+    p.memory = calloc(p.strips.rows + 2, stride);
+    p.capacity = malloc(p.strips.rows * p.strips.row_bytes);
+    assert_true(p.memory && p.capacity);
+    p.strip = (gf_png_strip){.rows = p.memory + GF_PNG_PAD, .count = p.strips.rows};
+    for (uint64_t y = 1; y <= p.strip.count; y++)
         for (size_t x = 0; x < width; x++)
             p.memory[GF_PNG_PAD + y * stride + x] =
                 (unsigned char)(x < margin || y % every ? 99 : test_next(random));
@@ -37,7 +37,7 @@ static picture draw(uint64_t width, size_t margin, uint64_t every, test_random *
 
 static void close_picture(picture *p) {
     free(p->memory);
-    free(p->room);
+    free(p->capacity);
 }
 
 /* However many pieces a row is cut into, a margin counts for what it is of the picture. */
@@ -47,11 +47,11 @@ static void samples_come_from_all_columns(void **state) {
     for (size_t pieces = 2; pieces <= 36; pieces++) {
         picture p = draw(1024 * pieces, 1024, 1, &random);
         gf_png_samples samples;
-        gf_png_take_samples(&p.bands, &p.band, p.room, &samples);
+        gf_png_take_samples(&p.strips, &p.strip, p.capacity, &samples);
         close_picture(&p);
         const uint64_t fair = samples.total / pieces;
-        assert_in_range(samples.total, p.bands.rows * 64 * pieces - 1024,
-                        p.bands.rows * 64 * pieces + 1024);
+        assert_in_range(samples.total, p.strips.rows * 64 * pieces - 1024,
+                        p.strips.rows * 64 * pieces + 1024);
         assert_in_range(samples.repeated, fair < 1200 ? 0 : fair - 1200, fair + 1200);
         for (unsigned f = 0; f < GF_PNG_FILTERS; f++)
             assert_in_range(samples.cost[f], (samples.total - fair - 1200) / 8 * 7, samples.total);
@@ -65,7 +65,7 @@ static void samples_come_from_all_rows(void **state) {
         for (uint64_t every = 2; every <= 16; every *= 2) {
             picture p = draw(1024 * pieces, 0, every, &random);
             gf_png_samples samples;
-            gf_png_take_samples(&p.bands, &p.band, p.room, &samples);
+            gf_png_take_samples(&p.strips, &p.strip, p.capacity, &samples);
             close_picture(&p);
             const uint64_t flat = samples.total - samples.total / every;
             assert_in_range(samples.repeated, flat - flat / 3, flat + flat / 3);
@@ -75,25 +75,25 @@ static void samples_come_from_all_rows(void **state) {
 /* Where two filters leave as little, the one with the smaller number: undone more quickly. */
 static void of_equals_the_first_is_taken(void **state) {
     const gf_format format = {700, 40, 3, GF_U8};
-    gf_png_bands bands;
+    gf_png_strips strips;
     (void)state;
-    gf_png_bands_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &bands);
-    unsigned char *memory = calloc(format.height + 2, bands.row_stride);
-    unsigned char *filtered = malloc((bands.row_bytes + 1) * (size_t)format.height);
-    unsigned char *room[GF_PNG_FILTERS];
+    gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);
+    unsigned char *memory = calloc(format.height + 2, strips.row_stride);
+    unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);
+    unsigned char *capacity[GF_PNG_FILTERS];
     assert_true(memory && filtered);
     for (int f = 0; f < GF_PNG_FILTERS; f++)
-        assert_non_null(room[f] = malloc(bands.row_bytes));
+        assert_non_null(capacity[f] = malloc(strips.row_bytes));
     for (size_t y = 20; y < 40; y++)
-        memset(memory + GF_PNG_PAD + (y + 1) * bands.row_stride, 9, bands.row_bytes);
-    const gf_png_band band = {.rows = memory + GF_PNG_PAD, .count = format.height};
-    gf_png_filter_rows(&bands, &band, GF_PNG_EACH, 0, (int64_t)format.height, room, filtered);
+        memset(memory + GF_PNG_PAD + (y + 1) * strips.row_stride, 9, strips.row_bytes);
+    const gf_png_strip strip = {.rows = memory + GF_PNG_PAD, .count = format.height};
+    gf_png_filter_rows(&strips, &strip, GF_PNG_EACH, 0, (int64_t)format.height, capacity, filtered);
     for (size_t y = 0; y < 40; y++) {
         const unsigned wanted = y < 20 ? GF_PNG_NONE : y == 20 ? GF_PNG_SUB : GF_PNG_UP;
-        assert_int_equal(filtered[y * (bands.row_bytes + 1)], wanted);
+        assert_int_equal(filtered[y * (strips.row_bytes + 1)], wanted);
     }
     for (int f = 0; f < GF_PNG_FILTERS; f++)
-        free(room[f]);
+        free(capacity[f]);
     free(memory);
     free(filtered);
 }

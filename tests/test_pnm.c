@@ -347,7 +347,7 @@ static void leaves_text_without_end(void **state) {
     } files[] = {{"P5 #", 'x'},    {"P5 ", ' '},     {"P2 1 1 255 ", ' '}, {"P2 1 1 255 ", '0'},
                  {"P5 1 ", '0'},   {"P7\n#", 'x'},   {"P7\n", '\n'},       {"P7\nENDHDR", ' '},
                  {"PF 1 1 ", ' '}, {"PF 1 1 #", 'x'}};
-    const size_t size = (size_t)1 << 22, most = (size_t)1 << 20;
+    const size_t size = (size_t)1 << 22, max = (size_t)1 << 20;
     char *text = malloc(size);
 
     (void)state;
@@ -359,7 +359,7 @@ static void leaves_text_without_end(void **state) {
         memset(text, files[i].fill, size);
         memcpy(text, files[i].start, length);
         /* What follows too late would be right. */
-        memcpy(text + most + 100, "\n1 1 255\n1\n1\n", 14);
+        memcpy(text + max + 100, "\n1 1 255\n1\n1\n", 14);
         put_bytes(in_folder("x.pgm"), text, size);
         assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
                          GF_FAILED);
@@ -375,8 +375,8 @@ static void leaves_text_without_end(void **state) {
     unsigned char *pixels;
     memset(text, 'x', size);
     memcpy(text, "P2 1 1 #", 8);
-    memcpy(text + most - 100, "\n255\n7\n", 8);
-    put_bytes(in_folder("x.pgm"), text, most - 92);
+    memcpy(text + max - 100, "\n255\n7\n", 8);
+    put_bytes(in_folder("x.pgm"), text, max - 92);
     assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
                      GF_OK);
     assert_int_equal(pixels[0], 7);

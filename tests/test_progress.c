@@ -9,11 +9,11 @@
 
 #define WIDTH 64
 #define HEIGHT 40
-#define BAND 4
+#define STRIP 4
 
 static gf_engine *open_engine(const char *backend, bool unthreaded) {
     const gf_engine_options options = {
-        .backend = backend, .threads = 2, .band_rows = BAND, .unthreaded = unthreaded};
+        .backend = backend, .threads = 2, .rows_per_strip = STRIP, .unthreaded = unthreaded};
     gf_engine *engine;
     gf_error error = {0};
 
@@ -43,34 +43,34 @@ static uint64_t file_size(const char *name) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-typedef struct heard {
+typedef struct received {
     pthread_t thread;
-    uint64_t calls, done, of;
-} heard;
+    uint64_t calls, done, total;
+} received;
 
-static void hear(void *context, const gf_progress *progress) {
-    heard *so_far = context;
+static void receive(void *context, const gf_progress *progress) {
+    received *so_far = context;
 
     assert_true(pthread_equal(pthread_self(), so_far->thread));
     assert_int_equal(progress->in.width, WIDTH);
     assert_int_equal(progress->in.height, HEIGHT);
     assert_int_equal(progress->in.channels, 3);
     assert_true(progress->done > so_far->done);
-    assert_true(progress->done <= progress->of);
+    assert_true(progress->done <= progress->total);
     so_far->done = progress->done;
-    so_far->of = progress->of;
+    so_far->total = progress->total;
     so_far->calls++;
 }
 
-static heard run(const char *backend, bool unthreaded, const char *name, const char *in) {
+static received run(const char *backend, bool unthreaded, const char *name, const char *in) {
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = open_engine(backend, unthreaded);
     char path[1200], second[1200];
     const char *paths[2] = {path, second};
-    heard all = {.thread = pthread_self()};
-    const gf_file_options options = {.progress = hear, .progress_context = &all, .force = true};
+    received all = {.thread = pthread_self()};
+    const gf_file_options options = {.progress = receive, .progress_context = &all, .force = true};
     gf_result *result = NULL;
     gf_error error = {0};
 
@@ -85,9 +85,9 @@ static heard run(const char *backend, bool unthreaded, const char *name, const c
     return all;
 }
 
-/* Every band is told of, in order, in the caller's thread; of a filter that reads twice both
+/* Every strip is told of, in order, in the caller's thread; of a filter that reads twice both
  * times. */
-static void tells_of_every_band(void **state) {
+static void reports_of_every_strip(void **state) {
     (void)state;
     put_picture("in.ppm");
     put_picture("in.png");
@@ -95,50 +95,50 @@ static void tells_of_every_band(void **state) {
         const char *name = gf_filter_describe(gf_filter_at(i))->name;
         const uint64_t times = strcmp(name, "normalize") == 0 ? 2 : 1;
         for (int way = 0; way < 4; way++) {
-            const heard all = run("cpu", way & 1, name, way & 2 ? "in.png" : "in.ppm");
-            assert_int_equal(all.calls, times * HEIGHT / BAND);
+            const received all = run("cpu", way & 1, name, way & 2 ? "in.png" : "in.ppm");
+            assert_int_equal(all.calls, times * HEIGHT / STRIP);
             assert_int_equal(all.done, times * HEIGHT);
-            assert_int_equal(all.of, times * HEIGHT);
+            assert_int_equal(all.total, times * HEIGHT);
         }
     }
 }
 
 /* Golden takes the image whole. */
-static void tells_of_a_whole_image(void **state) {
+static void reports_of_a_whole_image(void **state) {
     (void)state;
     put_picture("in.ppm");
-    const heard all = run("golden", false, "smooth", "in.ppm");
+    const received all = run("golden", false, "smooth", "in.ppm");
     assert_true(all.calls >= 1);
     assert_int_equal(all.done, HEIGHT);
-    assert_int_equal(all.of, HEIGHT);
+    assert_int_equal(all.total, HEIGHT);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
 #define ITEMS 6
 
-typedef struct heard_items {
-    atomic_uint_least64_t done[ITEMS], of[ITEMS];
-} heard_items;
+typedef struct received_items {
+    atomic_uint_least64_t done[ITEMS], total[ITEMS];
+} received_items;
 
-static void hear_item(void *context, const gf_progress *progress) {
-    heard_items *all = context;
+static void receive_item(void *context, const gf_progress *progress) {
+    received_items *all = context;
 
     assert_true(progress->item < ITEMS);
     assert_true(progress->done > all->done[progress->item]);
     all->done[progress->item] = progress->done;
-    all->of[progress->item] = progress->of;
+    all->total[progress->item] = progress->total;
 }
 
-static void tells_of_which_item(void **state) {
+static void reports_of_which_item(void **state) {
     char in[1200], out[ITEMS][1200];
     gf_batch_item items[ITEMS];
-    static heard_items all;
+    static received_items all;
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, "");
     const gf_batch_options options = {
-        .engine = {.backend = "cpu", .threads = 3, .band_rows = BAND},
-        .files = {.progress = hear_item, .progress_context = &all, .force = true}};
+        .engine = {.backend = "cpu", .threads = 3, .rows_per_strip = STRIP},
+        .files = {.progress = receive_item, .progress_context = &all, .force = true}};
     gf_error error = {0};
 
     (void)state;
@@ -154,7 +154,7 @@ static void tells_of_which_item(void **state) {
         fail_msg("%s", error.message);
     for (size_t i = 0; i < ITEMS; i++) {
         assert_int_equal(all.done[i], HEIGHT);
-        assert_int_equal(all.of[i], HEIGHT);
+        assert_int_equal(all.total[i], HEIGHT);
     }
     gf_settings_free(settings);
 }
@@ -263,9 +263,9 @@ static void memory_has_none(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(tells_of_every_band, empty_folder),
-        cmocka_unit_test_teardown(tells_of_a_whole_image, empty_folder),
-        cmocka_unit_test_teardown(tells_of_which_item, empty_folder),
+        cmocka_unit_test_teardown(reports_of_every_strip, empty_folder),
+        cmocka_unit_test_teardown(reports_of_a_whole_image, empty_folder),
+        cmocka_unit_test_teardown(reports_of_which_item, empty_folder),
         cmocka_unit_test_teardown(counts_the_bytes_of_files, empty_folder),
         cmocka_unit_test_teardown(counts_all_inputs_and_samples, empty_folder),
         cmocka_unit_test_teardown(counts_the_bytes_of_a_pipe, empty_folder),

@@ -19,13 +19,13 @@ static gf_raw shape(const char *text) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static gf_status load_raw(const char *path, const char *text, uint64_t band, unsigned char **pixels,
-                          gf_error *error) {
+static gf_status load_raw(const char *path, const char *text, uint64_t strip,
+                          unsigned char **pixels, gf_error *error) {
     const gf_raw raw = shape(text);
     const gf_limits limits = {.raw = &raw};
     gf_format format;
     gf_metadata metadata;
-    const gf_status status = load_image(path, &limits, band, &format, pixels, &metadata, error);
+    const gf_status status = load_image(path, &limits, strip, &format, pixels, &metadata, error);
 
     if (status == GF_OK) {
         assert_true(gf_format_equal(&format, &raw.format));
@@ -50,31 +50,31 @@ static pid_t feed(const char *path, const void *data, size_t size) {
     return child;
 }
 
-static gf_status load_piped(const void *data, size_t size, const char *text, uint64_t band,
+static gf_status load_piped(const void *data, size_t size, const char *text, uint64_t strip,
                             unsigned char **pixels, gf_error *error) {
     const char *path = in_folder("fifo");
     const pid_t child = feed(path, data, size);
-    const gf_status status = load_raw(path, text, band, pixels, error);
+    const gf_status status = load_raw(path, text, strip, pixels, error);
 
     assert_int_equal(waitpid(child, NULL, 0), child);
     unlink(path);
     return status;
 }
 
-/* The same from a file and from a pipe, in one band and row by row. */
+/* The same from a file and from a pipe, in one strip and row by row. */
 static void assert_reads(const void *file, size_t size, const char *text, const void *expected) {
     const gf_raw raw = shape(text);
     const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
 
     put_bytes(in_folder("x.png"), file, size);
-    for (uint64_t band = 1; band <= raw.format.height; band++) {
+    for (uint64_t strip = 1; strip <= raw.format.height; strip++) {
         unsigned char *pixels;
         gf_error error = {0};
-        if (load_raw(in_folder("x.png"), text, band, &pixels, &error) != GF_OK)
+        if (load_raw(in_folder("x.png"), text, strip, &pixels, &error) != GF_OK)
             fail_msg("%s", error.message);
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
-        if (load_piped(file, size, text, band, &pixels, &error) != GF_OK)
+        if (load_piped(file, size, text, strip, &pixels, &error) != GF_OK)
             fail_msg("%s", error.message);
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
@@ -182,7 +182,7 @@ static void keeps_to_its_limits(void **state) {
     assert_message(&error, "no file is as long as --raw says");
 }
 
-static void tells_what_it_holds(void **state) {
+static void reports_what_it_holds(void **state) {
     static const struct {
         const char *text, *stored;
     } cases[] = {{"4x2:u8", "8-bit raw"},
@@ -331,7 +331,7 @@ int main(void) {
         cmocka_unit_test_teardown(takes_no_notice_of_contents, empty_folder),
         cmocka_unit_test_teardown(refuses_a_wrong_shape, empty_folder),
         cmocka_unit_test_teardown(keeps_to_its_limits, empty_folder),
-        cmocka_unit_test_teardown(tells_what_it_holds, empty_folder),
+        cmocka_unit_test_teardown(reports_what_it_holds, empty_folder),
         cmocka_unit_test_teardown(reads_standard_input, empty_folder),
         cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
         cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),

@@ -108,12 +108,12 @@ static void reads_the_same_with_any_threads(void **state) {
         unsigned char *file = make_file(format, pixels, &size);
         put_bytes(in_folder(name_of(format)), file, size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-            for (uint64_t bands = 1; bands <= 3; bands += 2) {
+            for (uint64_t strips = 1; strips <= 3; strips += 2) {
                 const gf_limits limits = {.threads = threads[t]};
                 gf_format got;
                 unsigned char *back;
                 gf_error error = {0};
-                if (load_image(in_folder(name_of(format)), &limits, format->height / bands + 1,
+                if (load_image(in_folder(name_of(format)), &limits, format->height / strips + 1,
                                &got, &back, NULL, &error) != GF_OK)
                     fail_msg("%s", error.message);
                 assert_true(gf_format_equal(&got, format));
@@ -159,7 +159,7 @@ static void reads_rows_that_lie_together(void **state) {
 }
 
 /* A file that is cut after it was opened: the first row that is missing is told, whoever met it. */
-static void tells_where_a_file_was_cut(void **state) {
+static void reports_where_a_file_was_cut(void **state) {
     const gf_format format = {1000, 3000, 1, GF_U8};
     unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
     size_t size;
@@ -204,7 +204,7 @@ static void leaves_the_rest_of_standard_input(void **state) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Writes packed pixels in three bands from rows with gaps. */
+/* Writes packed pixels in three strips from rows with gaps. */
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
                              uint32_t threads, uint32_t *used, gf_error *error) {
     const size_t row = gf_row_bytes(format), stride = row + MARGIN;
@@ -216,16 +216,16 @@ static gf_status write_image(const char *path, const gf_format *format, const un
     *used = 0;
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(rows + y * stride, pixels + y * row, row);
-    const uint64_t band = format->height / 3 + 1;
-    for (uint64_t y = 0; y < format->height && status == GF_OK; y += band)
+    const uint64_t strip = format->height / 3 + 1;
+    for (uint64_t y = 0; y < format->height && status == GF_OK; y += strip)
         status = sink->ops->write(sink, rows + y * stride, stride,
-                                  format->height - y < band ? format->height - y : band, error);
+                                  format->height - y < strip ? format->height - y : strip, error);
     if (status == GF_OK)
         status = sink->ops->finish(sink, NULL, error);
     if (status == GF_OK) {
         *used = sink->threads;
         assert_true(sink->threads == 0 || sink->busy_seconds > 0);
-        status = gf_output_place(sink->output, error);
+        status = gf_output_commit(sink->output, error);
     }
     if (sink != NULL)
         sink->ops->close(sink);
@@ -284,7 +284,7 @@ static void writes_to_a_pipe_that_does_not_wait(void **state) {
             memcpy(rows + y * stride, pixels + y * 5001, 5001);
         good = good && !gf_sink_open("-", &format, NULL, &options, 1, &sink, NULL) &&
                !sink->ops->write(sink, rows, stride, 100, NULL) &&
-               !sink->ops->finish(sink, NULL, NULL) && !gf_output_place(sink->output, NULL);
+               !sink->ops->finish(sink, NULL, NULL) && !gf_output_commit(sink->output, NULL);
         _exit(good ? 0 : 1);
     }
     close(ends[1]);
@@ -390,7 +390,7 @@ int main(void) {
         cmocka_unit_test(swaps_bytes_of_any_number),
         cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
         cmocka_unit_test_teardown(reads_rows_that_lie_together, empty_folder),
-        cmocka_unit_test_teardown(tells_where_a_file_was_cut, empty_folder),
+        cmocka_unit_test_teardown(reports_where_a_file_was_cut, empty_folder),
         cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_folder),
         cmocka_unit_test_teardown(writes_the_same_with_any_threads, empty_folder),
         cmocka_unit_test(writes_to_a_pipe_that_does_not_wait),

@@ -53,7 +53,7 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
     if (status == GF_OK)
         status = gf_sample_sink_finish(sink, error);
     if (status == GF_OK)
-        status = gf_output_place(gf_sample_sink_output(sink), error);
+        status = gf_output_commit(gf_sample_sink_output(sink), error);
     gf_sample_sink_close(sink);
     return status;
 }
@@ -169,15 +169,16 @@ static void wants_the_count_first(void **state) {
 static void refuses_a_wrong_count(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++) {
-        for (uint64_t told = 3; told <= 5; told += 2) {
+        for (uint64_t reported = 3; reported <= 5; reported += 2) {
             char part[64];
             gf_error error = {0};
             gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k], &grey8);
 
-            assert_int_equal(gf_sample_sink_count(sink, told, &error), GF_OK);
+            assert_int_equal(gf_sample_sink_count(sink, reported, &error), GF_OK);
             put_grey8(sink);
             assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
-            snprintf(part, sizeof part, "/a: %" PRIu64 " samples were told of and 4 came", told);
+            snprintf(part, sizeof part, "/a: %" PRIu64 " samples were told of and 4 came",
+                     reported);
             assert_message(&error, part);
             gf_sample_sink_close(sink);
             assert_int_equal(count_files(false), 0);

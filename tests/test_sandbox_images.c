@@ -103,9 +103,9 @@ static void decodes_as_in_process(void **state) {
             unsigned char *damaged = malloc(size);
             memcpy(damaged, file, size);
             /* Most of them in the headers. */
-            const size_t most = round % 3 == 0 || size < 200 ? size : 200;
+            const size_t max = round % 3 == 0 || size < 200 ? size : 200;
             for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--)
-                damaged[4 + next_random(&seed) % (most - 4)] = (unsigned char)next_random(&seed);
+                damaged[4 + next_random(&seed) % (max - 4)] = (unsigned char)next_random(&seed);
             put_bytes(in_folder(name), damaged, size);
             *(same_both_ways(name) ? &kept : &refused) += 1;
             free(damaged);
@@ -151,8 +151,8 @@ static void open_in(const char *name, const gf_limits *limits, long mebibytes, c
             _exit(1);
         (void)getrusage(RUSAGE_SELF, &self);
         (void)getrusage(RUSAGE_CHILDREN, &below);
-        const long most = mebibytes * 1024 * RSS_FACTOR; /* KiB */
-        _exit(self.ru_maxrss < most && below.ru_maxrss < most ? 0 : 2);
+        const long max = mebibytes * 1024 * RSS_FACTOR; /* KiB */
+        _exit(self.ru_maxrss < max && below.ru_maxrss < max ? 0 : 2);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));

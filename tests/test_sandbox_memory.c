@@ -192,7 +192,7 @@ static void writes_to_no_block(void **state) {
 }
 
 /* Private mappings that may be written, in /proc/self/maps. Returns how many. */
-static size_t find_private(range *found, size_t most) {
+static size_t find_private(range *found, size_t max) {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[4500], rights[5];
     size_t count = 0;
@@ -203,7 +203,7 @@ static size_t find_private(range *found, size_t most) {
         assert_int_equal(sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &r.begin, &r.end, rights),
                          3);
         if (rights[1] == 'w' && rights[3] == 'p') {
-            assert_true(count < most);
+            assert_true(count < max);
             found[count++] = r;
         }
     }

@@ -87,12 +87,12 @@ static void hides_from_signals_to_all(void **state) {
     const pid_t group = fork();
     if (group == 0) {
         const struct sigaction often = {.sa_handler = signal_everybody};
-        const struct sigaction heard = {.sa_handler = on_signal};
+        const struct sigaction received = {.sa_handler = on_signal};
         const struct itimerval time = {{0, 5000}, {0, 5000}};
         gf_sandbox_end end;
         handled = 0;
         if (setpgid(0, 0) != 0 || sigaction(SIGALRM, &often, NULL) != 0 ||
-            sigaction(SIGUSR1, &heard, NULL) != 0 || setitimer(ITIMER_REAL, &time, NULL) != 0 ||
+            sigaction(SIGUSR1, &received, NULL) != 0 || setitimer(ITIMER_REAL, &time, NULL) != 0 ||
             gf_sandbox_run(computes_for_a_while, NULL, &memory, 60, "x", &end, NULL) != GF_OK)
             _exit(10);
         _exit(end != GF_SANDBOX_DONE ? 11 : handled < 5 ? 12 : 0);

@@ -37,7 +37,7 @@ static void the_default_is_seven_taps(void **state) {
     assert_true(fabs((double)plan.integer.scale * 1250 / 33 - 1) < 1.0 / (1 << 22));
     /* 33 T / 1250 is a multiple of 1 / 1250: in the middle between two integers, or at least 1 /
      * 1250 away from there, which is further than the doubt. */
-    assert_true(plan.integer.doubt > 0 && plan.integer.doubt < 1.0f / 1250);
+    assert_true(plan.integer.tie_margin > 0 && plan.integer.tie_margin < 1.0f / 1250);
 }
 
 static void who_has_a_form(void **state) {
@@ -97,14 +97,14 @@ static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *sample
         if (value > 256 && chain >= 255.5)
             continue; /* both are stored as 255 */
         const double error = fabs(value - chain);
-        if (error / ((double)by->doubt / 2) > largest_error)
-            largest_error = error / ((double)by->doubt / 2);
-        if (error > (double)by->doubt / 2)
+        if (error / ((double)by->tie_margin / 2) > largest_error)
+            largest_error = error / ((double)by->tie_margin / 2);
+        if (error > (double)by->tie_margin / 2)
             fail_msg("'%s': the form gives %.9g, the chain %.9g; doubt %g", text, value, chain,
-                     (double)by->doubt);
+                     (double)by->tie_margin);
         /* So where there is no doubt both round alike; in words of the store: */
         const double rest = fabs(value - rint(value));
-        if (0.5 - rest >= (double)by->doubt && rint(value) != rint(chain))
+        if (0.5 - rest >= (double)by->tie_margin && rint(value) != rint(chain))
             fail_msg("'%s': %.9g and %.9g are stored differently", text, value, chain);
     }
 }
@@ -128,7 +128,7 @@ static void random_settings(test_random *random, char *text, size_t size) {
     snprintf(text + at, size - (size_t)at, "%s", which);
 }
 
-static void the_chain_is_within_the_doubt(void **state) {
+static void the_chain_is_within_the_tie(void **state) {
     (void)state;
     const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 100;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
@@ -170,29 +170,28 @@ static uint32_t stored(double value) {
 static double try_every_sum(const gf_smooth_integer *by, const char *text) {
     gf_smooth_fixed fixed;
     assert_true(gf_smooth_fixed_of(by, &fixed));
-    uint64_t all = 0, tried = 0, doubtful = 0;
+    uint64_t all = 0, tried = 0, is_tie = 0;
     for (uint32_t k = 0; k <= 2 * by->reach; k++)
         all += by->tap[k];
     all *= 255;
     const uint64_t step = all / 50000 + 1;
     for (uint64_t sum = 0; sum <= all; sum += step) {
-        const uint64_t taken = sum < fixed.most ? sum : fixed.most;
+        const uint64_t taken = sum < fixed.max ? sum : fixed.max;
         const uint64_t word = taken * fixed.factor + fixed.half;
         if (word > UINT32_MAX)
             fail_msg("'%s': the sum %" PRIu64 " overflows", text, sum);
         tried++;
         if ((word >> 16 & 255) == 0) {
-            doubtful++;
+            is_tie++;
             continue;
         }
-        const double value = (double)by->scale * (double)sum, doubt = (double)by->doubt;
-        const uint32_t low = stored(value < doubt ? 0 : value - doubt),
-                       high = stored(value + doubt);
+        const double value = (double)by->scale * (double)sum, tie = (double)by->tie_margin;
+        const uint32_t low = stored(value < tie ? 0 : value - tie), high = stored(value + tie);
         if (word >> 24 != low || low != high)
             fail_msg("'%s': the sum %" PRIu64 ", %.9g, is stored as %" PRIu64, text, sum, value,
                      word >> 24);
     }
-    return (double)doubtful / (double)tried;
+    return (double)is_tie / (double)tried;
 }
 
 static void fixed_point_rounds_every_sum(void **state) {
@@ -294,7 +293,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_is_seven_taps),
         cmocka_unit_test(who_has_a_form),
-        cmocka_unit_test(the_chain_is_within_the_doubt),
+        cmocka_unit_test(the_chain_is_within_the_tie),
         cmocka_unit_test(fixed_point_rounds_every_sum),
         cmocka_unit_test(a_corrected_quotient_is_the_division),
         cmocka_unit_test(so_it_is_at_both_ends),

@@ -41,13 +41,13 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
     assert_non_null(by);
     assert_memory_equal(by->tap, plan->integer.tap, 7);
     assert_int_equal(by->tap[7], 0);
-    uint32_t most = 0, found = 0;
+    uint32_t max = 0, found = 0;
     for (int k = 0; k < 7; k++) {
-        most += 255u * by->tap[k];
+        max += 255u * by->tap[k];
         assert_true(by->tap[k] + by->tap[k + 1] <= 128); /* maddubs does not saturate */
     }
-    assert_true(most < 1u << 14);
-    for (uint32_t t = 0; t <= most; t++) {
+    assert_true(max < 1u << 14);
+    for (uint32_t t = 0; t <= max; t++) {
         const uint32_t value = ((t * by->factor >> 16) + 16) >> 5;
         const uint32_t right = (2 * numerator * t + denominator) / (2 * denominator);
         const double real = (double)numerator * t / denominator;
@@ -58,7 +58,7 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
         }
         if ((value < 255 ? value : 255) != (right < 255 ? right : 255))
             fail_msg("'%s': T = %u gives %u, not %u", text, t, value, right);
-        if (off <= (double)plan->integer.doubt && real < 256)
+        if (off <= (double)plan->integer.tie_margin && real < 256)
             fail_msg("'%s': T = %u is a tie and not in doubt", text, t);
     }
     assert_int_equal(found, ties);
@@ -81,7 +81,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
     const gf_filter *filter = gf_filter_find("smooth");
     gf_plan *plan = plan_of(text, in->format);
     test_image want = test_image_new(in->format, 0);
-    const gf_band golden = {.in = in->rows, .out = want.rows};
+    const gf_strip golden = {.in = in->rows, .out = want.rows};
     assert_int_equal(filter->golden(plan, &golden, NULL), GF_OK);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -89,9 +89,9 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
         test_image got = test_image_new(in->format, 5);
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
         assert_non_null(scratch);
-        const gf_band band = {.in = in->rows, .out = got.rows};
+        const gf_strip strip = {.in = in->rows, .out = got.rows};
         for (uint32_t part = 0; part < parts; part++)
-            filter->cpu.run[isa](plan, &band, part, parts, scratch);
+            filter->cpu.run[isa](plan, &strip, part, parts, scratch);
         char whole[256];
         snprintf(whole, sizeof whole, "%s, '%s', %s, %u parts", what, text,
                  gf_simd_names()[1 + isa], parts);
@@ -205,7 +205,7 @@ static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
 };
 
 /* The doubtful are found, no more than there are, wherever they lie. */
-static void doubts_are_counted(void **state) {
+static void ties_are_counted(void **state) {
     (void)state;
     gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8});
     uint8_t *in = calloc(4096 + 6, 1), *out = calloc(4096, 1);
@@ -216,17 +216,17 @@ static void doubts_are_counted(void **state) {
             continue;
         gf_smooth_u8 by;
         assert_true(gf_smooth_u8_on(&by, (const gf_smooth_plan *)plan, levels[isa], scratch));
-        for (size_t n = GF_SMOOTH_U8_LEAST; n <= 264; n++) {
+        for (size_t n = GF_SMOOTH_U8_MIN; n <= 264; n++) {
             /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
              * overlap find it again. */
             for (size_t at = 0; at < n; at++) {
                 memset(in, 0, n + 6);
                 in[at + 6] = 125;
-                by.doubts->count = 0;
+                by.ties->count = 0;
                 assert_true(gf_smooth_u8_row(&by, in + 3, out, n));
-                if (by.doubts->count < 1 || by.doubts->count > 3 || by.doubts->at[0] != at)
+                if (by.ties->count < 1 || by.ties->count > 3 || by.ties->at[0] != at)
                     fail_msg("%s: tie at %zu of %zu: %zu found", gf_simd_names()[1 + isa], at, n,
-                             by.doubts->count);
+                             by.ties->count);
             }
         }
         /* Too many for one by one. */
@@ -251,8 +251,8 @@ static void few_wide_rows_are_cut(void **state) {
         gf_plan *plan = plan_of("", format);
         const gf_filter *filter = gf_filter_find("smooth");
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
-        const gf_band band = {.in = in.rows, .out = out.rows};
-        filter->cpu.run[GF_ISA_PORTABLE](plan, &band, 5, 7, scratch);
+        const gf_strip strip = {.in = in.rows, .out = out.rows};
+        filter->cpu.run[GF_ISA_PORTABLE](plan, &strip, 5, 7, scratch);
         /* Part 5 of 7 of two rows: nothing of the first, not all of the second. */
         const size_t bytes = gf_row_bytes(&format), sample = bytes / 70000;
         assert_true(test_painted(gf_row(&out.rows, 0), gf_row(&out.rows, 0) + bytes));
@@ -327,7 +327,7 @@ int main(void) {
         cmocka_unit_test(images_full_of_ties),
         cmocka_unit_test(every_case_of_black_and_white),
         cmocka_unit_test(flat_images),
-        cmocka_unit_test(doubts_are_counted),
+        cmocka_unit_test(ties_are_counted),
         cmocka_unit_test(few_wide_rows_are_cut),
         cmocka_unit_test(quotients_are_divisions),
     };

@@ -170,7 +170,7 @@ static void describes_no_more_than_there_is(void **state) {
 
     (void)state;
     lie = truth;
-    for (size_t size = GF_STB_LEAST_BYTES; size < 40; size++) {
+    for (size_t size = GF_STB_MIN_BYTES; size < 40; size++) {
         put_bytes(in_folder("short.bmp"),
                   "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\1\0"
                   "\x18\0\0\0\0\0\0\0\0\0\0\0",

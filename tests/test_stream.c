@@ -23,7 +23,7 @@ static const char plain[] = "stages=enhance gain=1";
 static const char with_halo[] = "axis=y"; /* 3 rows on each side */
 
 static outcome stream_by(bool unthreaded, counting_source source, const char *text, uint64_t height,
-                         uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
+                         uint64_t rows_per_strip, uint64_t sink_fails, uint64_t max_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -50,7 +50,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
                          .backend = &gf_backend_cpu,
                          .state = state,
                          .consumer = &delivery.base,
-                         .band_rows = band_rows,
+                         .rows_per_strip = rows_per_strip,
                          .max_memory = max_memory,
                          .unthreaded = unthreaded};
     result.status = gf_stream_run(&job, &source.base, &result.report, NULL, &result.error);
@@ -65,29 +65,29 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
 }
 
 static outcome stream_from(counting_source source, const char *text, uint64_t height,
-                           uint64_t band_rows, uint64_t sink_fails, uint64_t max_memory) {
-    return stream_by(false, source, text, height, band_rows, sink_fails, max_memory);
+                           uint64_t rows_per_strip, uint64_t sink_fails, uint64_t max_memory) {
+    return stream_by(false, source, text, height, rows_per_strip, sink_fails, max_memory);
 }
 
-static outcome stream(const char *text, uint64_t height, uint64_t band_rows, uint64_t source_fails,
-                      uint64_t sink_fails, uint64_t max_memory) {
-    return stream_from((counting_source){.fail_at = source_fails}, text, height, band_rows,
+static outcome stream(const char *text, uint64_t height, uint64_t rows_per_strip,
+                      uint64_t source_fails, uint64_t sink_fails, uint64_t max_memory) {
+    return stream_from((counting_source){.fail_at = source_fails}, text, height, rows_per_strip,
                        sink_fails, max_memory);
 }
 
 static void every_row_once_in_order(void **state) {
     (void)state;
-    const uint64_t bands[] = {0, 1, 2, 3, 5, 64, 99, 100, 101, 1000};
-    for (size_t i = 0; i < sizeof bands / sizeof bands[0]; i++) {
-        outcome result = stream(i % 2 ? plain : with_halo, 100, bands[i], NEVER, NEVER, 1 << 30);
+    const uint64_t strips[] = {0, 1, 2, 3, 5, 64, 99, 100, 101, 1000};
+    for (size_t i = 0; i < sizeof strips / sizeof strips[0]; i++) {
+        outcome result = stream(i % 2 ? plain : with_halo, 100, strips[i], NEVER, NEVER, 1 << 30);
         assert_int_equal(result.status, GF_OK);
         assert_int_equal(result.read, 100);
         assert_int_equal(result.written, 100);
         assert_true(result.finished);
-        if (bands[i]) {
-            uint64_t rows = bands[i] < 100 ? bands[i] : 100;
-            assert_int_equal(result.report.band_rows, rows);
-            assert_int_equal(result.report.bands, (100 + rows - 1) / rows);
+        if (strips[i]) {
+            uint64_t rows = strips[i] < 100 ? strips[i] : 100;
+            assert_int_equal(result.report.rows_per_strip, rows);
+            assert_int_equal(result.report.strips, (100 + rows - 1) / rows);
         }
     }
 }
@@ -113,24 +113,24 @@ static void a_failing_sink_stops_the_stream(void **state) {
     }
 }
 
-static void memory_bounds_the_bands(void **state) {
+static void memory_bounds_the_strips(void **state) {
     (void)state;
-    /* A row takes 128 bytes in a band (77, rounded up): 4096 bytes hold two slots of 8 rows each
+    /* A row takes 128 bytes in a strip (77, rounded up): 4096 bytes hold two slots of 8 rows each
      * way. */
     outcome result = stream(plain, 1000, 0, NEVER, NEVER, 4096);
     assert_int_equal(result.status, GF_OK);
-    assert_true(result.report.band_rows <= 8);
+    assert_true(result.report.rows_per_strip <= 8);
     assert_int_equal(result.written, 1000);
-    /* One band would do, but only smaller ones fit. */
+    /* One strip would do, but only smaller ones fit. */
     result = stream(with_halo, 20, 0, NEVER, NEVER, 5000);
     assert_int_equal(result.status, GF_OK);
     assert_int_equal(result.read, 20);
     assert_int_equal(result.written, 20);
-    assert_true(result.report.bands > 1);
+    assert_true(result.report.strips > 1);
     /* A row each way is the least. */
     result = stream(plain, 1000, 0, NEVER, NEVER, 256);
     assert_int_equal(result.status, GF_OK);
-    assert_int_equal(result.report.band_rows, 1);
+    assert_int_equal(result.report.rows_per_strip, 1);
     assert_int_equal(result.written, 1000);
     result = stream(plain, 1000, 0, NEVER, NEVER, 255);
     assert_int_equal(result.status, GF_FAILED);
@@ -141,8 +141,8 @@ static void memory_bounds_the_bands(void **state) {
 
 /* ---- the ring ------------------------------------------------------------------------------- */
 
-/* A thread costs more than an image of one band; of more bands, reading is a thread's own. */
-static void one_band_takes_no_thread(void **state) {
+/* A thread costs more than an image of one strip; of more strips, reading is a thread's own. */
+static void one_strip_takes_no_thread(void **state) {
     (void)state;
     assert_true(stream(plain, 40, 40, NEVER, NEVER, 1 << 30).read_here);
     assert_true(stream(with_halo, 40, 40, NEVER, NEVER, 1 << 30).read_here);
@@ -156,12 +156,12 @@ static void one_band_takes_no_thread(void **state) {
     assert_int_equal(result.written, 0);
 }
 
-/* Every band is taken before the next is read, and the source ends before the last is taken. */
+/* Every strip is taken before the next is read, and the source ends before the last is taken. */
 static void unthreaded_takes_turns(void **state) {
     (void)state;
-    const uint64_t bands[] = {0, 1, 2, 3, 7, 39, 40, 41};
-    for (size_t i = 0; i < 2 * sizeof bands / sizeof bands[0]; i++) {
-        const uint64_t rows = bands[i / 2];
+    const uint64_t strips[] = {0, 1, 2, 3, 7, 39, 40, 41};
+    for (size_t i = 0; i < 2 * sizeof strips / sizeof strips[0]; i++) {
+        const uint64_t rows = strips[i / 2];
         const char *text = i % 2 ? plain : with_halo;
         const counting_source source = {.fail_at = NEVER}, ends_badly = {.fail_at = 40};
         outcome result = stream_by(true, source, text, 40, rows, NEVER, 1 << 30);
@@ -171,7 +171,7 @@ static void unthreaded_takes_turns(void **state) {
         assert_int_equal(result.written, 40);
         result = stream_by(true, ends_badly, text, 40, rows, NEVER, 1 << 30);
         assert_non_null(strstr(result.error.message, "source: the end"));
-        assert_int_equal(result.written, (result.report.bands - 1) * result.report.band_rows);
+        assert_int_equal(result.written, (result.report.strips - 1) * result.report.rows_per_strip);
         for (uint64_t at = 0; at < 40; at++) {
             const counting_source fails = {.fail_at = at};
             result = stream_by(true, fails, text, 40, rows, NEVER, 1 << 30);
@@ -191,14 +191,14 @@ static void busy_is_who_works(void **state) {
     for (uint64_t rows = 4; rows <= 40; rows += 36) {
         outcome result = stream_from(slow, plain, 40, rows, NEVER, 1 << 30);
         const gf_busy *busy = result.report.busy;
-        const double least = 0.005 * (double)result.report.bands;
+        const double min = 0.005 * (double)result.report.strips;
         assert_int_equal(result.status, GF_OK);
         assert_int_equal(busy[GF_DECODING].workers, 1);
-        assert_true(busy[GF_DECODING].seconds >= least);
+        assert_true(busy[GF_DECODING].seconds >= min);
         assert_true(busy[GF_COMPUTING].workers > 0 && busy[GF_COMPUTING].workers <= 2);
-        assert_true(busy[GF_COMPUTING].seconds > 0 && busy[GF_COMPUTING].seconds < least);
+        assert_true(busy[GF_COMPUTING].seconds > 0 && busy[GF_COMPUTING].seconds < min);
         assert_int_equal(busy[GF_ENCODING].workers, 1);
-        assert_true(busy[GF_ENCODING].seconds > 0 && busy[GF_ENCODING].seconds < least);
+        assert_true(busy[GF_ENCODING].seconds > 0 && busy[GF_ENCODING].seconds < min);
         assert_int_equal(busy[GF_UPLOADING].workers, 0);
         assert_int_equal(busy[GF_DOWNLOADING].workers, 0);
     }
@@ -219,13 +219,13 @@ static void stages_have_names(void **state) {
     assert_null(gf_stage_name(GF_STAGE_COUNT));
 }
 
-/* Golden takes the whole image as one band, whatever is asked for. */
-static void golden_is_one_band(void **state) {
+/* Golden takes the whole image as one strip, whatever is asked for. */
+static void golden_is_one_strip(void **state) {
     (void)state;
     gf_format format = {31, 57, 3, GF_U8};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    gf_engine_options options = {.backend = "golden", .band_rows = 4};
+    gf_engine_options options = {.backend = "golden", .rows_per_strip = 4};
     gf_engine *engine = NULL;
     gf_report report;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
@@ -233,7 +233,7 @@ static void golden_is_one_band(void **state) {
     assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &format, &pixels,
                                    out.rows.data, out.stride, NULL, &report, NULL),
                      GF_OK);
-    assert_int_equal(report.bands, 1);
+    assert_int_equal(report.strips, 1);
     gf_engine_close(engine);
     gf_settings_free(settings);
     test_image_free(&in);
@@ -245,12 +245,12 @@ int main(void) {
         cmocka_unit_test(every_row_once_in_order),
         cmocka_unit_test(a_failing_source_stops_the_stream),
         cmocka_unit_test(a_failing_sink_stops_the_stream),
-        cmocka_unit_test(memory_bounds_the_bands),
-        cmocka_unit_test(one_band_takes_no_thread),
+        cmocka_unit_test(memory_bounds_the_strips),
+        cmocka_unit_test(one_strip_takes_no_thread),
         cmocka_unit_test(unthreaded_takes_turns),
         cmocka_unit_test(busy_is_who_works),
         cmocka_unit_test(stages_have_names),
-        cmocka_unit_test(golden_is_one_band),
+        cmocka_unit_test(golden_is_one_strip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The ring between a source and a sink: no row of a band is overwritten, or missing, until it is
+/* The ring between a source and a sink: no row of a strip is overwritten, or missing, until it is
  * done with; and what is told where reading and computing fail together. */
 #include <inttypes.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 
 #include "counting.h"
 
-/* A backend that computes nothing, but looks at a band's rows when it was submitted and again when
+/* A backend that computes nothing, but looks at a strip's rows when it was submitted and again when
  * it is waited for, while the reader may be far ahead. */
 typedef struct looker {
-    gf_band_wish wish;
+    gf_strip_request request;
     gf_job job;
     unsigned char *buffer;
-    long pause; /* nanoseconds a band takes */
+    long pause; /* nanoseconds a strip takes */
 } looker;
 
 /* Fails by its status: cmocka's failures end only the thread that all began in. */
@@ -33,14 +33,14 @@ static gf_status look_at(const gf_slot *slot, const gf_job *job, const char *whe
         for (size_t x = 0; x < gf_row_bytes(&job->plan->in); x++)
             if (gf_row(in, y)[x] != (y & 0xff))
                 return gf_fail(error, GF_FAILED,
-                               "%s: row %" PRIu64 " of the band from %" PRIu64 " holds %u", when, y,
-                               slot->out.y0, gf_row(in, y)[x]);
+                               "%s: row %" PRIu64 " of the strip from %" PRIu64 " holds %u", when,
+                               y, slot->out.y0, gf_row(in, y)[x]);
     return GF_OK;
 }
 
-static gf_band_wish look_wish(const void *state, const gf_plan *plan) {
+static gf_strip_request look_request(const void *state, const gf_plan *plan) {
     (void)plan;
-    return ((const looker *)state)->wish;
+    return ((const looker *)state)->request;
 }
 
 static gf_status look_begin(void *state, const gf_job *job, gf_slot *slots, void **run,
@@ -74,12 +74,12 @@ static void look_end(void *run, gf_slot *slots) {
     gf_slots_free(slots, ((const looker *)run)->job.slots);
 }
 
-/* No row of a band is overwritten, or missing, until it is done with: of any height, with rings of
- * any length, also such that are shorter than two bands with their halos. */
-static void bands_stay_whole(void **state) {
+/* No row of a strip is overwritten, or missing, until it is done with: of any height, with rings of
+ * any length, also such that are shorter than two strips with their halos. */
+static void strips_stay_whole(void **state) {
     (void)state;
     static const gf_backend backend = {.name = "looker",
-                                       .wish = look_wish,
+                                       .request = look_request,
                                        .begin = look_begin,
                                        .submit = look_submit,
                                        .wait = look_wait,
@@ -92,10 +92,10 @@ static void bands_stay_whole(void **state) {
                         .inputs = 1,
                         .halo = test_below(&random, 3) ? test_below(&random, 40) : 0};
         plan.out = plan.in;
-        looker all = {.wish = {.bytes = 64,
-                               .halos = (uint32_t)test_below(&random, 9),
-                               .most = test_below(&random, 1u << 16),
-                               .slots = 1 + (uint32_t)test_below(&random, 9)},
+        looker all = {.request = {.bytes = 64,
+                                  .halos = (uint32_t)test_below(&random, 9),
+                                  .max = test_below(&random, 1u << 16),
+                                  .slots = 1 + (uint32_t)test_below(&random, 9)},
                       .pause = test_below(&random, 2) ? 20000 : 0};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
                                   .fail_at = NEVER};
@@ -111,7 +111,8 @@ static void bands_stay_whole(void **state) {
                              .backend = &backend,
                              .state = &all,
                              .consumer = &delivery.base,
-                             .band_rows = test_below(&random, 2) ? 1 + test_below(&random, 90) : 0,
+                             .rows_per_strip =
+                                 test_below(&random, 2) ? 1 + test_below(&random, 90) : 0,
                              .max_memory = 1u << 20,
                              .unthreaded = test_below(&random, 8) == 0};
         gf_error error = {0};
@@ -131,10 +132,10 @@ static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
 
 /* While the reader is slow to find out that its file is damaged, the device fails: that there is
  * nothing to go on with is what is told, and nobody goes on. */
-static void a_damaged_file_is_told_before_a_device(void **state) {
+static void a_damaged_file_is_reported_before_a_device(void **state) {
     (void)state;
     static const gf_backend backend = {.name = "looker",
-                                       .wish = look_wish,
+                                       .request = look_request,
                                        .begin = look_begin,
                                        .submit = look_submit,
                                        .wait = fail_wait,
@@ -143,7 +144,7 @@ static void a_damaged_file_is_told_before_a_device(void **state) {
     for (uint64_t fail_at = 3; fail_at < 9; fail_at += 3) {
         gf_plan plan = {.in = {5, 9, 1, GF_U8}, .inputs = 1};
         plan.out = plan.in;
-        looker all = {.wish = {.slots = 3}};
+        looker all = {.request = {.slots = 3}};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
                                   .fail_at = fail_at,
                                   .pause = 400000000};
@@ -160,12 +161,12 @@ static void a_damaged_file_is_told_before_a_device(void **state) {
                                    .backend = &backend,
                                    .state = &all,
                                    .consumer = &delivery.base,
-                                   .band_rows = 3,
+                                   .rows_per_strip = 3,
                                    .max_memory = 1u << 20};
         gf_stream_rest rest;
         gf_error error = {0};
         const gf_status status = gf_stream_run(&job, &source.base, &report, &rest, &error);
-        /* The second band is being read when the first is waited for, the third is not begun. */
+        /* The second strip is being read when the first is waited for, the third is not begun. */
         assert_int_equal(status, fail_at == 3 ? GF_FAILED : GF_NO_BACKEND);
         assert_true(rest.by_backend == (fail_at > 3));
         assert_non_null(strstr(error.message, fail_at == 3 ? "source: row 3" : "device: gone"));
@@ -174,8 +175,8 @@ static void a_damaged_file_is_told_before_a_device(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_stay_whole),
-        cmocka_unit_test(a_damaged_file_is_told_before_a_device),
+        cmocka_unit_test(strips_stay_whole),
+        cmocka_unit_test(a_damaged_file_is_reported_before_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

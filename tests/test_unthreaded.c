@@ -15,7 +15,7 @@ static int count_threads(void) {
 }
 
 typedef struct seen_threads {
-    int before, most;
+    int before, max;
 } seen_threads;
 
 /* When all is computed and written, the threads of the pool and of the encoder are still there. */
@@ -25,11 +25,11 @@ static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
 
     (void)ready;
     (void)error;
-    seen->most = now > seen->most ? now : seen->most;
+    seen->max = now > seen->max ? now : seen->max;
     return GF_OK;
 }
 
-/* An image of many bands, and a PNG of many pieces. */
+/* An image of many strips, and a PNG of many pieces. */
 static void unthreaded_engines_start_none(void **state) {
     const gf_filter *filter = gf_filter_find("smooth");
     const png_spec spec = {.width = 1500, .height = 1503, .color = 2, .depth = 8, .seed = 46500};
@@ -56,8 +56,8 @@ static void unthreaded_engines_start_none(void **state) {
                                      &files, NULL, &report, NULL),
                          GF_OK);
         gf_engine_close(engine);
-        assert_true(report.bands > 1);
-        assert_true(unthreaded ? seen.most == 0 : seen.most > 1);
+        assert_true(report.strips > 1);
+        assert_true(unthreaded ? seen.max == 0 : seen.max > 1);
         for (int i = 0; i < GF_STAGE_COUNT && unthreaded; i++)
             assert_true(report.busy[i].workers <= 1);
     }

@@ -30,20 +30,20 @@ static void cuts_values_off(void **state) {
         {{.type = GF_VALUE_TEXT, .text = "channel"}, "channel"},
         {{.type = GF_VALUE_TEXT, .text = NULL}, ""},
     };
-    char room[64];
+    char capacity[64];
 
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const size_t length = strlen(examples[i].text);
         for (size_t size = 0; size <= 48; size++) {
             const size_t kept = size == 0 ? 0 : length < size ? length : size - 1;
-            memset(room, 0xa5, sizeof room);
-            gf_value_format(&examples[i].value, room, size);
-            assert_memory_equal(room, examples[i].text, kept);
+            memset(capacity, 0xa5, sizeof capacity);
+            gf_value_format(&examples[i].value, capacity, size);
+            assert_memory_equal(capacity, examples[i].text, kept);
             if (size > 0)
-                assert_int_equal(room[kept], 0);
-            for (size_t k = size; k < sizeof room; k++)
-                assert_int_equal((unsigned char)room[k], 0xa5);
+                assert_int_equal(capacity[kept], 0);
+            for (size_t k = size; k < sizeof capacity; k++)
+                assert_int_equal((unsigned char)capacity[k], 0xa5);
         }
     }
     gf_value_format(&examples[0].value, NULL, 0);

@@ -11,11 +11,11 @@ typedef struct tally {
     uint64_t runs, lies, by_lie[LIE_INPUT + 1];
 } tally;
 
-static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t band_rows) {
+static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t rows_per_strip) {
     const gf_engine_options options = {.backend = backend,
                                        .threads = threads,
                                        .unthreaded = threads == 1,
-                                       .band_rows = band_rows,
+                                       .rows_per_strip = rows_per_strip,
                                        .verify = true};
     gf_engine *engine = NULL;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
@@ -31,7 +31,8 @@ static void trust(fault_job *job, void *context) {
         for (uint64_t rows = 0; rows <= 9; rows += 3)
             for (size_t b = 0; b < sizeof backends / sizeof backends[0]; b++) {
                 char what[300];
-                snprintf(what, sizeof what, "%s '%s' verified on %s, %u threads, bands of %" PRIu64,
+                snprintf(what, sizeof what,
+                         "%s '%s' verified on %s, %u threads, strips of %" PRIu64,
                          job->filter->info.name, job->text, backends[b], threads, rows);
                 faulty_expect(&(faulty_plan){.rows = 2 + rows});
                 gf_engine *engine = open_engine(backends[b], threads, rows);
@@ -65,14 +66,14 @@ static void trusts_with_files(void **state) {
 /* ---- lies ------------------------------------------------------------------------------------ */
 
 static void try_lie(fault_job *job, tally *all, faulty_plan *plan) {
-    static const char *const told[] = {[LIE_ROW] = "channel",
-                                       [LIE_RECORD] = "measured of row",
-                                       [LIE_PAYLOAD] = "sample",
-                                       [LIE_STATE] = "measured of the image",
-                                       [LIE_INPUT] = "changed in memory"};
+    static const char *const reported[] = {[LIE_ROW] = "channel",
+                                           [LIE_RECORD] = "measured of row",
+                                           [LIE_PAYLOAD] = "sample",
+                                           [LIE_STATE] = "measured of the image",
+                                           [LIE_INPUT] = "changed in memory"};
     char what[300];
-    snprintf(what, sizeof what, "%s '%s', lie %d in band %" PRIu64 ", bit %" PRIu64,
-             job->filter->info.name, job->text, plan->lie, plan->band, plan->bit);
+    snprintf(what, sizeof what, "%s '%s', lie %d in strip %" PRIu64 ", bit %" PRIu64,
+             job->filter->info.name, job->text, plan->lie, plan->strip, plan->bit);
     faulty_expect(plan);
     gf_engine *engine = open_engine(plan->bit % 2 ? NULL : "cuda", 1 + plan->bit % 4, 0);
     const fault_outcome done = fault_run(job, engine, all->way, what);
@@ -84,7 +85,7 @@ static void try_lie(fault_job *job, tally *all, faulty_plan *plan) {
     }
     if (done.status != GF_FAILED)
         fail_msg("%s: is not found", what);
-    assert_message(&done.error, told[plan->lie]);
+    assert_message(&done.error, reported[plan->lie]);
     assert_message(&done.error, "cuda (faulty ) is not to be trusted: use --backend cpu");
     assert_false(done.report.verified);
     /* That was one image: nothing is known of the next one. */
@@ -99,13 +100,13 @@ static void find_lies(fault_job *job, void *context) {
     tally *all = context;
     test_random random = {77 + all->runs};
     for (int lie = LIE_ROW; lie <= LIE_INPUT; lie++)
-        for (uint64_t band = 0; band < 8; band++) {
+        for (uint64_t strip = 0; strip < 8; strip++) {
             faulty_plan plan = {.rows = 1 + job->format.height / 8,
                                 .lie = (faulty_lie)lie,
-                                .band = band,
+                                .strip = strip,
                                 .bit = test_below(&random, 1u << 20)};
             try_lie(job, all, &plan);
-            if (lie == LIE_STATE && band == 3)
+            if (lie == LIE_STATE && strip == 3)
                 break;
         }
 }
@@ -217,7 +218,7 @@ static void digests_rows(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Golden's bands count: where memory is short, bands are lower with it. */
+/* Golden's strips count: where memory is short, strips are lower with it. */
 static void golden_takes_memory(void **state) {
     (void)state;
     const gf_format format = {500, 400, 1, GF_U8};
@@ -235,7 +236,7 @@ static void golden_takes_memory(void **state) {
         if (gf_run_memory(engine, gf_filter_find("smooth"), settings, &format, &pixels,
                           out.rows.data, out.stride, NULL, &report, &error))
             fail_msg("%s", error.message);
-        rows[verify] = report.band_rows;
+        rows[verify] = report.rows_per_strip;
         gf_engine_close(engine);
     }
     assert_true(rows[1] < rows[0]);

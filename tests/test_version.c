@@ -17,7 +17,7 @@
 /* Minor and patch version have two decimals each. */
 _Static_assert(GF_VERSION_MINOR < 100 && GF_VERSION_PATCH < 100, "no room in GF_VERSION");
 
-static void is_told_in_one_way(void **state) {
+static void is_reported_in_one_way(void **state) {
     char text[32];
 
     (void)state;
@@ -58,7 +58,7 @@ static void serves_programs_of_its_series(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_told_in_one_way),
+        cmocka_unit_test(is_reported_in_one_way),
         cmocka_unit_test(serves_programs_of_its_series),
     };
 

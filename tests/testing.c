@@ -153,7 +153,7 @@ void test_put(const char *path, const test_image *image) {
     gf_error error = {0};
     if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||
         sink->ops->write(sink, image->rows.data, image->stride, image->format.height, &error) ||
-        sink->ops->finish(sink, NULL, &error) || gf_output_place(sink->output, &error))
+        sink->ops->finish(sink, NULL, &error) || gf_output_commit(sink->output, &error))
         fail_msg("%s", error.message);
     sink->ops->close(sink);
 }

@@ -56,7 +56,7 @@ bool test_same(const test_image *golden, const test_image *other, const char *wh
  */
 bool test_same_result(const gf_result *golden, const gf_result *other, const char *what);
 
-/* Sizes around every vector, warp, tile and band edge. */
+/* Sizes around every vector, warp, tile and strip edge. */
 uint64_t test_width(test_random *random);
 uint64_t test_height(test_random *random);
 gf_format test_format(test_random *random);

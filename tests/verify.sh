@@ -21,7 +21,7 @@ found() { # LIES PATTERN...
 
 check "a bit, the backend, a cell, the number of tables and of rows, the answer" found \
     "smooth=bit normalize=backend axis-sum=cell hist=tables dot=rows compare=answer" \
-    "^smooth '.*' on cpu .*\(threads [0-9]+, band rows [0-9]+\): image [0-9]+ of seed 1, .*: x 0, y [0-9]+, channel 0 is 0x[0-9a-f]+ and should be 0x[0-9a-f]+ \(1 differ\)" \
+    "^smooth '.*' on cpu .*\(threads [0-9]+, rows per strip [0-9]+\): image [0-9]+ of seed 1, .*: x 0, y [0-9]+, channel 0 is 0x[0-9a-f]+ and should be 0x[0-9a-f]+ \(1 differ\)" \
     "^normalize .*: another backend ran" \
     "^axis-sum .*: table [a-z]+, row 0, .* is .* and should be .* \([0-9]+ differ\)" \
     "^hist .*: has [0-9]+ tables and should have [0-9]+" \

@@ -26,13 +26,13 @@ static gf_status plan_threshold(const gf_settings *settings, gf_plan *head, gf_e
 }
 
 /* Every backend must give these bits. */
-static gf_status golden_threshold(const gf_plan *head, const gf_band *band, gf_error *error) {
+static gf_status golden_threshold(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     (void)error;
     const gf_threshold_plan *plan = (const gf_threshold_plan *)head;
     const gf_format *format = &head->in;
-    for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
-        const unsigned char *in = gf_row(&band->in, y);
-        unsigned char *out = gf_row(&band->out, y);
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
+        const unsigned char *in = gf_row(&strip->in, y);
+        unsigned char *out = gf_row(&strip->out, y);
         for (uint64_t i = 0; i < gf_row_samples(format); i++) {
             const bool stays = gf_get_sample(format->type, in, i) >= plan->limit;
             gf_put_sample(format->type, out, i, stays ? (float)gf_type_max(format->type) : 0);

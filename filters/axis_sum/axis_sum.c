@@ -120,7 +120,7 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
     gf_table *table = gf_result_add_table(result, "sums");
     table->row_count = sums->lines;
-    table->for_people = true;
+    table->in_text = true;
     table->chart = GF_CHART_LINES;
     table->curves = 1;
     table->x_label = plan->columns ? "column x (pixels)" : "row y (pixels)";
@@ -130,7 +130,7 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
         gf_table_add_column(table, gf_channel_name(head->in.channels, c), type);
     table = gf_result_add_table(result, "totals");
     table->row_count = plan->measured;
-    table->for_people = true;
+    table->in_text = true;
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "sum", type);
     gf_table_add_column(table, "mean", GF_VALUE_DOUBLE);

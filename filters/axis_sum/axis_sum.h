@@ -17,7 +17,7 @@ typedef struct gf_axis_sum_plan {
  * the row sums added in ascending order; rounded once for integer images. Needs --axis x. */
 double gf_axis_sum_total(const void *data, uint32_t channel);
 
-gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 GF_DECLARE_LEVELS(gf_axis_sum_cpu);
 

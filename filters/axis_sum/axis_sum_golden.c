@@ -32,14 +32,14 @@ static void golden_add_row(const gf_format *format, const unsigned char *row, vo
     }
 }
 
-gf_status gf_axis_sum_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
+gf_status gf_axis_sum_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     (void)error;
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
-    for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         if (plan->columns)
-            golden_add_row(&head->in, gf_row(&band->in, y), band->state);
+            golden_add_row(&head->in, gf_row(&strip->in, y), strip->state);
         else
-            golden_sum_row(plan, gf_row(&band->in, y), gf_record(head, &band->out, y));
+            golden_sum_row(plan, gf_row(&strip->in, y), gf_record(head, &strip->out, y));
     }
     return GF_OK;
 }

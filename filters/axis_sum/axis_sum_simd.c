@@ -1,4 +1,4 @@
-/* The fast CPU implementation of axis-sum: rows go to threads whole, columns in strips whose sums
+/* The fast CPU implementation of axis-sum: rows go to threads whole, columns in tiles whose sums
  * stay in the cache.
  *
  * Integers are added in lanes of twice their width, those at even and at odd places apart, which a
@@ -14,7 +14,7 @@ typedef uint32_t vec_longs __attribute__((vector_size(4 * VEC_FLOATS)));
 #define PERIOD_BYTES 192
 #define PERIOD_VECTORS (PERIOD_BYTES / (4 * VEC_FLOATS))
 
-#define STRIP 4096 /* samples of a strip of columns */
+#define TILE 4096 /* samples of a tile of columns */
 
 /* Lanes that are equal modulo this belong to one channel, whatever the channels. */
 #define FOLDED 48
@@ -163,7 +163,7 @@ ADD_ROWS(sum_down_rows_u16, uint32_t, vec_longs, sum_load_longs, 16)
 
 /* As many rows as fit the wide lanes, then these to the sums. What is left of whole vectors goes
  * there at once. */
-#define ADD(NAME, TYPE, WIDE, VEC, ROWS, MOST)                                                     \
+#define ADD(NAME, TYPE, WIDE, VEC, ROWS, MAX)                                                      \
     static void NAME(void *to, const unsigned char *rows, size_t stride, uint64_t count,           \
                      size_t n) {                                                                   \
         uint64_t *sums = to;                                                                       \
@@ -176,11 +176,11 @@ ADD_ROWS(sum_down_rows_u16, uint32_t, vec_longs, sum_load_longs, 16)
                 sums[i] += x;                                                                      \
             }                                                                                      \
         while (count > 0 && vectors > 0) {                                                         \
-            VEC even[STRIP * sizeof(TYPE) / sizeof(VEC)];                                          \
-            VEC odd[STRIP * sizeof(TYPE) / sizeof(VEC)];                                           \
+            VEC even[TILE * sizeof(TYPE) / sizeof(VEC)];                                           \
+            VEC odd[TILE * sizeof(TYPE) / sizeof(VEC)];                                            \
             memset(even, 0, vectors * sizeof *even);                                               \
             memset(odd, 0, vectors * sizeof *odd);                                                 \
-            const uint64_t some = count < (MOST) ? count : (MOST);                                 \
+            const uint64_t some = count < (MAX) ? count : (MAX);                                   \
             uint64_t r = 0;                                                                        \
             for (; some - r >= 4; r += 4)                                                          \
                 ROWS(rows + r * stride, stride, 4, vectors, even, odd);                            \
@@ -225,14 +225,14 @@ static void sum_down_eight_f32(double *sums, const unsigned char *rows, size_t s
 }
 
 /* Fewer columns at a time: sums of 64 bits and several rows share the cache. */
-#define STRIP_F32 1024
+#define TILE_F32 1024
 
 static void sum_down_f32(void *to, const unsigned char *rows, size_t stride, uint64_t count,
                          size_t n) {
-    for (size_t i = 0; i < n; i += STRIP_F32) {
+    for (size_t i = 0; i < n; i += TILE_F32) {
         double *sums = (double *)to + i;
         const unsigned char *first = rows + i * sizeof(float);
-        const size_t some = n - i < STRIP_F32 ? n - i : STRIP_F32;
+        const size_t some = n - i < TILE_F32 ? n - i : TILE_F32;
         uint64_t r = 0;
         for (; count - r >= 8; r += 8)
             sum_down_eight_f32(sums, first + r * stride, stride, some);
@@ -251,25 +251,26 @@ static void (*const axis_sum_down[])(void *sums, const unsigned char *rows, size
                                      uint64_t count, size_t n) = {
     [GF_U8] = sum_down_u8, [GF_U16] = sum_down_u16, [GF_F32] = sum_down_f32};
 
-/* ---- a part of a band ------------------------------------------------------------------------ */
+/* ---- a part of a strip ------------------------------------------------------------------------
+ */
 
-/* Samples [begin, end) of all rows of the band. */
-static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_band *band, uint64_t begin,
+/* Samples [begin, end) of all rows of the strip. */
+static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_strip *strip, uint64_t begin,
                              uint64_t end) {
     const gf_type type = plan->head.in.type;
-    const unsigned char *rows = gf_row(&band->in, band->out.y0);
-    for (uint64_t i = begin; i < end; i += STRIP)
-        axis_sum_down[type]((uint64_t *)band->state + i, rows + i * gf_type_bytes(type),
-                            band->in.stride, band->out.rows,
-                            (size_t)(end - i < STRIP ? end - i : STRIP));
+    const unsigned char *rows = gf_row(&strip->in, strip->out.y0);
+    for (uint64_t i = begin; i < end; i += TILE)
+        axis_sum_down[type]((uint64_t *)strip->state + i, rows + i * gf_type_bytes(type),
+                            strip->in.stride, strip->out.rows,
+                            (size_t)(end - i < TILE ? end - i : TILE));
 }
 
-void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_band *band, uint32_t part,
+void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_strip *strip, uint32_t part,
                                    uint32_t parts, void *scratch) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
-    const uint64_t y0 = band->out.y0, rows = band->out.rows, n = gf_row_samples(&head->in);
+    const uint64_t y0 = strip->out.y0, rows = strip->out.rows, n = gf_row_samples(&head->in);
     if (plan->columns) {
-        axis_sum_columns(plan, band, gf_share(n, part, parts), gf_share(n, part + 1, parts));
+        axis_sum_columns(plan, strip, gf_share(n, part, parts), gf_share(n, part + 1, parts));
         return;
     }
     const uint64_t end = y0 + gf_share(rows, part + 1, parts);
@@ -278,8 +279,8 @@ void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_band *band, uin
             uint64_t integer[GF_MAX_CHANNELS];
             double real[GF_MAX_CHANNELS];
         } sums; /* of all channels; those that are measured are the first */
-        axis_sum_row[head->in.type](gf_row(&band->in, y), (size_t)n, head->in.channels, &sums,
+        axis_sum_row[head->in.type](gf_row(&strip->in, y), (size_t)n, head->in.channels, &sums,
                                     scratch);
-        memcpy(gf_record(head, &band->out, y), &sums, head->record);
+        memcpy(gf_record(head, &strip->out, y), &sums, head->record);
     }
 }

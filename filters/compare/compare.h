@@ -13,7 +13,7 @@ typedef struct gf_compare_record {
     uint32_t a, b;      /* the values of the first; of f32 the bits */
 } gf_compare_record;
 
-gf_status gf_compare_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+gf_status gf_compare_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 GF_DECLARE_LEVELS(gf_compare_cpu);
 

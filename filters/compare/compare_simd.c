@@ -13,15 +13,15 @@
 #define COUNT_INTEGERS(NAME, TYPE)                                                                 \
     static uint32_t NAME(const void *a_row, const void *b_row, size_t n, uint64_t *largest) {      \
         const TYPE *a = a_row, *b = b_row;                                                         \
-        TYPE most = 0;                                                                             \
+        TYPE max = 0;                                                                              \
         uint32_t count = 0;                                                                        \
         for (size_t i = 0; i < n; i++) {                                                           \
             const TYPE d = (TYPE)(a[i] > b[i] ? a[i] - b[i] : b[i] - a[i]);                        \
             count += d != 0;                                                                       \
-            most = d > most ? d : most;                                                            \
+            max = d > max ? d : max;                                                               \
         }                                                                                          \
-        if (most > *largest)                                                                       \
-            *largest = most;                                                                       \
+        if (max > *largest)                                                                        \
+            *largest = max;                                                                        \
         return count;                                                                              \
     }
 
@@ -48,7 +48,7 @@ static inline double compare_difference(float a, float b, bool differs) {
 static uint32_t compare_count_f32(const void *a_row, const void *b_row, size_t n,
                                   uint64_t *largest) {
     const float *a = a_row, *b = b_row;
-    double most[LANES] = {0};
+    double max[LANES] = {0};
     uint32_t count = 0;
     for (size_t i = 0; i < n; i++)
         count += compare_bits_of(a + i) != compare_bits_of(b + i);
@@ -56,11 +56,11 @@ static uint32_t compare_count_f32(const void *a_row, const void *b_row, size_t n
         for (size_t j = 0; j < (n - i < LANES ? n - i : LANES); j++) {
             const double d = compare_difference(
                 a[i + j], b[i + j], compare_bits_of(a + i + j) != compare_bits_of(b + i + j));
-            most[j] = d > most[j] ? d : most[j];
+            max[j] = d > max[j] ? d : max[j];
         }
     for (size_t j = 0; j < LANES; j++) {
         uint64_t bits;
-        memcpy(&bits, &most[j], sizeof bits);
+        memcpy(&bits, &max[j], sizeof bits);
         if (bits > *largest)
             *largest = bits;
     }
@@ -85,39 +85,39 @@ static inline uint32_t compare_real_grey(float luma) {
     static inline void NAME##_n(const TYPE *a, const TYPE *b, size_t n, uint32_t channels,         \
                                 uint8_t *rgb) {                                                    \
         for (size_t x = 0; x < n; x++) {                                                           \
-            uint32_t most = 0;                                                                     \
+            uint32_t max = 0;                                                                      \
             for (uint32_t c = 0; c < channels; c++) {                                              \
                 const int32_t d = a[x * channels + c] - b[x * channels + c];                       \
                 const uint32_t size = (uint32_t)(d < 0 ? -d : d);                                  \
-                most = size > most ? size : most;                                                  \
+                max = size > max ? size : max;                                                     \
             }                                                                                      \
             const TYPE *p = a + x * channels;                                                      \
             const uint32_t luma = channels < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[2]);         \
-            compare_put_pixel(rgb + 3 * x, most > 0, GREEN, luma >> (SHIFT));                      \
+            compare_put_pixel(rgb + 3 * x, max > 0, GREEN, luma >> (SHIFT));                       \
         }                                                                                          \
     }
 
-DRAW_INTEGERS(compare_draw_u8, uint8_t, most, 2)
-DRAW_INTEGERS(compare_draw_u16, uint16_t, most * 255 / 65535, 10)
+DRAW_INTEGERS(compare_draw_u8, uint8_t, max, 2)
+DRAW_INTEGERS(compare_draw_u16, uint16_t, max * 255 / 65535, 10)
 
 static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, uint32_t channels,
                                       uint8_t *rgb) {
     for (size_t x = 0; x < n; x++) {
-        double most = 0;
+        double max = 0;
         bool any = false;
         for (uint32_t c = 0; c < channels; c++) {
             const float *p = a + x * channels + c, *q = b + x * channels + c;
             const bool differs = compare_bits_of(p) != compare_bits_of(q);
             const double d = compare_difference(*p, *q, differs);
             any |= differs;
-            most = d > most ? d : most;
+            max = d > max ? d : max;
         }
         const float *p = a + x * channels;
         float luma = p[0];
         if (channels >= 3)
             luma = gf_luma_real(p[0], p[1], p[2]);
-        most = most < 1 ? most : 1;
-        compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(most * 255.0),
+        max = max < 1 ? max : 1;
+        compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(max * 255.0),
                           compare_real_grey(luma));
     }
 }
@@ -140,7 +140,8 @@ DRAW(compare_draw_u8, uint8_t)
 DRAW(compare_draw_u16, uint16_t)
 DRAW(compare_draw_f32, float)
 
-/* ---- a part of a band ------------------------------------------------------------------------ */
+/* ---- a part of a strip ------------------------------------------------------------------------
+ */
 
 static uint32_t (*const compare_count[])(const void *a, const void *b, size_t n,
                                          uint64_t *largest) = {
@@ -174,18 +175,18 @@ static gf_compare_record compare_row(const gf_format *format, const unsigned cha
     return record;
 }
 
-void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
+void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                                   uint32_t parts, void *scratch) {
     (void)scratch;
     const gf_format *format = &plan->in;
-    const gf_rows in[] = {gf_band_input(band, plan->inputs, 0),
-                          gf_band_input(band, plan->inputs, 1)};
-    const uint64_t y0 = band->out.y0, end = y0 + gf_share(band->out.rows, part + 1, parts);
-    for (uint64_t y = y0 + gf_share(band->out.rows, part, parts); y < end; y++) {
+    const gf_rows in[] = {gf_strip_input(strip, plan->inputs, 0),
+                          gf_strip_input(strip, plan->inputs, 1)};
+    const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
+    for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
         const unsigned char *a = gf_row(&in[0], y), *b = gf_row(&in[1], y);
         if (plan->out.width)
             compare_draw[format->type](a, b, (size_t)format->width, format->channels,
-                                       gf_row(&band->out, y));
-        *(gf_compare_record *)gf_record(plan, &band->out, y) = compare_row(format, a, b);
+                                       gf_row(&strip->out, y));
+        *(gf_compare_record *)gf_record(plan, &strip->out, y) = compare_row(format, a, b);
     }
 }

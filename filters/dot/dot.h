@@ -19,7 +19,7 @@ typedef struct gf_dot_plan {
     uint32_t measured; /* the first channels, which are reported */
 } gf_dot_plan;
 
-gf_status gf_dot_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+gf_status gf_dot_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 GF_DECLARE_LEVELS(gf_dot_cpu);
 

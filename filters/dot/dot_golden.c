@@ -31,13 +31,13 @@ static void golden_real_row(const gf_format *format, const unsigned char *a, con
         sums[i] = gf_golden_tree(lanes[i]);
 }
 
-gf_status gf_dot_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
+gf_status gf_dot_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     (void)error;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
-    const gf_rows a = gf_band_input(band, head->inputs, 0);
-    const gf_rows b = gf_band_input(band, head->inputs, 1);
-    for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
-        void *record = gf_record(head, &band->out, y);
+    const gf_rows a = gf_strip_input(strip, head->inputs, 0);
+    const gf_rows b = gf_strip_input(strip, head->inputs, 1);
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
+        void *record = gf_record(head, &strip->out, y);
         for (uint32_t c = 0; c < measured; c++) {
             if (head->in.type == GF_F32)
                 golden_real_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,

@@ -199,19 +199,20 @@ static void dot_f32(const void *a_row, const void *b_row, size_t n, uint32_t cha
     }
 }
 
-/* ---- a part of a band ------------------------------------------------------------------------ */
+/* ---- a part of a strip ------------------------------------------------------------------------
+ */
 
 static void (*const dot_row[])(const void *a, const void *b, size_t n, uint32_t channels,
                                void *record, double *lanes) = {
     [GF_U8] = dot_u8, [GF_U16] = dot_u16, [GF_F32] = dot_f32};
 
-void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
+void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                               uint32_t parts, void *scratch) {
     const gf_format *format = &plan->in;
-    const gf_rows a = gf_band_input(band, plan->inputs, 0);
-    const gf_rows b = gf_band_input(band, plan->inputs, 1);
-    const uint64_t y0 = band->out.y0, end = y0 + gf_share(band->out.rows, part + 1, parts);
-    for (uint64_t y = y0 + gf_share(band->out.rows, part, parts); y < end; y++) {
+    const gf_rows a = gf_strip_input(strip, plan->inputs, 0);
+    const gf_rows b = gf_strip_input(strip, plan->inputs, 1);
+    const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
+    for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
         /* Of all channels; those that are measured are the first. */
         union {
             uint64_t integer[GF_MAX_CHANNELS * GF_DOT_SSD];
@@ -219,6 +220,6 @@ void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_band *band, uint32_t
         } sums;
         dot_row[format->type](gf_row(&a, y), gf_row(&b, y), (size_t)gf_row_samples(format),
                               format->channels, &sums, scratch);
-        memcpy(gf_record(plan, &band->out, y), &sums, plan->record);
+        memcpy(gf_record(plan, &strip->out, y), &sums, plan->record);
     }
 }

@@ -141,7 +141,7 @@ static inline uint32_t gf_hist_extracted_class(const gf_hist_plan *plan) {
     return gf_hist_nth_bin(plan, 0) + plan->ranged;
 }
 
-gf_status gf_hist_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+gf_status gf_hist_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 size_t gf_hist_cpu_scratch(const gf_plan *plan);
 GF_DECLARE_LEVELS(gf_hist_cpu);

@@ -13,7 +13,7 @@
 #define PIECE_BYTES (24u << 10)
 #define PIECE_BINS 4096u
 
-_Static_assert(PIECE_BYTES <= GF_HIST_ABOVE_MOST, "a piece must fit the loops");
+_Static_assert(PIECE_BYTES <= GF_HIST_ABOVE_MAX, "a piece must fit the loops");
 
 /* The ways to count, the best first; each suits some types, numbers of bins and of samples. */
 typedef enum gf_hist_way {
@@ -52,11 +52,11 @@ typedef struct gf_hist_piece {
     size_t ahead_bytes;
 } gf_hist_piece;
 
-/* A part of a band on its way. */
+/* A part of a strip on its way. */
 typedef struct gf_hist_part {
     const gf_hist_plan *plan;
     const gf_hist_simd *simd;
-    const gf_band *band;
+    const gf_strip *strip;
     gf_hist_scratch *scratch;
     size_t sample_bytes;
 
@@ -121,22 +121,22 @@ static size_t hist_cells(const gf_hist_plan *plan, gf_hist_way way) {
 
 size_t gf_hist_cpu_scratch(const gf_plan *head) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    size_t most = 0;
+    size_t max = 0;
     for (gf_hist_way way = WAY_ABOVE; way < WAY_DIRECT; way++) {
         const size_t cells = hist_cells(plan, way);
-        most = cells != SIZE_MAX && cells > most ? cells : most;
+        max = cells != SIZE_MAX && cells > max ? cells : max;
     }
     return sizeof(gf_hist_scratch) + (size_t)hist_own_counters(plan) * sizeof(uint64_t) +
-           most * sizeof(uint32_t);
+           max * sizeof(uint32_t);
 }
 
 /* Choose the way to count so many pixels at a time. */
 static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
     const gf_hist_plan *plan = part->plan;
     const gf_type type = plan->head.in.type;
-    const bool few = hist_edges(plan) <= part->simd->most_edges[type] &&
-                     plan->head.in.width * plan->measured >=
-                         (uint64_t)part->simd->least_periods * period_of[type];
+    const bool few =
+        hist_edges(plan) <= part->simd->max_edges[type] &&
+        plan->head.in.width * plan->measured >= (uint64_t)part->simd->min_periods * period_of[type];
     part->way = few ? WAY_ABOVE : WAY_VALUES;
     /* Clearing and adding up the counters must not cost more than it saves. */
     while (hist_cells(plan, part->way) > pixels * plan->measured)
@@ -310,7 +310,7 @@ static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
 }
 
 /* most: samples of the part. */
-static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
+static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     const gf_hist_plan *plan = part->plan;
     const gf_type type = plan->head.in.type;
     hist_number_bins(plan, part->scratch->nth_of);
@@ -318,7 +318,7 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t most) {
     memset(part->offsets, 0, gf_hist_head_bytes(plan));
     if (plan->extracts > 1)
         return;
-    part->values = (unsigned char *)(part->positions + most);
+    part->values = (unsigned char *)(part->positions + max);
     const uint32_t first = gf_hist_edge(plan, gf_hist_extracted_class(plan));
     const uint32_t end = gf_hist_edge(plan, gf_hist_extracted_class(plan) + 1);
     /* An empty range is that from 1 to 0. */
@@ -430,7 +430,8 @@ static void hist_draw(const unsigned char *from, unsigned char *to, const uint8_
         hist_draw_by(from, to, drawn, n, in, out);
 }
 
-/* ---- a part of a band ------------------------------------------------------------------------ */
+/* ---- a part of a strip ------------------------------------------------------------------------
+ */
 
 /* Pixels [x, x + n) of row y. */
 static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x, size_t n,
@@ -438,7 +439,7 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
     const gf_hist_plan *plan = part->plan;
     const gf_format *format = &plan->head.in;
     const size_t pixel = format->channels * part->sample_bytes;
-    const unsigned char *pixels = gf_row(&part->band->in, y) + x * pixel;
+    const unsigned char *pixels = gf_row(&part->strip->in, y) + x * pixel;
     const bool gathers = plan->luma || plan->measured < format->channels;
     gf_hist_piece piece = {.values = pixels,
                            .bins = part->scratch->bins,
@@ -471,29 +472,29 @@ static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, boo
     if (bins && plan->mask) {
         uint8_t drawn[PIECE_BINS];
         hist_find_pixels(part->scratch->nth_of, &piece, plan->measured, drawn);
-        hist_draw(gf_row(&part->band->in, y) + x * in, gf_row(&part->band->out, y) + x * out, drawn,
-                  n, in, out);
+        hist_draw(gf_row(&part->strip->in, y) + x * in, gf_row(&part->strip->out, y) + x * out,
+                  drawn, n, in, out);
     }
     if (plan->extracts == 1)
         hist_take(part, &piece);
 }
 
-/* Pixels [from, to) of the band, counted through its rows. With --per-row, counts are those of the
+/* Pixels [from, to) of the strip, counted through its rows. With --per-row, counts are those of the
  * row, and rows are whole. */
 static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width;
     const bool bins = part->way >= WAY_BINS || plan->mask;
-    const uint64_t most = hist_piece_pixels(part, bins);
+    const uint64_t max = hist_piece_pixels(part, bins);
     if (!plan->per_row)
         hist_begin_counts(part, counts);
     while (from < to) {
-        const uint64_t y = part->band->out.y0 + from / width, x = from % width;
-        uint64_t n = width - x < most ? width - x : most;
+        const uint64_t y = part->strip->out.y0 + from / width, x = from % width;
+        uint64_t n = width - x < max ? width - x : max;
         if (n > to - from)
             n = to - from;
         if (plan->per_row && x == 0) {
-            counts = gf_record(&plan->head, &part->band->out, y);
+            counts = gf_record(&plan->head, &part->strip->out, y);
             memset(counts, 0, plan->head.record);
             hist_begin_counts(part, counts);
         }
@@ -512,24 +513,24 @@ static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, ui
 /* Rows [begin, end) again: place the samples of several bins, which have been counted. */
 static void hist_place_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
     const gf_hist_plan *plan = part->plan;
-    const uint64_t width = plan->head.in.width, most = hist_piece_pixels(part, true);
+    const uint64_t width = plan->head.in.width, max = hist_piece_pixels(part, true);
     uint32_t found[PIECE_BINS];
     for (uint32_t i = 0; i < plan->extracts; i++)
         part->offsets[i + 1] += part->offsets[i];
     part->values = (unsigned char *)(part->positions + part->offsets[plan->extracts]);
     for (uint64_t y = begin; y < end; y++)
-        for (uint64_t x = 0; x < width; x += most) {
-            const uint64_t n = width - x < most ? width - x : most;
+        for (uint64_t x = 0; x < width; x += max) {
+            const uint64_t n = width - x < max ? width - x : max;
             const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
             hist_place(part, &piece, found, hist_find(part->scratch->nth_of, &piece, found));
         }
 }
 
-void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_band *band,
+void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_strip *strip,
                      uint32_t index, uint32_t parts, void *memory) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     gf_hist_scratch *scratch = memory;
-    const uint64_t width = head->in.width, rows = band->out.rows;
+    const uint64_t width = head->in.width, rows = strip->out.rows;
     const uint64_t begin = gf_share(rows, index, parts), end = gf_share(rows, index + 1, parts);
     uint64_t from = begin * width, to = end * width;
     /* Where rows must stay whole they do; otherwise wide rows are shared by many threads. */
@@ -538,14 +539,14 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
         to = gf_share(rows * width, index + 1, parts);
     }
     const uint64_t own_counters = hist_own_counters(plan);
-    uint64_t *own = scratch->counters, *state = band->state;
+    uint64_t *own = scratch->counters, *state = strip->state;
     gf_hist_part part = {.plan = plan,
                          .simd = simd,
-                         .band = band,
+                         .strip = strip,
                          .scratch = scratch,
                          .sample_bytes = gf_type_bytes(head->in.type),
                          .tables = (uint32_t *)(own + own_counters),
-                         .offsets = band->payload};
+                         .offsets = strip->payload};
     const uint32_t extracts = plan->extracts;
     hist_choose_way(&part, plan->per_row ? width : to - from);
     if (extracts > 0)
@@ -557,7 +558,7 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_ban
     for (uint64_t i = 0; i < own_counters; i++)
         state[i] += own[i];
     if (extracts > 1)
-        hist_place_rows(&part, band->out.y0 + begin, band->out.y0 + end);
+        hist_place_rows(&part, strip->out.y0 + begin, strip->out.y0 + end);
     if (extracts > 0)
         hist_end_extraction(&part);
 }

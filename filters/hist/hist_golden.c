@@ -85,15 +85,16 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
 /* ---- extraction ------------------------------------------------------------------------------ */
 
 /* A stable partition by bin: count, then put every sample in its place. */
-static void golden_extract(const gf_hist_plan *plan, const gf_band *band) {
+static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
     const gf_format *format = &plan->head.in;
-    const uint64_t begin = band->out.y0, end = begin + band->out.rows;
-    uint64_t *offsets = band->payload;
+    const uint64_t begin = strip->out.y0, end = begin + strip->out.rows;
+    uint64_t *offsets = strip->payload;
     memset(offsets, 0, gf_hist_head_bytes(plan));
     for (uint64_t y = begin; y < end; y++)
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
-                uint32_t nth = golden_nth_of(plan, golden_bin_at(plan, gf_row(&band->in, y), x, s));
+                uint32_t nth =
+                    golden_nth_of(plan, golden_bin_at(plan, gf_row(&strip->in, y), x, s));
                 if (nth < plan->extracts)
                     offsets[nth + 1]++;
             }
@@ -105,7 +106,7 @@ static void golden_extract(const gf_hist_plan *plan, const gf_band *band) {
     for (uint64_t y = begin; y < end; y++)
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
-                const float sample = golden_measured(plan, gf_row(&band->in, y), x, s);
+                const float sample = golden_measured(plan, gf_row(&strip->in, y), x, s);
                 const uint32_t nth = golden_nth_of(plan, golden_bin_of(plan, sample));
                 if (nth == plan->extracts)
                     continue;
@@ -118,21 +119,21 @@ static void golden_extract(const gf_hist_plan *plan, const gf_band *band) {
     offsets[0] = 0;
 }
 
-gf_status gf_hist_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
+gf_status gf_hist_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     (void)error;
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
-        const unsigned char *row = gf_row(&band->in, y);
-        uint64_t *counts = band->state;
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
+        const unsigned char *row = gf_row(&strip->in, y);
+        uint64_t *counts = strip->state;
         if (plan->per_row) {
-            counts = gf_record(head, &band->out, y);
+            counts = gf_record(head, &strip->out, y);
             memset(counts, 0, head->record);
         }
         golden_count_row(plan, row, counts);
         if (plan->mask)
-            golden_mask_row(plan, row, gf_row(&band->out, y));
+            golden_mask_row(plan, row, gf_row(&strip->out, y));
     }
     if (plan->extracts)
-        golden_extract(plan, band);
+        golden_extract(plan, strip);
     return GF_OK;
 }

@@ -1,6 +1,6 @@
 /* What hist keeps of an image on the host: counts, extracted samples, and tables of both. The
  * samples of one bin go into their file as they come, whatever their number. Those of several bins
- * leave bin by bin: until the last band they are kept, within max_memory. */
+ * leave bin by bin: until the last strip they are kept, within max_memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct gf_hist_bin_samples {
 /* What is kept of an extracted bin: the first samples, or all. */
 typedef struct gf_hist_kept {
     uint64_t extracted; /* samples, kept or not */
-    uint64_t count, room;
+    uint64_t count, capacity;
     uint64_t before; /* samples shown of the bins before it, in the end */
     uint64_t *positions;
     unsigned char *values;
@@ -139,26 +139,26 @@ static size_t hist_payload_used(const gf_plan *head, const void *payload) {
 /* Make room for so many samples of a bin: for a quarter more than it has, so that few are copied,
  * where there is memory for these. */
 static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count, gf_error *error) {
-    const uint64_t most = hist->keep.max_memory, size = gf_hist_sample_bytes(hist->plan, 1);
-    uint64_t room = bin->room + bin->room / 4;
-    if (room < count || hist->bytes + (room - bin->room) * size > most)
-        room = count;
-    hist->bytes += (room - bin->room) * size;
-    if (hist->bytes > most && (hist->hold || hist->keep.all))
+    const uint64_t max = hist->keep.max_memory, size = gf_hist_sample_bytes(hist->plan, 1);
+    uint64_t capacity = bin->capacity + bin->capacity / 4;
+    if (capacity < count || hist->bytes + (capacity - bin->capacity) * size > max)
+        capacity = count;
+    hist->bytes += (capacity - bin->capacity) * size;
+    if (hist->bytes > max && (hist->hold || hist->keep.all))
         return gf_fail(error, GF_FAILED,
                        "%s: extracted samples of several bins, and .npy to a pipe, are held until "
                        "the end, and need more than %" PRIu64
                        " bytes; raise --max-memory, or extract one bin into a file",
-                       hist->keep.name, most);
-    uint64_t *positions = realloc(bin->positions, (size_t)room * sizeof *positions);
+                       hist->keep.name, max);
+    uint64_t *positions = realloc(bin->positions, (size_t)capacity * sizeof *positions);
     if (positions)
         bin->positions = positions;
-    unsigned char *values = realloc(bin->values, (size_t)room * hist_value_bytes(hist->plan));
+    unsigned char *values = realloc(bin->values, (size_t)capacity * hist_value_bytes(hist->plan));
     if (values)
         bin->values = values;
     if (!positions || !values)
-        return gf_fail_memory(error, hist->keep.name, room * size, "extracted samples");
-    bin->room = room;
+        return gf_fail_memory(error, hist->keep.name, capacity * size, "extracted samples");
+    bin->capacity = capacity;
     return GF_OK;
 }
 
@@ -169,7 +169,7 @@ static gf_status hist_keep(gf_hist_data *hist, gf_hist_kept *bin, const gf_hist_
     const uint64_t left = hist->hold ? UINT64_MAX : hist->shown - bin->count;
     const uint64_t count = piece->count < left ? piece->count : left;
     gf_status status = GF_OK;
-    if (bin->count + count > bin->room)
+    if (bin->count + count > bin->capacity)
         status = hist_grow(hist, bin, bin->count + count, error);
     if (status || count == 0)
         return status;
@@ -366,7 +366,7 @@ static gf_table *hist_add_table(gf_result *result, const char *name, uint64_t ro
 }
 
 static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
-    table->for_people = true;
+    table->in_text = true;
     table->chart = GF_CHART_BARS;
     table->brief = plan->brief ? TERMINAL_LINES : 0;
     table->x_label = "sample value";
@@ -443,7 +443,7 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
     if (plan->per_row) {
         gf_table *table =
             hist_add_table(result, "rows", head->in.height * plan->measured * plan->bins);
-        table->for_people = true;
+        table->in_text = true;
         gf_table_add_column(table, "y", GF_VALUE_UINT);
         gf_table_add_column(table, "channel", GF_VALUE_TEXT);
         gf_table_add_column(table, "bin", GF_VALUE_UINT);

@@ -112,8 +112,8 @@ static void hist_bins_below(uint32_t count, const uint16_t *values, size_t n, ui
     for (size_t i = 0; i < n; i++) {
         const uint32_t product = (uint32_t)values[i] * factor;
         const uint16_t high = (uint16_t)(product >> 16), low = (uint16_t)product;
-        const uint16_t room = (uint16_t)(65535 - low);
-        const uint16_t carry = high >= room;
+        const uint16_t capacity = (uint16_t)(65535 - low);
+        const uint16_t carry = high >= capacity;
         const uint16_t bin = (uint16_t)(high + carry);
         bins[i] = bin < last ? bin : last;
     }
@@ -172,9 +172,9 @@ static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
                                           _mm512_cmp_ps_mask((__m512)x, (__m512)edge, _CMP_GE_OQ),
                                           (__m512i)count, _mm512_set1_epi32(-1));
 }
-#define MOST_EDGES_U8 32
-#define MOST_EDGES_U16 32
-#define MOST_EDGES_F32 16
+#define MAX_EDGES_U8 32
+#define MAX_EDGES_U16 32
+#define MAX_EDGES_F32 16
 #else
 static inline vec_bytes hist_count_u8(vec_bytes count, vec_bytes x, vec_bytes edge) {
     return count - (vec_bytes)(x >= edge);
@@ -185,9 +185,9 @@ static inline vec_words hist_count_u16(vec_words count, vec_words x, vec_words e
 static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
     return count - (vec_i32)(x >= edge);
 }
-#define MOST_EDGES_U8 (2 * VEC_FLOATS)
-#define MOST_EDGES_U16 (2 * VEC_FLOATS)
-#define MOST_EDGES_F32 (2 * VEC_FLOATS)
+#define MAX_EDGES_U8 (2 * VEC_FLOATS)
+#define MAX_EDGES_U16 (2 * VEC_FLOATS)
+#define MAX_EDGES_F32 (2 * VEC_FLOATS)
 #endif
 
 #define EDGES_AT_ONCE 8
@@ -408,11 +408,11 @@ const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
     .bins = {hist_bins_of_u8, hist_bins_of_u16, hist_bins_of_f32},
     .above = {hist_above_u8, hist_above_u16, hist_above_f32},
     .select = {hist_select_u8, hist_select_u16, hist_select_f32},
-    .most_edges = {MOST_EDGES_U8, MOST_EDGES_U16, MOST_EDGES_F32},
-    .least_periods = 64 / VEC_FLOATS,
+    .max_edges = {MAX_EDGES_U8, MAX_EDGES_U16, MAX_EDGES_F32},
+    .min_periods = 64 / VEC_FLOATS,
 };
 
-void GF_SIMD_NAME(gf_hist_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
+void GF_SIMD_NAME(gf_hist_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                                uint32_t parts, void *scratch) {
-    gf_hist_compute(&GF_SIMD_NAME(gf_hist_simd), plan, band, part, parts, scratch);
+    gf_hist_compute(&GF_SIMD_NAME(gf_hist_simd), plan, strip, part, parts, scratch);
 }

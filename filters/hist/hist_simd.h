@@ -10,7 +10,7 @@
 #define GF_HIST_PERIOD_U16 96
 #define GF_HIST_PERIOD_F32 48
 /* Samples that one call of `above` may be given: no lane counts beyond 8 bits. */
-#define GF_HIST_ABOVE_MOST (255 * GF_HIST_PERIOD_U8)
+#define GF_HIST_ABOVE_MAX (255 * GF_HIST_PERIOD_U8)
 
 typedef struct gf_hist_simd {
     /* By gf_type: measured samples of n pixels, side by side. For plans that measure one of several
@@ -28,12 +28,12 @@ typedef struct gf_hist_simd {
                         uint64_t *positions, void *out);
     /* With more edges than these, by gf_type, a table of counters is faster, and with fewer samples
      * at a time than so many periods. */
-    uint32_t most_edges[3];
-    uint32_t least_periods;
+    uint32_t max_edges[3];
+    uint32_t min_periods;
 } gf_hist_simd;
 
-/* Compute a part of a band by these loops: gf_cpu_function. */
-void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *plan, const gf_band *band,
+/* Compute a part of a strip by these loops: gf_cpu_function. */
+void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *plan, const gf_strip *strip,
                      uint32_t part, uint32_t parts, void *scratch);
 
 extern const gf_hist_simd gf_hist_simd_portable;

@@ -10,7 +10,7 @@ typedef struct gf_normalize_plan {
     float half;                  /* where the mean goes: half of the largest integer; 1 for f32 */
 } gf_normalize_plan;
 
-gf_status gf_normalize_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+gf_status gf_normalize_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 GF_DECLARE_LEVELS(gf_normalize_cpu);
 

@@ -2,14 +2,14 @@
 #include "normalize/normalize.h"
 #include "samples.h"
 
-gf_status gf_normalize_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
+gf_status gf_normalize_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     (void)error;
     const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
     const gf_format *format = &head->in;
     const uint32_t measured = gf_measured_channels(format->channels, false);
-    for (uint64_t y = band->out.y0; y < band->out.y0 + band->out.rows; y++) {
-        const unsigned char *in = gf_row(&band->in, y);
-        unsigned char *out = gf_row(&band->out, y);
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
+        const unsigned char *in = gf_row(&strip->in, y);
+        unsigned char *out = gf_row(&strip->out, y);
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t c = 0; c < measured; c++) {
                 const uint64_t i = x * format->channels + c;

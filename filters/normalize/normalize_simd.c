@@ -33,22 +33,22 @@ static void (*const normalize_loops[])(void *to, const void *from, size_t n, con
                                        float half) = {
     [GF_U8] = normalize_u8, [GF_U16] = normalize_u16, [GF_F32] = normalize_f32};
 
-void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_band *band, uint32_t part,
+void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_strip *strip, uint32_t part,
                                     uint32_t parts, void *scratch) {
     (void)scratch;
     const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
     const gf_format *format = &head->in;
     const uint32_t channels = format->channels, measured = gf_measured_channels(channels, false);
     const size_t pixel = channels * gf_type_bytes(format->type);
-    const uint64_t y0 = band->out.y0, end = y0 + gf_share(band->out.rows, part + 1, parts);
+    const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     float means[PERIOD];
     for (uint32_t i = 0; i < PERIOD; i++)
         means[i] = i % channels < measured ? plan->mean[i % channels] : 1;
-    for (uint64_t y = y0 + gf_share(band->out.rows, part, parts); y < end; y++)
+    for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++)
         for (uint64_t x = 0; x < format->width; x += PIECE_PIXELS) {
             const uint64_t left = format->width - x, n = left < PIECE_PIXELS ? left : PIECE_PIXELS;
-            const unsigned char *in = gf_row(&band->in, y) + x * pixel;
-            unsigned char *out = gf_row(&band->out, y) + x * pixel;
+            const unsigned char *in = gf_row(&strip->in, y) + x * pixel;
+            unsigned char *out = gf_row(&strip->out, y) + x * pixel;
             normalize_loops[format->type](out, in, (size_t)(n * channels), means, plan->half);
             gf_restore_alpha(format, in, out, n);
         }

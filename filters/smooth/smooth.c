@@ -96,7 +96,7 @@ static const char *const cases[] = {
 };
 
 /* What the CPU code needs on one core of a server of 2023, in nanoseconds a sample: for each of its
- * bytes in each pass, and for each tap. Rows above and below a band, which xy filters once more,
+ * bytes in each pass, and for each tap. Rows above and below a strip, which xy filters once more,
  * are in that. Only the choice of a backend hangs on it. */
 #define COST_BYTE 0.1
 #define COST_TAP_INTEGER 0.015
@@ -107,7 +107,7 @@ static const char *const cases[] = {
 #define DEFAULT_GAIN 1.1f
 
 /* Further down the weighted samples lose digits as subnormals, and the factors overflow. */
-#define LEAST_WEIGHT_KEPT 1e-30
+#define MIN_WEIGHT_KEPT 1e-30
 
 static double smooth_cost(const gf_smooth_plan *plan) {
     const double taps = 2.0 * plan->radius + 1;
@@ -163,10 +163,10 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
         plan->gain = keep ? 1 : DEFAULT_GAIN;
     plan->inner_factor = plan->end_factor = 1;
     if (plan->keep_brightness) {
-        if (!(plan->weight >= LEAST_WEIGHT_KEPT))
+        if (!(plan->weight >= MIN_WEIGHT_KEPT))
             return gf_fail(error, GF_USAGE,
                            "--keep-brightness: cannot undo a --weight below %g; use a larger one",
-                           LEAST_WEIGHT_KEPT);
+                           MIN_WEIGHT_KEPT);
         double w = plan->weight;
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));

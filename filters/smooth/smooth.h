@@ -44,7 +44,7 @@ typedef struct gf_smooth_integer {
     uint8_t tap[2 * GF_SMOOTH_INTEGER_REACH + 1];
     float scale;
     float near, next; /* SUMS */
-    float doubt;
+    float tie_margin;
 } gf_smooth_integer;
 
 /* TAPS in fixed point, 8 bits before and 24 behind it: the highest byte of
@@ -52,7 +52,7 @@ typedef struct gf_smooth_integer {
  * after that is 0, the value may lie in the middle between two integers, and only the chain
  * decides. */
 typedef struct gf_smooth_fixed {
-    uint32_t most, factor, half;
+    uint32_t max, factor, half;
 } gf_smooth_fixed;
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -97,7 +97,7 @@ void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_
  * end than plan->halo is not what it would be in the whole. */
 void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t first,
                             uint64_t n, uint64_t whole);
-gf_status gf_smooth_golden(const gf_plan *plan, const gf_band *band, gf_error *error);
+gf_status gf_smooth_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 size_t gf_smooth_cpu_scratch(const gf_plan *plan);
 GF_DECLARE_LEVELS(gf_smooth_cpu);

@@ -1,4 +1,4 @@
-/* The fast CPU implementation of smooth: how a band is cut into parts and pieces, which pieces are
+/* The fast CPU implementation of smooth: how a strip is cut into parts and pieces, which pieces are
  * made by integers (smooth_u8.c), and the chain in vectors of binary32 for the others.
  *
  * In the chain, rows and columns are the same work seen from two sides: a signal has positions of
@@ -8,12 +8,12 @@
  * column wait for each other in a ring. Alpha is computed along and put back. */
 #include "smooth/smooth_cpu.h"
 
-/* A part of a band on its way: a thread's scratch and loops. */
+/* A part of a strip on its way: a thread's scratch and loops. */
 typedef struct gf_smooth_part {
     const gf_smooth_plan *plan;
     const gf_smooth_simd *simd;
     const gf_rows *in, *out;
-    float *loaded, *blurred; /* a strip of a row: enhanced, and its means */
+    float *loaded, *blurred; /* a segment of a row: enhanced, and its means */
     float *ring;             /* for columns */
     bool by_integers;
     gf_smooth_u8 u8;
@@ -40,12 +40,12 @@ static float smooth_factor(const gf_smooth_plan *plan, bool first, bool last) {
 
 /* ---- the chain along rows -------------------------------------------------------------------- */
 
-#define ROW_STRIP_SAMPLES 1536 /* outputs of one strip of a row: its two buffers fit in L1 */
+#define ROW_SEGMENT_SAMPLES 1536 /* outputs of one segment of a row: its two buffers fit in L1 */
 
 /* u8 samples of several rows that smooth_row_ends makes at once, with what they read. */
 #define ENDS_SAMPLES 1024
 
-_Static_assert(ROW_STRIP_SAMPLES >= ENDS_SAMPLES, "ends must fit into a strip of a row");
+_Static_assert(ROW_SEGMENT_SAMPLES >= ENDS_SAMPLES, "ends must fit into a segment of a row");
 
 /* Outputs [s, e) of the tile [a, b): which positions of the enhanced and the blurred signal they
  * need. */
@@ -112,13 +112,13 @@ static void smooth_chain_row(const gf_smooth_part *part, const unsigned char *ro
     const size_t lanes = format->channels, pixel = smooth_pixel_bytes(part->plan);
     gf_smooth_span span;
     for (uint64_t p = s; p < e; p = span.e) {
-        span =
-            smooth_span(part->plan, format->width, p, smooth_min(e, p + ROW_STRIP_SAMPLES / lanes));
+        span = smooth_span(part->plan, format->width, p,
+                           smooth_min(e, p + ROW_SEGMENT_SAMPLES / lanes));
         part->simd->load[format->type](part->loaded, row + span.load_s * pixel,
                                        (size_t)(span.load_e - span.load_s) * lanes,
                                        part->plan->gain);
         unsigned char *to = dst + (p - s) * lanes * gf_type_bytes(type);
-        /* The next strip is read, this one is written. */
+        /* The next segment is read, this one is written. */
         gf_smooth_soon soon = {0};
         if (type == format->type)
             soon = (gf_smooth_soon){row + span.e * pixel, to, gf_type_bytes(type)};
@@ -280,13 +280,13 @@ static void smooth_run_pass(const gf_smooth_pass *pass) {
 static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64_t pixels,
                                  uint64_t s, uint64_t e) {
     const gf_smooth_plan *plan = part->plan;
-    const uint64_t strip = smooth_lanes(plan) / plan->head.in.channels;
+    const uint64_t segment = smooth_lanes(plan) / plan->head.in.channels;
     gf_smooth_pass pass = {.part = part};
     for (uint64_t i = 0; i < 2 * smooth_ring_rows(plan); i++)
         pass.rows[i] = smooth_enhanced(part, i);
-    for (uint64_t x = x0; x < x0 + pixels; x += strip) {
+    for (uint64_t x = x0; x < x0 + pixels; x += segment) {
         pass.x = x;
-        pass.pixels = smooth_min(strip, x0 + pixels - x);
+        pass.pixels = smooth_min(segment, x0 + pixels - x);
         pass.lanes = (size_t)pass.pixels * plan->head.in.channels;
         pass.x_bytes = (size_t)x * smooth_pixel_bytes(plan);
         for (pass.s = s; pass.s < e; pass.s = pass.e) {
@@ -299,9 +299,9 @@ static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64
 
 /* ---- rows, by integers where they can -------------------------------------------------------- */
 
-#define LEAST_RUN GF_SMOOTH_U8_LEAST /* samples: shorter ones go by the chain */
-#define ALPHA_PIECE 768 /* pixels after which alpha is put back, while they are in L1 */
-#define LEAST_CUT 4096  /* pixels of a row that are worth a part of their own */
+#define MIN_RUN GF_SMOOTH_U8_MIN /* samples: shorter ones go by the chain */
+#define ALPHA_PIECE 768          /* pixels after which alpha is put back, while they are in L1 */
+#define MIN_CUT 4096             /* pixels of a row that are worth a part of their own */
 
 /* Positions of [s, e) in the tile of s whose windows lie in that tile, [*in_s, *in_e); returns
  * where the tile or e ends. */
@@ -330,16 +330,16 @@ static void smooth_row_by_chain(const gf_smooth_part *part, const unsigned char 
 static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned char *in,
                                    unsigned char *out, uint64_t s, uint64_t e) {
     const size_t channels = part->plan->head.in.channels;
-    const uint64_t strip = GF_SMOOTH_U8_MOST / channels / 64 * 64;
-    if ((e - s) * channels < LEAST_RUN) {
+    const uint64_t segment = GF_SMOOTH_U8_MAX / channels / 64 * 64;
+    if ((e - s) * channels < MIN_RUN) {
         smooth_row_by_chain(part, in, out, s, e);
         return;
     }
     for (uint64_t x = s, end; x < e; x = end) {
-        end = smooth_min(e, x + strip);
-        if (end < e && e - end < LEAST_RUN)
-            end -= LEAST_RUN; /* so that the last strip is long enough */
-        /* The strips after the first begin on cache lines, where pixels do. */
+        end = smooth_min(e, x + segment);
+        if (end < e && e - end < MIN_RUN)
+            end -= MIN_RUN; /* so that the last segment is long enough */
+        /* The segments after the first begin on cache lines, where pixels do. */
         for (int i = 0; i < 64 && end < e && (uintptr_t)(out + end * channels) % 64 != 0; i++)
             end--;
         if (!gf_smooth_u8_row(&part->u8, in + x * channels, out + x * channels,
@@ -359,7 +359,7 @@ static void smooth_row(const gf_smooth_part *part, const unsigned char *in, unsi
     uint64_t in_s, in_e, end;
     for (uint64_t x = s; x < e; x = end) {
         end = smooth_inside(part->plan, format->width, x, e, &in_s, &in_e);
-        if ((in_e - in_s) * format->channels < LEAST_RUN && !only_inside)
+        if ((in_e - in_s) * format->channels < MIN_RUN && !only_inside)
             in_s = in_e = end;
         if (!only_inside)
             smooth_row_by_chain(part, in, out, x, in_s);
@@ -414,8 +414,8 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
                           y0 + gf_share(rows, index + 1, parts));
         return;
     }
-    const uint64_t most = (width - 1) / LEAST_CUT + 1;
-    const uint32_t cuts = rows < many ? (uint32_t)smooth_min(many / rows + 1, most) : 1;
+    const uint64_t max = (width - 1) / MIN_CUT + 1;
+    const uint32_t cuts = rows < many ? (uint32_t)smooth_min(many / rows + 1, max) : 1;
     const uint64_t last = gf_share(rows * cuts, index + 1, parts);
     for (uint64_t piece = gf_share(rows * cuts, index, parts); piece < last; piece++) {
         const uint32_t cut = (uint32_t)(piece % cuts);
@@ -429,10 +429,10 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
 #define SETBACK_ROWS 64 /* by the chain, where a row had too many samples in doubt */
 
 /* Pixels [x, x + pixels) of all rows. */
-static void smooth_column_strip(const gf_smooth_part *part, uint64_t x, uint64_t pixels) {
+static void smooth_column_tile(const gf_smooth_part *part, uint64_t x, uint64_t pixels) {
     const gf_format *format = &part->plan->head.in;
     const uint64_t s = part->out->y0, e = s + part->out->rows;
-    if (!part->by_integers || pixels * format->channels < LEAST_RUN) {
+    if (!part->by_integers || pixels * format->channels < MIN_RUN) {
         smooth_chain_columns(part, x, pixels, s, e);
         return;
     }
@@ -452,45 +452,46 @@ static void smooth_column_strip(const gf_smooth_part *part, uint64_t x, uint64_t
     }
 }
 
-#define STRIP_SAMPLES 2048
+#define SEGMENT_SAMPLES 2048
 
 /* Columns are shared out, so that no part loads a halo that another one has. */
 static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
     const gf_format *format = &part->plan->head.in;
-    const uint64_t strip = STRIP_SAMPLES / format->channels;
+    const uint64_t segment = SEGMENT_SAMPLES / format->channels;
     const uint64_t end = gf_share(format->width, index + 1, parts);
-    for (uint64_t x = gf_share(format->width, index, parts); x < end; x += strip)
-        smooth_column_strip(part, x, smooth_min(strip, end - x));
+    for (uint64_t x = gf_share(format->width, index, parts); x < end; x += segment)
+        smooth_column_tile(part, x, smooth_min(segment, end - x));
 }
 
-/* ---- a part of a band ------------------------------------------------------------------------ */
+/* ---- a part of a strip ------------------------------------------------------------------------
+ */
 
-/* Floats of each of the two buffers of a strip of a row. */
-static size_t smooth_strip_floats(const gf_smooth_plan *plan) {
+/* Floats of each of the two buffers of a segment of a row. */
+static size_t smooth_segment_floats(const gf_smooth_plan *plan) {
     const size_t window = 2 * (plan->radius + plan->smooth) + 1;
-    return smooth_on_a_line(ROW_STRIP_SAMPLES + window * GF_MAX_CHANNELS + GF_SMOOTH_PAD);
+    return smooth_on_a_line(ROW_SEGMENT_SAMPLES + window * GF_MAX_CHANNELS + GF_SMOOTH_PAD);
 }
 
-/* Scratch: what integers need, the two buffers of a strip, and the ring. */
+/* Scratch: what integers need, the two buffers of a segment, and the ring. */
 size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    size_t floats = 2 * smooth_strip_floats(plan);
+    size_t floats = 2 * smooth_segment_floats(plan);
     if (plan->axis != GF_SMOOTH_X)
         floats += (size_t)(smooth_ring_rows(plan) + MEANS + 1) * smooth_ring_stride(plan);
     return gf_smooth_u8_bytes(plan) + floats * sizeof(float);
 }
 
-void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf_band *band,
+void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf_strip *strip,
                        uint32_t index, uint32_t parts, void *scratch) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     float *floats = (float *)(void *)((unsigned char *)scratch + gf_smooth_u8_bytes(plan));
     gf_smooth_part part = {.plan = plan,
                            .simd = simd,
-                           .in = &band->in,
-                           .out = &band->out,
+                           .in = &strip->in,
+                           .out = &strip->out,
                            .loaded = floats,
-                           .blurred = floats + smooth_strip_floats(plan),
-                           .ring = floats + 2 * smooth_strip_floats(plan),
+                           .blurred = floats + smooth_segment_floats(plan),
+                           .ring = floats + 2 * smooth_segment_floats(plan),
                            .has_alpha = gf_has_alpha(head->in.channels)};
     /* Without a blur the chain has no division, and is as fast. */
     part.by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&

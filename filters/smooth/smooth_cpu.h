@@ -26,16 +26,16 @@ typedef struct gf_smooth_soon {
  * there meanwhile may be any number. */
 
 /* Outputs of one call: at most, and at least, which is a vector of any level. */
-#define GF_SMOOTH_U8_MOST 4096
-#define GF_SMOOTH_U8_LEAST 64
+#define GF_SMOOTH_U8_MAX 4096
+#define GF_SMOOTH_U8_MIN 64
 /* u16 that a loop may write past those it is asked for, in scratch (never in images). */
 #define GF_SMOOTH_U8_PAD 64
 
 /* Outputs in doubt. When there are more than `enough`, a loop ends early, not all of it done. */
-typedef struct gf_smooth_doubts {
+typedef struct gf_smooth_ties {
     size_t count, enough;
-    uint16_t at[GF_SMOOTH_U8_MOST / 8 + 2 * 64];
-} gf_smooth_doubts;
+    uint16_t at[GF_SMOOTH_U8_MAX / 8 + 2 * 64];
+} gf_smooth_ties;
 
 /* Up to seven taps: T = sum of tap[k] * I[k] < 2^16, no two neighbouring taps above 128 together.
  *
@@ -47,14 +47,14 @@ typedef struct gf_smooth_seven {
     unsigned last;  /* nothing behind sample `last` of a window is read; the portable loop has 6 */
     uint16_t factor, tie;
     int16_t tie_below;
-    float scale, doubt;
+    float scale, tie_margin;
 } gf_smooth_seven;
 
 /* How three sums become a value: near * (before + here) + next * after. A value is less than 2^15,
  * and in doubt if it is less than `doubt` away from the middle of two integers. */
 typedef struct gf_smooth_weights {
     float near, next;
-    float doubt;
+    float tie_margin;
 } gf_smooth_weights;
 
 /* How many bytes behind what is being read and written lies what will be, soon. */
@@ -85,7 +85,7 @@ typedef struct gf_smooth_simd {
     /* Of u8 by integers. */
     bool seven_scales; /* does `seven` do without a factor? */
     void (*seven)(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                  const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_doubts *doubts);
+                  const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_ties *ties);
     /* sums[i] = sum of `taps` samples of the window at first + i. sums holds n + (taps - 1) * step
      * and padding. taps * 255 < 2^16. */
     void (*along)(uint16_t *sums, const uint8_t *first, size_t step, unsigned taps, size_t n);
@@ -97,11 +97,11 @@ typedef struct gf_smooth_simd {
     /* dst[i] = the value of before[i], here[i] and after[i], rounded, up to 255. The sum of the
      * first two is less than 2^16; all three are padded. */
     void (*round)(uint8_t *dst, const uint16_t *before, const uint16_t *here, const uint16_t *after,
-                  size_t n, const gf_smooth_weights *weights, gf_smooth_doubts *doubts);
+                  size_t n, const gf_smooth_weights *weights, gf_smooth_ties *ties);
 } gf_smooth_simd;
 
-/* Compute a part of a band by these loops: gf_cpu_function. */
-void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *plan, const gf_band *band,
+/* Compute a part of a strip by these loops: gf_cpu_function. */
+void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *plan, const gf_strip *strip,
                        uint32_t part, uint32_t parts, void *scratch);
 
 extern const gf_smooth_simd gf_smooth_simd_portable;
@@ -117,7 +117,7 @@ typedef struct gf_smooth_u8 {
     bool by_seven; /* taps; otherwise by sums */
     gf_smooth_seven seven;
     gf_smooth_weights weights; /* of the sums */
-    gf_smooth_doubts *doubts;
+    gf_smooth_ties *ties;
     uint16_t *sums;
     const uint8_t *alpha; /* set by the caller: mask to put alpha back in columns; NULL: none */
 } gf_smooth_u8;
@@ -131,7 +131,7 @@ size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan);
 bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
                      void *scratch);
 
-/* n outputs side by side in a row, GF_SMOOTH_U8_LEAST to GF_SMOOTH_U8_MOST, a whole number of
+/* n outputs side by side in a row, GF_SMOOTH_U8_MIN to GF_SMOOTH_U8_MAX, a whole number of
  * pixels; in: the sample where dst's first comes from. All windows lie inside. False if too many
  * are in doubt: then the chain must make them all. */
 bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, size_t n);

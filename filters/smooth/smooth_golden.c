@@ -67,11 +67,11 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
     }
 }
 
-/* Columns begin with the first row that the band holds. Only the rows to compute are stored: others
- * are there for their sake. */
-gf_status gf_smooth_golden(const gf_plan *head, const gf_band *band, gf_error *error) {
+/* Columns begin with the first row that the strip holds. Only the rows to compute are stored:
+ * others are there for their sake. */
+gf_status gf_smooth_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    const gf_rows *in = &band->in, *out = &band->out;
+    const gf_rows *in = &strip->in, *out = &strip->out;
     const gf_type type = head->in.type;
     const uint64_t width = head->in.width, height = in->rows;
     const uint64_t from = out->y0 - in->y0, to = from + out->rows;

@@ -3,29 +3,29 @@
 
 /* Below these, products of the chain could be subnormal, with errors that are no longer a share of
  * the value. (A --weight that small gives black, in any arithmetic, or is undone by the factor.) */
-#define LEAST_GAIN 1e-6f
+#define MIN_GAIN 1e-6f
 
 /* The largest p, q of a weight that is a fraction: taps p, 2p + q and so on must fit in 8 bits. */
-#define MOST_TAP 255
+#define MAX_TAP 255
 
 /* The chain makes of whole numbers a value with at most radius*2 + 1 + 6 roundings: one for the
  * gain, 2*radius additions, the division, twice an addition and a product, the factor. All terms
  * are >= 0, so each rounding is an error of at most 2^-24 of the value. Evaluating the form in
  * binary32 takes fewer than 8 (its constants included, which are made in binary64; and the fraction
  * p / q is within 2^-24 of the weight). Values above 256 do not matter: both are stored as 255. */
-static float smooth_doubt(uint32_t radius) {
+static float smooth_tie_margin(uint32_t radius) {
     const double roundings = 2.0 * radius + 1 + 6 + 8;
     return (float)(256 * roundings / 16777216 * 1.01);
 }
 
 /* Is w, to the last bit, the binary32 number nearest to a small fraction p / q? */
 static bool smooth_is_fraction(float w, uint32_t *p, uint32_t *q) {
-    for (*q = 1; *q <= MOST_TAP; (*q)++) {
+    for (*q = 1; *q <= MAX_TAP; (*q)++) {
         const double numerator = (double)w * *q + 0.5;
-        if (numerator * 2 + *q > MOST_TAP + 1)
+        if (numerator * 2 + *q > MAX_TAP + 1)
             return false; /* 2p + q only grows with q */
         *p = (uint32_t)numerator;
-        if (2 * *p + *q <= MOST_TAP && (float)((double)*p / *q) == w)
+        if (2 * *p + *q <= MAX_TAP && (float)((double)*p / *q) == w)
             return true;
     }
     return false;
@@ -34,12 +34,12 @@ static bool smooth_is_fraction(float w, uint32_t *p, uint32_t *q) {
 gf_smooth_integer gf_smooth_integer_of(const gf_smooth_plan *plan) {
     gf_smooth_integer by = {.form = GF_SMOOTH_CHAIN_ONLY};
     const uint32_t radius = plan->radius;
-    if (plan->head.in.type != GF_U8 || plan->gain < LEAST_GAIN ||
+    if (plan->head.in.type != GF_U8 || plan->gain < MIN_GAIN ||
         radius + 1 > GF_SMOOTH_INTEGER_REACH)
         return by;
     by.radius = radius;
     by.reach = radius + plan->smooth;
-    by.doubt = smooth_doubt(radius);
+    by.tie_margin = smooth_tie_margin(radius);
     const double mean = (double)plan->gain / (2 * radius + 1);
     uint32_t p = 0, q = 1; /* taps of the means: p, p, q; without the smooth stage there is one */
     if (!plan->smooth) {
@@ -79,10 +79,10 @@ bool gf_smooth_fixed_of(const gf_smooth_integer *by, gf_smooth_fixed *fixed) {
     if (by->form != GF_SMOOTH_TAPS || exact < 1 || scale > 1)
         return false;
     const uint32_t every_sum = (1 << 23) - 1;
-    fixed->most = largest < every_sum ? (uint32_t)largest : every_sum;
+    fixed->max = largest < every_sum ? (uint32_t)largest : every_sum;
     fixed->factor = (uint32_t)(exact + 0.5);
-    const double lean = ((double)fixed->factor - exact) * (double)fixed->most / 2;
+    const double lean = ((double)fixed->factor - exact) * (double)fixed->max / 2;
     fixed->half = (1u << 23) + (1u << 15) - (uint32_t)(int32_t)lean;
-    return (double)by->doubt * one + (lean < 0 ? -lean : lean) + 2 <= zone &&
-           (fixed->most == every_sum || (double)fixed->most * scale >= 254.5 + 2.0 / 256);
+    return (double)by->tie_margin * one + (lean < 0 ? -lean : lean) + 2 <= zone &&
+           (fixed->max == every_sum || (double)fixed->max * scale >= 254.5 + 2.0 / 256);
 }

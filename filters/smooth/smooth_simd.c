@@ -165,15 +165,15 @@ static void smooth_blend(unsigned char *restrict dst, const unsigned char *restr
 /* ---- u8 by integers: doubts ------------------------------------------------------------------ */
 
 /* Outputs i + j are in doubt, for each bit j. */
-static void smooth_note(gf_smooth_doubts *doubts, size_t i, uint64_t which) {
+static void smooth_note(gf_smooth_ties *ties, size_t i, uint64_t which) {
     for (; which; which &= which - 1)
-        doubts->at[doubts->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
+        ties->at[ties->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
 }
 
 /* A doubt in units of 2^-16, and 2 for what a sum of this size loses by rounding and by being cut.
  */
-static int32_t smooth_fixed_width(float doubt) {
-    return (int32_t)(doubt * 65536) + 1 + 2;
+static int32_t smooth_fixed_width(float margin) {
+    return (int32_t)(margin * 65536) + 1 + 2;
 }
 
 /* ---- seven taps ------------------------------------------------------------------------------ */
@@ -244,7 +244,7 @@ GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_scaling *by, vec_bits 
 /* Outputs [from, to) in whole vectors. */
 GF_INLINE void smooth_seven_by(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
                                size_t to, const gf_smooth_seven *by, bool in_16_bits,
-                               gf_smooth_ahead ahead, gf_smooth_doubts *doubts) {
+                               gf_smooth_ahead ahead, gf_smooth_ties *ties) {
     vec_bits taps[4];
     ptrdiff_t at[7];
     for (int k = 0; k < 4; k++)
@@ -252,11 +252,11 @@ GF_INLINE void smooth_seven_by(uint8_t *dst, const uint8_t *first, ptrdiff_t ste
     for (unsigned k = 0; k < 7; k++)
         at[k] = (ptrdiff_t)(k < by->last ? k : by->last) * step;
     const vec_bits factor = smooth_set16(by->factor), tie = smooth_set16(by->tie);
-    const int width = smooth_fixed_width(by->doubt);
+    const int width = smooth_fixed_width(by->tie_margin);
     const gf_scaling scaling = {vec_set(65536 * by->scale), vec_set((float)(32768 + width))};
     const vec_bits below =
         VEC_OP(set1_epi16)(in_16_bits ? by->tie_below : (short)(2 * width - 32768));
-    for (size_t i = from; i < to && doubts->count <= doubts->enough; i += BYTES) {
+    for (size_t i = from; i < to && ties->count <= ties->enough; i += BYTES) {
         const uint8_t *p = first + i;
         __builtin_prefetch(p + ahead.read);
         __builtin_prefetch(dst + i + ahead.write, 1);
@@ -277,30 +277,29 @@ GF_INLINE void smooth_seven_by(uint8_t *dst, const uint8_t *first, ptrdiff_t ste
             vec_store_bits(dst + i, VEC_OP(packus_epi16)(x, y));
         }
         if (__builtin_expect(smooth_any_less(VEC_OP(min_epi16)(s, t), below), 0))
-            smooth_note(doubts, i, smooth_all_less(s, t, below));
+            smooth_note(ties, i, smooth_all_less(s, t, below));
     }
 }
 
 static void smooth_seven_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
                                  size_t to, const gf_smooth_seven *by, gf_smooth_ahead ahead,
-                                 gf_smooth_doubts *doubts) {
+                                 gf_smooth_ties *ties) {
     if (by->factor)
-        smooth_seven_by(dst, first, step, from, to, by, true, ahead, doubts);
+        smooth_seven_by(dst, first, step, from, to, by, true, ahead, ties);
     else
-        smooth_seven_by(dst, first, step, from, to, by, false, ahead, doubts);
+        smooth_seven_by(dst, first, step, from, to, by, false, ahead, ties);
 }
 
 /* The vectors between begin on their boundary, so that no store touches two cache lines; the first
  * and the last one overlap them. */
 static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                         const gf_smooth_seven *by, gf_smooth_ahead ahead,
-                         gf_smooth_doubts *doubts) {
+                         const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_ties *ties) {
     const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
     if (head)
-        smooth_seven_vectors(dst, first, step, 0, BYTES, by, ahead, doubts);
-    smooth_seven_vectors(dst, first, step, head, n - tail, by, ahead, doubts);
+        smooth_seven_vectors(dst, first, step, 0, BYTES, by, ahead, ties);
+    smooth_seven_vectors(dst, first, step, head, n - tail, by, ahead, ties);
     if (tail)
-        smooth_seven_vectors(dst, first, step, n - BYTES, n, by, ahead, doubts);
+        smooth_seven_vectors(dst, first, step, n - BYTES, n, by, ahead, ties);
 }
 
 #else
@@ -308,16 +307,16 @@ static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, siz
 /* For the compiler to make vectors of. */
 static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step,
                          size_t n, const gf_smooth_seven *by, gf_smooth_ahead ahead,
-                         gf_smooth_doubts *restrict doubts) {
+                         gf_smooth_ties *restrict ties) {
     (void)ahead;
     uint16_t w[7], sums[64];
     for (int k = 0; k < 7; k++)
         w[k] = by->tap[k];
     const uint16_t factor = by->factor, tie = by->tie;
     const int16_t below = by->tie_below;
-    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += 64) {
+    for (size_t i = 0; i < n && ties->count <= ties->enough; i += 64) {
         const size_t count = n - i < 64 ? n - i : 64;
-        int16_t least = INT16_MAX;
+        int16_t min = INT16_MAX;
         for (size_t j = 0; j < count; j++) {
             const uint8_t *p = first + i + j;
             const uint16_t sum =
@@ -327,12 +326,12 @@ static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, p
             const int16_t value = (int16_t)((uint16_t)(high + 16) >> 5);
             const int16_t hash = (int16_t)(uint16_t)(sum * (uint32_t)tie);
             sums[j] = sum;
-            least = hash < least ? hash : least;
+            min = hash < min ? hash : min;
             dst[i + j] = (uint8_t)(value < 255 ? value : 255);
         }
-        for (size_t j = 0; least < below && j < count; j++)
+        for (size_t j = 0; min < below && j < count; j++)
             if ((int16_t)(uint16_t)(sums[j] * (uint32_t)tie) < below)
-                smooth_note(doubts, i + j, 1);
+                smooth_note(ties, i + j, 1);
     }
 }
 
@@ -389,29 +388,29 @@ static void smooth_slide(uint16_t *restrict to, const uint16_t *restrict from,
  * value, and the lower are less than twice the doubt where it is in doubt. */
 static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
                               const uint16_t *after, size_t n, const gf_smooth_weights *weights,
-                              gf_smooth_doubts *doubts) {
-    const int32_t width = smooth_fixed_width(weights->doubt);
+                              gf_smooth_ties *ties) {
+    const int32_t width = smooth_fixed_width(weights->tie_margin);
     const vec near = vec_set(65536 * weights->near), next = vec_set(65536 * weights->next);
     const vec up = vec_set((float)(32768 + width));
     const vec_i32 limit = (vec_i32){0} + 2 * width;
     uint8_t some[WORDS] = {0};
-    for (size_t i = 0; i < n && doubts->count <= doubts->enough; i += WORDS) {
+    for (size_t i = 0; i < n && ties->count <= ties->enough; i += WORDS) {
         uint8_t *to = n - i < WORDS ? some : dst + i;
         uint16_t two[WORDS];
-        uint64_t in_doubt = 0;
+        uint64_t is_tie = 0;
         smooth_store_words(two, vec_load_words(before + i) + vec_load_words(here + i));
         for (size_t j = 0; j < WORDS; j += VEC_FLOATS) {
             const vec other = vec_multiply_add(vec_load_u16(after + i + j), next, up);
             const vec_i32 x = vec_truncate(vec_multiply_add(vec_load_u16(two + j), near, other));
             vec_store_u8_int(to + j, x >> 16);
-            in_doubt |= (uint64_t)vec_less(x & 0xffff, limit) << j;
+            is_tie |= (uint64_t)vec_less(x & 0xffff, limit) << j;
         }
         if (n - i < WORDS) {
             memcpy(dst + i, some, n - i);
-            in_doubt &= (UINT64_C(1) << (n - i)) - 1;
+            is_tie &= (UINT64_C(1) << (n - i)) - 1;
         }
-        if (__builtin_expect(in_doubt != 0, 0))
-            smooth_note(doubts, i, in_doubt);
+        if (__builtin_expect(is_tie != 0, 0))
+            smooth_note(ties, i, is_tie);
     }
 }
 
@@ -429,7 +428,7 @@ const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
     .round = smooth_round_sums,
 };
 
-void GF_SIMD_NAME(gf_smooth_cpu)(const gf_plan *plan, const gf_band *band, uint32_t part,
+void GF_SIMD_NAME(gf_smooth_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                                  uint32_t parts, void *scratch) {
-    gf_smooth_compute(&GF_SIMD_NAME(gf_smooth_simd), plan, band, part, parts, scratch);
+    gf_smooth_compute(&GF_SIMD_NAME(gf_smooth_simd), plan, strip, part, parts, scratch);
 }

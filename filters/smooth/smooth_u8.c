@@ -37,22 +37,22 @@ const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
 }
 
 /* In units of 2^-16 with a sign bit. */
-#define MOST_VALUE 32000
+#define MAX_VALUE 32000
 
 /* How sums become values. False if they do not fit the loops. */
 static bool smooth_set_weights(gf_smooth_u8 *by) {
     const gf_smooth_integer *integer = &by->plan->integer;
     gf_smooth_weights *weights = &by->weights;
-    *weights =
-        (gf_smooth_weights){.near = integer->near, .next = integer->next, .doubt = integer->doubt};
+    *weights = (gf_smooth_weights){
+        .near = integer->near, .next = integer->next, .tie_margin = integer->tie_margin};
     if (!by->plan->smooth) { /* one sum, given twice */
         weights->near = integer->scale / 2;
     } else if (integer->form == GF_SMOOTH_TAPS) {
         weights->near = integer->scale * (float)integer->tap[0];
         weights->next = integer->scale * (float)integer->tap[2 * integer->reach];
     }
-    const float most = 255.0f * (float)(2 * integer->radius + 1);
-    return most * (2 * weights->near + weights->next) < MOST_VALUE;
+    const float max = 255.0f * (float)(2 * integer->radius + 1);
+    return max * (2 * weights->near + weights->next) < MAX_VALUE;
 }
 
 /* Do the plan's taps fit the loop of seven, and how? */
@@ -66,7 +66,7 @@ static bool smooth_set_seven(gf_smooth_u8 *by) {
     if (integer->form != GF_SMOOTH_TAPS || integer->reach > 3 || !by->simd->seven_scales)
         return false;
     by->seven = (gf_smooth_seven){
-        .last = 2 * integer->reach, .scale = integer->scale, .doubt = integer->doubt};
+        .last = 2 * integer->reach, .scale = integer->scale, .tie_margin = integer->tie_margin};
     uint32_t sum = 0, largest = 0, before = 0;
     for (uint32_t k = 0; k <= 2 * integer->reach; k++) {
         const uint32_t tap = by->seven.tap[k] = integer->tap[k];
@@ -74,13 +74,13 @@ static bool smooth_set_seven(gf_smooth_u8 *by) {
         before = tap;
         sum += tap;
     }
-    const float most = 255.0f * (float)sum;
-    return largest <= 128 && most < 65536 && most * integer->scale < MOST_VALUE;
+    const float max = 255.0f * (float)sum;
+    return largest <= 128 && max < 65536 && max * integer->scale < MAX_VALUE;
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
-#define SUMS_OUTPUTS 2048 /* of one strip by sums */
+#define SUMS_OUTPUTS 2048 /* of one segment by sums */
 #define RING 4            /* rows of sums: three that are needed and the next one */
 
 static size_t smooth_row_sums(const gf_smooth_plan *plan) {
@@ -92,7 +92,7 @@ static size_t smooth_row_sums(const gf_smooth_plan *plan) {
 size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan) {
     if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY)
         return 0;
-    const size_t bytes = sizeof(gf_smooth_doubts) + RING * smooth_row_sums(plan) * sizeof(uint16_t);
+    const size_t bytes = sizeof(gf_smooth_ties) + RING * smooth_row_sums(plan) * sizeof(uint16_t);
     return (bytes + 63) / 64 * 64;
 }
 
@@ -103,7 +103,7 @@ bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smoo
         return false;
     by->by_seven = smooth_set_seven(by);
     by->sums = scratch;
-    by->doubts = (gf_smooth_doubts *)(void *)(by->sums + RING * smooth_row_sums(plan));
+    by->ties = (gf_smooth_ties *)(void *)(by->sums + RING * smooth_row_sums(plan));
     return smooth_set_weights(by) || by->by_seven;
 }
 
@@ -142,20 +142,20 @@ GF_INLINE uint8_t smooth_window_chain(const gf_smooth_plan *plan, const uint8_t 
  * 1.5 or 2 every few sums lie in the middle between two integers. */
 #define SELDOM 64
 
-static void smooth_clear_doubts(const gf_smooth_u8 *by, size_t n) {
-    by->doubts->count = 0;
-    by->doubts->enough = n / SELDOM + 8;
+static void smooth_clear_ties(const gf_smooth_u8 *by, size_t n) {
+    by->ties->count = 0;
+    by->ties->enough = n / SELDOM + 8;
 }
 
 /* What is in doubt is made by the chain; false if that is too much to do one by one. */
-static bool smooth_settle_doubts(const gf_smooth_u8 *by, uint8_t *dst, const uint8_t *first,
-                                 ptrdiff_t step) {
-    const gf_smooth_doubts *doubts = by->doubts;
+static bool smooth_resolve_ties(const gf_smooth_u8 *by, uint8_t *dst, const uint8_t *first,
+                                ptrdiff_t step) {
+    const gf_smooth_ties *ties = by->ties;
     const gf_smooth_plan *plan = by->plan;
-    if (doubts->count > doubts->enough)
+    if (ties->count > ties->enough)
         return false;
-    for (size_t i = 0; i < doubts->count; i++) {
-        const uint16_t at = doubts->at[i];
+    for (size_t i = 0; i < ties->count; i++) {
+        const uint16_t at = ties->at[i];
         if (!plan->smooth)
             dst[at] = smooth_window_chain(plan, first + at, step, plan->radius, false);
         else if (plan->radius == 2) /* constants, for the compiler */
@@ -176,19 +176,19 @@ static const gf_smooth_ahead along_row = {2048, 1024};
 bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, size_t n) {
     const gf_smooth_plan *plan = by->plan;
     const size_t step = plan->head.in.channels, more = plan->smooth ? 2 * step : 0;
-    const size_t strip = by->by_seven ? n : SUMS_OUTPUTS / step * step;
+    const size_t segment = by->by_seven ? n : SUMS_OUTPUTS / step * step;
     const uint8_t *first = in - plan->integer.reach * step;
     for (size_t i = 0, some; i < n; i += some, first += some, dst += some) {
-        some = n - i < strip ? n - i : strip;
-        smooth_clear_doubts(by, n);
+        some = n - i < segment ? n - i : segment;
+        smooth_clear_ties(by, n);
         if (by->by_seven) {
-            by->simd->seven(dst, first, (ptrdiff_t)step, some, &by->seven, along_row, by->doubts);
+            by->simd->seven(dst, first, (ptrdiff_t)step, some, &by->seven, along_row, by->ties);
         } else {
             by->simd->along(by->sums, first, step, 2 * plan->radius + 1, some + more);
             by->simd->round(dst, by->sums, by->sums + more / 2, by->sums + more, some, &by->weights,
-                            by->doubts);
+                            by->ties);
         }
-        if (!smooth_settle_doubts(by, dst, first, (ptrdiff_t)step))
+        if (!smooth_resolve_ties(by, dst, first, (ptrdiff_t)step))
             return false;
     }
     return true;
@@ -231,16 +231,16 @@ uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *by, const gf_rows *in, const g
     for (uint64_t y = s; y < e; y++) {
         const uint8_t *first = gf_row(in, y - reach) + x;
         uint8_t *dst = gf_row(out, y) + x;
-        smooth_clear_doubts(by, n);
+        smooth_clear_ties(by, n);
         if (by->by_seven) {
-            by->simd->seven(dst, first, step, n, &by->seven, next_row, by->doubts);
+            by->simd->seven(dst, first, step, n, &by->seven, next_row, by->ties);
         } else {
             if (side || y > s)
                 smooth_slide_sums(by, in, x, n, y - 1 + side);
             by->simd->round(dst, smooth_sums_at(by, y - side), smooth_sums_at(by, y),
-                            smooth_sums_at(by, y + side), n, &by->weights, by->doubts);
+                            smooth_sums_at(by, y + side), n, &by->weights, by->ties);
         }
-        if (!smooth_settle_doubts(by, dst, first, step))
+        if (!smooth_resolve_ties(by, dst, first, step))
             return y;
         if (by->alpha)
             by->simd->blend(dst, gf_row(in, y) + x, n, by->alpha);

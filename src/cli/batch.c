@@ -244,7 +244,7 @@ static double batch_pixels(const gf_format *in) {
  * threads, of an item each. */
 static void batch_on_progress(void *context, const gf_progress *now) {
     batch_run *run = context;
-    const float part = (float)now->done / (float)now->of;
+    const float part = (float)now->done / (float)now->total;
     pthread_mutex_lock(&run->lock);
     const double more = (double)part - (double)run->parts[now->item];
     run->parts[now->item] = part;

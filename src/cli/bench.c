@@ -9,8 +9,8 @@
 #include "report.h"
 
 #define MAX_TARGETS 67 /* golden, cpu with one thread and all, 64 devices */
-#define LEAST_RUNS 3
-#define MOST_RUNS 100
+#define MIN_RUNS 3
+#define MAX_RUNS 100
 
 /* About as many pictures exist at a time: two inputs, what golden and a target make of them, and
  * the target's own. */
@@ -317,12 +317,12 @@ static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size
 static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, gf_made *made,
                           gf_error *error) {
     gf_bench_row *row = &item->rows[t];
-    gf_report reports[MOST_RUNS];
+    gf_report reports[MAX_RUNS];
     double spent = 0;
     gf_status status = run_item(bench, item, t, made, &reports[0], error);
     row->runs = t == 0;
-    while (!status && t && row->runs < MOST_RUNS &&
-           (row->runs < LEAST_RUNS || spent < bench->seconds)) {
+    while (!status && t && row->runs < MAX_RUNS &&
+           (row->runs < MIN_RUNS || spent < bench->seconds)) {
         gf_report *report = &reports[row->runs++];
         status = run_item(bench, item, t, made, report, error);
         spent += report->total_seconds;

@@ -30,8 +30,8 @@ typedef struct gf_cli_options {
     gf_engine_options engine; /* threads: this rank's share of the cores, unless given */
     gf_file_options files;    /* raw: points to the raw below, or is NULL */
     gf_raw raw;
-    const char *raw_text;        /* --raw as given */
-    uint32_t threads, band_rows; /* as given; threads 0: one per core */
+    const char *raw_text;             /* --raw as given */
+    uint32_t threads, rows_per_strip; /* as given; threads 0: one per core */
     const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
     const char *progress, *sync, *color; /* choices */
     bool null, recursive, resume, keep_going, fail_fast, log, json, csv, quiet, verbose;

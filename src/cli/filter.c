@@ -165,7 +165,7 @@ static void filter_list_outputs(const gf_cli_job *job) {
 /* gf_file_options.progress, in this thread. */
 static void filter_on_progress(void *context, const gf_progress *now) {
     gf_cli_progress *progress = context;
-    progress->of = (double)now->of;
+    progress->of = (double)now->total;
     progress->under_way = (double)now->done;
     progress->pixels_under_way =
         (double)now->in.width * (double)now->in.height * progress->under_way / progress->of;

@@ -77,17 +77,17 @@ static gf_status inputs_add(inputs_gather *gather, char *path, size_t below,
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-const char *gf_cli_ending(const char *base) {
+const char *gf_cli_extension(const char *base) {
     const char *dot = strrchr(base, '.');
     return dot && dot != base ? dot : "";
 }
 
 const gf_about_format *gf_cli_named_format(const char *name) {
-    const char *ending = gf_cli_ending(name);
-    for (const gf_about_format *format = gf_about_formats; *ending && format->name; format++)
-        for (const char *at = format->endings; *at; at += strspn(at, " ")) {
+    const char *extension = gf_cli_extension(name);
+    for (const gf_about_format *format = gf_about_formats; *extension && format->name; format++)
+        for (const char *at = format->extensions; *at; at += strspn(at, " ")) {
             const size_t size = strcspn(at, " ");
-            if (strlen(ending + 1) == size && strncasecmp(ending + 1, at, size) == 0)
+            if (strlen(extension + 1) == size && strncasecmp(extension + 1, at, size) == 0)
                 return format;
             at += size;
         }
@@ -98,7 +98,7 @@ const gf_about_format *gf_cli_named_format(const char *name) {
  * too, so it counts only then. */
 static bool inputs_is_image(const char *name, bool raw) {
     const gf_about_format *format = gf_cli_named_format(name);
-    return format && raw == (strcmp(format->endings, "raw") == 0);
+    return format && raw == (strcmp(format->extensions, "raw") == 0);
 }
 
 static int inputs_is_shown(const struct dirent *entry) {
@@ -120,20 +120,20 @@ static bool inputs_is_out(const inputs_gather *gather, const struct stat *info) 
 /* Count a file that is no image by its extension. Remember the extension if there is space, and if
  * a terminal shows it as it is. */
 static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
-    const char *ending = gf_cli_ending(name), *kept = inputs->endings;
-    const size_t length = strlen(ending), used = strlen(kept);
+    const char *extension = gf_cli_extension(name), *kept = inputs->extensions;
+    const size_t length = strlen(extension), used = strlen(kept);
     inputs->skipped++;
     for (size_t i = 1; i < length; i++)
-        if (!isalnum((unsigned char)ending[i]))
+        if (!isalnum((unsigned char)extension[i]))
             return;
     if (length < 2)
         return;
-    for (const char *at = kept; (at = strcasestr(at, ending)); at += length)
+    for (const char *at = kept; (at = strcasestr(at, extension)); at += length)
         if (at[length] == 0 || at[length] == ',')
             return;
-    if (used + strlen(", ") + length < sizeof inputs->endings)
-        snprintf(inputs->endings + used, sizeof inputs->endings - used, "%s%s", used ? ", " : "",
-                 ending);
+    if (used + strlen(", ") + length < sizeof inputs->extensions)
+        snprintf(inputs->extensions + used, sizeof inputs->extensions - used, "%s%s",
+                 used ? ", " : "", extension);
 }
 
 static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t below,
@@ -292,13 +292,13 @@ static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool 
 /* ---- all ------------------------------------------------------------------------------------- */
 
 void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
-    const char *endings = inputs->endings;
+    const char *extensions = inputs->extensions;
     text[0] = 0;
     if (inputs->skipped)
         snprintf(text, size, "%" PRIu64 " file%s skipped: %s%s%s%s", inputs->skipped,
                  inputs->skipped == 1 ? "" : "s",
-                 inputs->raw ? "not called .raw" : "unsupported format", *endings ? " (" : "",
-                 endings, *endings ? ")" : "");
+                 inputs->raw ? "not called .raw" : "unsupported format", *extensions ? " (" : "",
+                 extensions, *extensions ? ")" : "");
 }
 
 static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs,

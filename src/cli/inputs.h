@@ -18,17 +18,18 @@ typedef struct gf_cli_input {
 typedef struct gf_cli_inputs {
     gf_cli_input *list;
     size_t count;
-    uint64_t failed;  /* folders and names that gave none; that has been printed */
-    uint64_t skipped; /* files in folders whose extension is not that of an image */
-    char endings[64]; /* extensions of some of them: ".tif, .webp" */
-    bool raw;         /* only images without a header are taken from folders */
+    uint64_t failed;     /* folders and names that gave none; that has been printed */
+    uint64_t skipped;    /* files in folders whose extension is not that of an image */
+    char extensions[64]; /* extensions of some of them: ".tif, .webp" */
+    bool raw;            /* only images without a header are taken from folders */
 } gf_cli_inputs;
 
 /* A kind of files. */
 typedef struct gf_about_format {
     const char *name;
-    const char *endings; /* of their names, the one that is written first; a space between them */
-    bool read;           /* without being told that it is one */
+    const char
+        *extensions; /* of their names, the one that is written first; a space between them */
+    bool read;       /* without being told that it is one */
     bool written;
     const char *holds; /* what it can hold, and what is special about it: a sentence */
 } gf_about_format;
@@ -37,7 +38,7 @@ extern const gf_about_format gf_about_formats[]; /* ends with a row of NULL */
 
 /* Return a base name's extension, from its last dot on, or "". The dot of a hidden file begins
  * none. */
-const char *gf_cli_ending(const char *base);
+const char *gf_cli_extension(const char *base);
 /* Return the format of files with this name's extension, or NULL. */
 const gf_about_format *gf_cli_named_format(const char *name);
 

@@ -95,7 +95,7 @@ static const struct gf_common {
         1024),
     CHOICE(ANY, engine.simd, "simd", 0, "LEVEL", "vector instructions of the cpu backend", "auto",
            NULL),
-    INT(ANY, band_rows, "band-rows", 0, "N",
+    INT(ANY, rows_per_strip, "rows-per-strip", 0, "N",
         "rows that travel together; 0: chosen from their size (golden takes all)", "0", 0,
         2147483647),
     FLAG(ANY, engine.verify, "verify", 0,
@@ -107,7 +107,7 @@ static const struct gf_common {
          "TYPE is u8, u16le, u16be, f32le or f32be, OFFSET the bytes before the rows",
          NULL),
     SIZE(ANY, files.max_memory, "max-memory", 0, "SIZE",
-         "most memory that one image may take: its bands, its result, samples and images that "
+         "most memory that one image may take: its strips, its result, samples and images that "
          "are held",
          "4G", 1, 1e18),
     SIZE(ANY, files.max_pixels, "max-pixels", 0, "N", "most pixels an input may have", "8G", 1,
@@ -127,7 +127,7 @@ static const struct gf_common {
     CHOICE(ANY, progress, "progress", 0, "HOW",
            "how far it has come, on standard error: a bar on a terminal (auto), a line now and "
            "then, a JSON object each second (docs/results.md), or nothing",
-           "auto", gf_cli_progress_ways),
+           "auto", gf_cli_progress_modes),
     FLAG(ANY, no_progress, "no-progress", 0, "as --progress none"),
     CHOICE(ANY, color, "color", 0, "WHEN",
            "colours: on a terminal, unless NO_COLOR is set (auto), or always, or never", "auto",
@@ -236,7 +236,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
             *(const char **)field = gf_settings_text(common, param->name);
     }
     options->engine.threads = options->threads ? options->threads : gf_cli_ranks()->threads;
-    options->engine.band_rows = options->band_rows;
+    options->engine.rows_per_strip = options->rows_per_strip;
     options->engine.max_memory = options->files.max_memory;
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
     if (options->no_progress)

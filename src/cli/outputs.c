@@ -17,12 +17,12 @@ static gf_status outputs_out_of_memory(gf_error *error) {
 /* ---- templates ------------------------------------------------------------------------------- */
 
 /* Write the extension of an output: .png for a format that is only read. */
-static void template_put_ending(FILE *file, const char *base, const char *format) {
+static void template_put_extension(FILE *file, const char *base, const char *format) {
     const gf_about_format *known = gf_cli_named_format(base);
     if (format)
         fprintf(file, ".%s", format);
     else
-        fputs(known && known->written ? gf_cli_ending(base) : ".png", file);
+        fputs(known && known->written ? gf_cli_extension(base) : ".png", file);
 }
 
 /* Write what stands for a word in braces. False: it is none that is known. */
@@ -36,9 +36,9 @@ static bool template_put_word(FILE *file, const char *word, size_t length, const
                             strspn(text + 6, "0123456789") == length - 6;
     const int digits = has_digits ? (int)strtol(text + 6, NULL, 10) : 0;
     if (strcmp(text, "stem") == 0)
-        fwrite(base, 1, strlen(base) - strlen(gf_cli_ending(base)), file);
+        fwrite(base, 1, strlen(base) - strlen(gf_cli_extension(base)), file);
     else if (strcmp(text, "ext") == 0)
-        template_put_ending(file, base, format);
+        template_put_extension(file, base, format);
     else if (strcmp(text, "name") == 0)
         fputs(base, file);
     else if (strcmp(text, "index") == 0 || (digits >= 1 && digits <= MAX_DIGITS))
@@ -134,11 +134,12 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
         return status;
     const gf_about_format *known = gf_cli_named_format(name);
     if (!format && !(known && known->written)) {
-        const char *ending = gf_cli_ending(name);
+        const char *extension = gf_cli_extension(name);
         gf_set_error(error, GF_USAGE,
                      "--name: '%s'%s%s; end it with {ext} or a known ending such as .png, or add "
                      "--format",
-                     name, *ending ? ": cannot write " : " would not tell the format", ending);
+                     name, *extension ? ": cannot write " : " would not tell the format",
+                     extension);
         free(name);
         return GF_USAGE;
     }

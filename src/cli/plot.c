@@ -29,7 +29,7 @@
 
 #define COLUMN 0.5 /* points: a pixel of a PNG; what is closer is drawn as one */
 #define CROWDED 2  /* outlines of bars narrower than this would hide each other ... */
-#define ROOM 3     /* ... so they are drawn in columns of this width */
+#define CAPACITY 3 /* ... so they are drawn in columns of this width */
 
 typedef struct gf_colour {
     double r, g, b;
@@ -39,7 +39,7 @@ static const gf_colour ink = {0.15, 0.15, 0.15}, faint = {0.9, 0.9, 0.9};
 
 typedef struct gf_axis {
     double lo, hi;     /* first the smallest and largest value, then those at its ends */
-    double least;      /* the smallest value above zero */
+    double min;        /* the smallest value above zero */
     double begin, end; /* where those lie on the page */
     bool log;
     double ticks[MAX_TICKS]; /* with a number */
@@ -238,9 +238,9 @@ static void axis_linear(gf_axis *axis, int wanted, bool whole, bool grow) {
     const double first = ceil(lo / step - 1e-6);
     for (int i = 0; i < MAX_TICKS && (first + i) * step <= hi + 1e-6 * step; i++)
         axis->ticks[axis->tick_count++] = (first + i) * step;
-    const double most = fmax(fabs(lo), fabs(hi));
-    if ((most >= 1e5 || most < 1e-2) && most > 1e-300) {
-        const int power = (int)floor(log10(most));
+    const double max = fmax(fabs(lo), fabs(hi));
+    if ((max >= 1e5 || max < 1e-2) && max > 1e-300) {
+        const int power = (int)floor(log10(max));
         const bool named = power >= -9 && power < 15; /* nano to trillions: read in thousands */
         axis->power = named ? 3 * (int)floor(power / 3.0) : power;
     }
@@ -264,8 +264,8 @@ static void add_log_ticks(gf_axis *axis, bool all) {
 
 /* Of the values above zero. below: with room under the lowest. */
 static void axis_log(gf_axis *axis, bool below) {
-    axis->lo = next_round(axis->least, false);
-    if (below || axis->lo == axis->least) /* not on the other axis */
+    axis->lo = next_round(axis->min, false);
+    if (below || axis->lo == axis->min) /* not on the other axis */
         axis->lo *= 0.5;
     axis->hi = next_round(axis->hi, true);
     if (!(axis->hi > 2 * axis->lo))
@@ -454,7 +454,7 @@ static void axis_extend(gf_axis *axis, double value) {
         return;
     axis->lo = fmin(axis->lo, value);
     axis->hi = fmax(axis->hi, value);
-    axis->least = value > 0 ? fmin(axis->least, value) : axis->least;
+    axis->min = value > 0 ? fmin(axis->min, value) : axis->min;
 }
 
 static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
@@ -462,7 +462,7 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     const bool bars = table->chart == GF_CHART_BARS;
     const size_t last = table->column_count - 1;
     gf_axis *x = &plot->x, *y = &plot->y;
-    x->lo = y->lo = y->least = INFINITY;
+    x->lo = y->lo = y->min = INFINITY;
     x->hi = y->hi = -INFINITY;
     for (uint64_t row = 0; row < table->row_count; row++) {
         axis_extend(x, cell_number(plot, row, plot->from));
@@ -475,7 +475,7 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
         x->hi = x->lo + 1;
     }
     axis_linear(x, 8, plot_is_whole(table, plot->from, plot->from), false);
-    if (y->log && !isfinite(y->least))
+    if (y->log && !isfinite(y->min))
         return gf_set_error(error, GF_FAILED,
                             "%s: nothing is above zero, where a logarithmic axis begins; leave "
                             "--log out",
@@ -525,7 +525,7 @@ static bool has_point(const gf_cli_plot *plot, uint64_t row, size_t column) {
 
 /* Take rows from *row on, at least one, until the next one begins `least` points further or, of a
  * line, where the line breaks or goes on. */
-static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, double least) {
+static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, double min) {
     const bool bars = plot->table->chart == GF_CHART_BARS;
     gf_span span = {.low = INFINITY, .high = -INFINITY};
     span.begin = axis_at(&plot->x, cell_number(plot, *row, plot->from));
@@ -539,7 +539,7 @@ static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, 
         span.end = axis_at(&plot->x, bin_end(plot, *row));
         ++*row;
     } while (*row < plot->table->row_count &&
-             axis_at(&plot->x, cell_number(plot, *row, plot->from)) - span.begin < least &&
+             axis_at(&plot->x, cell_number(plot, *row, plot->from)) - span.begin < min &&
              (bars || has_point(plot, *row, column) == (span.low <= span.high)));
     return span;
 }
@@ -550,11 +550,12 @@ static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const gf_colour colour = curve_colour(plot, column);
     const double base = plot->y.log ? plot->y.begin : axis_at(&plot->y, 0);
     const double bar = (plot->x.end - plot->x.begin) / (double)rows;
-    const double gap = alone && bar > 4 ? 0.5 : 0, least = alone || bar >= CROWDED ? COLUMN : ROOM;
+    const double gap = alone && bar > 4 ? 0.5 : 0,
+                 min = alone || bar >= CROWDED ? COLUMN : CAPACITY;
     if (gap == 0)
         page_point(plot, plot->x.begin, base);
     for (uint64_t row = 0; row < rows;) {
-        const gf_span span = next_span(plot, &row, column, least);
+        const gf_span span = next_span(plot, &row, column, min);
         const double low = fmin(span.low, base), high = fmax(span.high, base);
         const double top = base - low > high - base ? low : high;
         if (gap > 0) {
@@ -614,11 +615,11 @@ static void draw_legend(gf_cli_plot *plot) {
 
 gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_error *error) {
     const char *path = options->plot, *format = options->plot_format;
-    const char *ending = gf_cli_ending(path);
+    const char *extension = gf_cli_extension(path);
     const bool standard = strcmp(path, "-") == 0;
-    const bool svg = format ? strcmp(format, "svg") == 0 : strcasecmp(ending, ".svg") == 0;
+    const bool svg = format ? strcmp(format, "svg") == 0 : strcasecmp(extension, ".svg") == 0;
     *out = NULL;
-    if (!format && !standard && !svg && strcasecmp(ending, ".png") != 0)
+    if (!format && !standard && !svg && strcasecmp(extension, ".png") != 0)
         return gf_set_error(error, GF_USAGE,
                             "--plot '%s': must name a .png or .svg file; or add --plot-format",
                             path);

@@ -26,7 +26,7 @@
 
 enum { AUTO, LINES, JSON, NONE };
 
-const char *const gf_cli_progress_ways[] = {
+const char *const gf_cli_progress_modes[] = {
     [AUTO] = "auto", [LINES] = "lines", [JSON] = "json", [NONE] = "none", NULL};
 
 /* Is the bar on the screen? Global for the signal handler. */
@@ -49,11 +49,11 @@ static bool progress_can_draw(void) {
 }
 
 gf_cli_show gf_cli_progress_choose(const char *way, bool quiet, bool lines) {
-    if (strcmp(way, gf_cli_progress_ways[JSON]) == 0)
+    if (strcmp(way, gf_cli_progress_modes[JSON]) == 0)
         return GF_CLI_SHOW_EVENTS; /* is not for people */
-    if (quiet || strcmp(way, gf_cli_progress_ways[NONE]) == 0)
+    if (quiet || strcmp(way, gf_cli_progress_modes[NONE]) == 0)
         return GF_CLI_SHOW_NOTHING;
-    if (strcmp(way, gf_cli_progress_ways[LINES]) == 0)
+    if (strcmp(way, gf_cli_progress_modes[LINES]) == 0)
         return GF_CLI_SHOW_LINES;
     return progress_can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
 }

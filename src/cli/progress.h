@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* The choices of --progress, NULL-terminated. */
-extern const char *const gf_cli_progress_ways[];
+extern const char *const gf_cli_progress_modes[];
 
 typedef enum gf_cli_show {
     GF_CLI_SHOW_NOTHING,

@@ -91,8 +91,8 @@ typedef struct gf_view {
 static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool brief) {
     gf_view view = {
         .file = file, .result = result, .index = index, .table = gf_result_table(result, index)};
-    const uint64_t rows = view.table->row_count, most = brief ? view.table->brief : 0;
-    view.step = most ? (rows + most - 1) / most : 1;
+    const uint64_t rows = view.table->row_count, max = brief ? view.table->brief : 0;
+    view.step = max ? (rows + max - 1) / max : 1;
     view.lines = (rows + view.step - 1) / view.step;
     return view;
 }
@@ -223,7 +223,7 @@ static void print_bar(FILE *file, double part, int cells, bool utf8) {
 typedef struct gf_bars {
     bool several; /* curves */
     int widths[GF_MAX_COLUMNS], names, values, cells;
-    double sums[GF_MAX_COLUMNS], most; /* of each curve; of all cells */
+    double sums[GF_MAX_COLUMNS], max; /* of each curve; of all cells */
 } gf_bars;
 
 static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
@@ -241,7 +241,7 @@ static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
             const gf_value value = view_cell(view, line, c);
             const double x = gf_cli_number(&value);
             bars.sums[c] += x;
-            bars.most = x > bars.most ? x : bars.most;
+            bars.max = x > bars.max ? x : bars.max;
         }
     }
     used += bars.values + (bars.several ? bars.names + GAP : 0);
@@ -260,7 +260,7 @@ static void print_share(const gf_view *view, const gf_bars *bars, const gf_cli_s
     const gf_cli_paint paint = curve_paint(view->table->columns[curve].name);
     const bool colour = screen->colour && paint != GF_PAINT_OFF;
     fprintf(view->file, "%*s%s", GAP, "", gf_cli_paint_text(colour, paint));
-    print_bar(view->file, x / bars->most, bars->cells, screen->utf8);
+    print_bar(view->file, x / bars->max, bars->cells, screen->utf8);
     fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), view->file);
 }
 
@@ -304,7 +304,7 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
             gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
     for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
         const gf_table *table = gf_result_table(run->result, t);
-        if (!table->for_people || table->row_count == 0)
+        if (!table->in_text || table->row_count == 0)
             continue;
         const bool bars = table->chart == GF_CHART_BARS && !table->single;
         const gf_view view = view_open(file, run->result, t, bars && screen.terminal);
@@ -452,7 +452,7 @@ static void report_busy(const gf_report *report) {
     static const double worth_printing = 0.05;
     const double total = report->total_seconds;
     const char *slowest = NULL, *gap = "";
-    double most = bottleneck;
+    double max = bottleneck;
     fputs("  busy: ", stderr);
     for (int i = -1; i < GF_STAGE_COUNT; i++) {
         const bool starting = i < 0;
@@ -463,8 +463,8 @@ static void report_busy(const gf_report *report) {
             continue;
         fprintf(stderr, "%s%s %.0f %%", gap, name, 100 * share);
         gap = ", ";
-        if (share > most) {
-            most = share;
+        if (share > max) {
+            max = share;
             slowest = name;
         }
     }
@@ -497,8 +497,8 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     if (!verbose)
         return;
     gf_cli_format_text(in, format, sizeof format);
-    fprintf(stderr, "  %s in %" PRIu64 " band%s of %" PRIu64 " rows\n", format, report->bands,
-            report->bands == 1 ? "" : "s", report->band_rows);
+    fprintf(stderr, "  %s in %" PRIu64 " strip%s of %" PRIu64 " rows\n", format, report->strips,
+            report->strips == 1 ? "" : "s", report->rows_per_strip);
     if (report->reason[0]) {
         fputs("  auto: ", stderr);
         gf_cli_print_text(stderr, report->reason);

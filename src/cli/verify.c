@@ -24,18 +24,18 @@
 #define MAX_RESULT (UINT64_C(64) << 20)
 
 /* An engine, which does one job at a time. Starting one may be slow (cuda). */
-typedef struct gf_verify_lane {
+typedef struct gf_verify_worker {
     pthread_mutex_t lock;
     gf_engine *engine;
     uint32_t threads;
-    uint64_t band_rows; /* 0 in the first half: chosen from the row size */
-} gf_verify_lane;
+    uint64_t rows_per_strip; /* 0 in the first half: chosen from the row size */
+} gf_verify_worker;
 
 /* What is compared with golden. */
 typedef struct gf_verify_target {
     char name[32]; /* "cpu avx2" */
     const char *backend;
-    gf_verify_lane lanes[LANES];
+    gf_verify_worker lanes[LANES];
 } gf_verify_target;
 
 typedef struct gf_tally {
@@ -92,7 +92,7 @@ typedef struct gf_verify_job {
     gf_pixels inputs[2];
     void *generated[2]; /* what of the inputs is not the file's */
     gf_made want, got;
-    char how[64]; /* the last target ran: " (threads 2, band rows 0)" */
+    char how[64]; /* the last target ran: " (threads 2, rows per strip 0)" */
 } gf_verify_job;
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -230,11 +230,11 @@ static gf_status run_job(gf_engine *engine, const gf_verify_job *job, gf_made *m
 /* Run the job on one of a target's engines. */
 static gf_status run_target(gf_verify_job *job, gf_verify_target *target, gf_report *report,
                             gf_error *error) {
-    gf_verify_lane *lane = &target->lanes[gf_random_below(&job->random, LANES)];
-    if (lane->band_rows && job->in.height / lane->band_rows > 64)
-        lane -= LANES / 2; /* too many small bands */
-    snprintf(job->how, sizeof job->how, " (threads %" PRIu32 ", band rows %" PRIu64 ")",
-             lane->threads, lane->band_rows);
+    gf_verify_worker *lane = &target->lanes[gf_random_below(&job->random, LANES)];
+    if (lane->rows_per_strip && job->in.height / lane->rows_per_strip > 64)
+        lane -= LANES / 2; /* too many small strips */
+    snprintf(job->how, sizeof job->how, " (threads %" PRIu32 ", rows per strip %" PRIu64 ")",
+             lane->threads, lane->rows_per_strip);
     pthread_mutex_lock(&lane->lock);
     const gf_status status = run_job(lane->engine, job, &job->got, report, error);
     pthread_mutex_unlock(&lane->lock);
@@ -350,7 +350,7 @@ static void do_file(gf_verify *verify, const char *path) {
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-/* Start the engines of a target. Other seeds have bands of other heights. */
+/* Start the engines of a target. Other seeds have strips of other heights. */
 static gf_status verify_add_target(gf_verify *verify, const char *backend, const char *simd,
                                    gf_error *error) {
     static const uint64_t max_rows[LANES] = {0, 0, 0, 8, 64, 512};
@@ -361,15 +361,15 @@ static gf_status verify_add_target(gf_verify *verify, const char *backend, const
     snprintf(target->name, sizeof target->name, "%s%s%s", backend, simd ? " " : "",
              simd ? simd : "");
     for (uint32_t i = 0; i < LANES && !status; i++) {
-        gf_verify_lane *lane = &target->lanes[i];
+        gf_verify_worker *lane = &target->lanes[i];
         lane->threads = 1 + i % 3;
-        lane->band_rows = max_rows[i] ? 1 + gf_random_below(&random, max_rows[i]) : 0;
+        lane->rows_per_strip = max_rows[i] ? 1 + gf_random_below(&random, max_rows[i]) : 0;
         pthread_mutex_init(&lane->lock, NULL);
         const gf_engine_options options = {.backend = backend,
                                            .simd = simd,
                                            .devices = simd ? NULL : verify->options->engine.devices,
                                            .threads = lane->threads,
-                                           .band_rows = lane->band_rows,
+                                           .rows_per_strip = lane->rows_per_strip,
                                            .max_memory = verify->options->engine.max_memory};
         status = gf_engine_open(&options, &lane->engine, error);
     }

@@ -56,12 +56,13 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    const size_t length = strlen(text), room = sizeof error->message - 1, tail = room * 3 / 4;
-    if (length <= room)
+    const size_t length = strlen(text), capacity = sizeof error->message - 1,
+                 tail = capacity * 3 / 4;
+    if (length <= capacity)
         memcpy(error->message, text, length + 1);
     else
-        snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(room - tail - 3), text,
-                 text + length - tail);
+        snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(capacity - tail - 3),
+                 text, text + length - tail);
     clean(error->message);
     return status;
 }

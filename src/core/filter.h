@@ -1,15 +1,15 @@
 /* The contract between one filter and everything else: read this first.
  *
  * A filter is a descriptor (struct gf_filter): what it is called, which parameters it takes, how
- * they become a plan, and a function for each backend that carries the plan out on a band of rows.
+ * they become a plan, and a function for each backend that carries the plan out on a strip of rows.
  * The parser, the help, the golden digests and the equality tests are all made from it. A filter
  * needs a golden function; without a CPU function it runs golden, without a CUDA function it has no
  * cuda backend. To add one: a folder in filters/, a .cu in cuda/, a line in filters/registry.def.
  *
- * A filter makes of a band any of:
+ * A filter makes of a strip any of:
  *   rows     an image row, a record (numbers measured in this row), or both, one for each row
  *   state    what accumulates over the image in a block of plan->state_bytes; states merge exactly
- *   payload  as many bytes as the band gives rise to (extracted samples), in image order
+ *   payload  as many bytes as the strip gives rise to (extracted samples), in image order
  *
  * All implementations of one filter give the same bits. The golden one says which bits. */
 #ifndef GF_FILTER_H
@@ -28,16 +28,16 @@ struct gf_sample_sink;
 typedef struct gf_plan {
     gf_format in;
     gf_format out;   /* of the image it makes; width 0: it makes none */
-    uint32_t inputs; /* images whose rows lie side by side in a band; see gf_band_input */
+    uint32_t inputs; /* images whose rows lie side by side in a strip; see gf_strip_input */
     uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row, or,
                       * where there is none, the record of the row before */
     uint64_t state_bytes;
-    /* Parts of a band, as the CPU function cuts it, write different places of the state: one state
+    /* Parts of a strip, as the CPU function cuts it, write different places of the state: one state
      * serves all threads. */
     bool disjoint;
-    bool ordered; /* the one state passes through the bands in image order; otherwise there
+    bool ordered; /* the one state passes through the strips in image order; otherwise there
                    * may be several, which are merged in the end. Such a state has a share for
-                   * each column of pixels, side by side, and strips of columns may be measured
+                   * each column of pixels, side by side, and ranges of columns may be measured
                    * as images of their own */
     bool has_payload;
     bool golden_only; /* the filter has no CPU function: golden runs on the cpu backend, too */
@@ -51,17 +51,17 @@ typedef struct gf_plan {
     double download;       /* bytes of payload expected for an input sample */
 } gf_plan;
 
-/* A band on its way through a backend's function, in that backend's memory. */
-typedef struct gf_band {
+/* A strip on its way through a backend's function, in that backend's memory. */
+typedef struct gf_strip {
     gf_rows in;  /* rows held, halo included */
     gf_rows out; /* rows to compute: image row and record */
     void *state;
     void *payload;
-} gf_band;
+} gf_strip;
 
 /* Rows of input i: a row of each image lies in its share of the stride. */
-static inline gf_rows gf_band_input(const gf_band *band, uint32_t inputs, uint32_t i) {
-    gf_rows rows = band->in;
+static inline gf_rows gf_strip_input(const gf_strip *strip, uint32_t inputs, uint32_t i) {
+    gf_rows rows = strip->in;
     rows.data += i * (rows.stride / inputs);
     return rows;
 }
@@ -82,15 +82,15 @@ static inline size_t gf_out_bytes(const gf_plan *plan) {
                              : 0;
 }
 
-/* Compute part `part` of `parts` of the rows of band->out on a CPU; all parts together are all of
- * it. Many threads share a band: the function cuts it as it likes, by rows or by columns. The state
- * is the thread's own, or, if ordered or disjoint, shared by all parts. The payload is the part's
- * own: parts in ascending order are in image order, and none has more than 1/parts of the rows,
- * rounded up. */
-typedef void gf_cpu_function(const gf_plan *plan, const gf_band *band, uint32_t part,
+/* Compute part `part` of `parts` of the rows of strip->out on a CPU; all parts together are all of
+ * it. Many threads share a strip: the function cuts it as it likes, by rows or by columns. The
+ * state is the thread's own, or, if ordered or disjoint, shared by all parts. The payload is the
+ * part's own: parts in ascending order are in image order, and none has more than 1/parts of the
+ * rows, rounded up. */
+typedef void gf_cpu_function(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                              uint32_t parts, void *scratch);
 
-/* The fast CPU implementation. Without one the cpu backend runs golden on strips of rows. */
+/* The fast CPU implementation. Without one the cpu backend runs golden on parts of a strip. */
 typedef struct gf_filter_cpu {
     /* Bytes of scratch that one thread needs; NULL for none. */
     size_t (*scratch_bytes)(const gf_plan *plan);
@@ -103,12 +103,12 @@ typedef struct gf_filter_cpu {
 
 /* The CUDA implementation: the same on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
-    /* Bytes of device scratch that one band of at most in_rows input rows needs on the current
+    /* Bytes of device scratch that one strip of at most in_rows input rows needs on the current
      * device; NULL for none. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
-    /* Queues the kernels; stream is a cudaStream_t of the current device. Other bands may add to
+    /* Queues the kernels; stream is a cudaStream_t of the current device. Other strips may add to
      * the same state at the same time, unless it is ordered. */
-    gf_status (*launch)(const gf_plan *plan, const gf_band *band, void *scratch, void *stream,
+    gf_status (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch, void *stream,
                         gf_error *error);
 } gf_filter_cuda;
 
@@ -148,11 +148,11 @@ typedef struct gf_measure {
     void (*merge)(const gf_plan *plan, void *state, const void *other);
     /* What is kept for the image. On failure *data is NULL. */
     gf_status (*open)(const gf_plan *plan, const gf_keep *keep, void **data, gf_error *error);
-    /* Takes the records of a band, and then its payloads, in image order. NULL where there are
+    /* Takes the records of a strip, and then its payloads, in image order. NULL where there are
      * none. */
     gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
     gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
-    /* After the last band: all states merged into one (NULL without states). */
+    /* After the last strip: all states merged into one (NULL without states). */
     gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);
     /* Fills in the tables, whose cells are asked for later, while plan and data live. */
     void (*describe)(const gf_plan *plan, const void *data, struct gf_result *result);
@@ -177,8 +177,8 @@ struct gf_filter {
     /* What it changes in the plan are plain bytes: no pointers. */
     void (*learn)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
     /* The definition: scalar, one thread. The golden backend gives it the whole image at once;
-     * --verify, bands with the rows around them that plan->halo says. */
-    gf_status (*golden)(const gf_plan *plan, const gf_band *band, gf_error *error);
+     * --verify, strips with the rows around them that plan->halo says. */
+    gf_status (*golden)(const gf_plan *plan, const gf_strip *strip, gf_error *error);
     gf_filter_cpu cpu;
     const gf_filter_cuda *cuda;       /* NULL where CUDA is not built in */
     const gf_measure *measure;        /* NULL for a filter without a result */

@@ -48,14 +48,14 @@ void gf_processor(char *text, size_t size) {
              gf_simd_names()[1 + gf_isa_best()]);
 }
 
-static gf_turn process_turn = {0, 1};
+static gf_local_process own_process = {0, 1};
 
-void gf_set_turn(uint32_t turn, uint32_t turns) {
-    process_turn = (gf_turn){turn, turns ? turns : 1};
+void gf_set_local_process(uint32_t turn, uint32_t turns) {
+    own_process = (gf_local_process){turn, turns ? turns : 1};
 }
 
-gf_turn gf_process_turn(void) {
-    return process_turn;
+gf_local_process gf_own_process(void) {
+    return own_process;
 }
 
 static gf_status devices_parse(gf_device_list *devices, const char *text, int present,
@@ -83,7 +83,7 @@ static gf_status devices_parse(gf_device_list *devices, const char *text, int pr
 
 gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
                               gf_error *error) {
-    const int turn = (int)process_turn.turn, turns = (int)process_turn.turns;
+    const int turn = (int)own_process.turn, turns = (int)own_process.turns;
     gf_status status = GF_OK;
     *devices = (gf_device_list){.count = 0};
     if (strcmp(text, "all") != 0)

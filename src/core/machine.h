@@ -30,13 +30,13 @@ gf_isa gf_isa_best(void);
     { &name##_portable }
 #endif
 
-/* Which of several processes on this machine this one is (gf_set_turn): number `turn` of `turns`,
- * which is at least 1. */
-typedef struct gf_turn {
+/* Which of several processes on this machine this one is (gf_set_local_process): number `turn` of
+ * `turns`, which is at least 1. */
+typedef struct gf_local_process {
     unsigned turn, turns;
-} gf_turn;
+} gf_local_process;
 
-gf_turn gf_process_turn(void);
+gf_local_process gf_own_process(void);
 
 #define GF_MAX_DEVICES 16
 

@@ -173,9 +173,9 @@ void gf_pool_close(gf_pool *pool) {
 
 /* With the lock held: as many threads as there are tasks that nobody waits for, up to `most` in
  * all. What the system does not give is done without. */
-static void start_threads(gf_pool *pool, uint32_t most) {
+static void start_threads(gf_pool *pool, uint32_t max) {
     uint64_t waiting = pool->idle;
-    for (; waiting < pool->pending && pool->running < most; waiting++) {
+    for (; waiting < pool->pending && pool->running < max; waiting++) {
         struct gf_worker *worker = &pool->workers[pool->running];
         *worker = (struct gf_worker){.pool = pool, .index = pool->running};
         if (gf_thread_start(&worker->thread, work_loop, worker) != 0)

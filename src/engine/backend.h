@@ -1,11 +1,11 @@
-/* What the stream asks of a backend: take a band, give it back filtered. */
+/* What the stream asks of a backend: take a strip, give it back filtered. */
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 
 #include "core/clock.h"
 #include "core/filter.h"
 
-/* One place in the ring: a band on its way through. */
+/* One place in the ring: a strip on its way through. */
 typedef struct gf_slot {
     uint32_t index;
     gf_rows in;  /* rows held, halo included: a piece of the ring */
@@ -23,26 +23,26 @@ typedef struct gf_job {
     const gf_filter *filter;
     const gf_plan *plan;
     uint64_t first, end;          /* rows of the image to compute; end 0: all */
-    uint64_t in_rows, out_rows;   /* at most, of one band */
+    uint64_t in_rows, out_rows;   /* at most, of one strip */
     size_t in_stride, out_stride; /* bytes; image rows are multiples of GF_ROW_ALIGN apart */
     uint32_t slots;
 } gf_job;
 
 #define GF_ROW_ALIGN 64u
 
-/* How a backend wants its bands. */
-typedef struct gf_band_wish {
-    bool whole_image; /* one band: the whole image */
-    uint64_t bytes;   /* of input a band, about */
-    uint32_t halos;   /* with a halo: height of a band at least, in halos, ... */
-    uint64_t most;    /* ... as long as all bands together keep to so many bytes; 1 then */
-    uint64_t extra;   /* bytes it takes beside the bands */
-    uint32_t slots;   /* bands in flight */
-    uint32_t pieces;  /* payloads of a band at most, as gf_payload_pieces limits them */
-    uint32_t checks;  /* parts of a band that golden computes at the same time; 0: it does not */
-} gf_band_wish;
+/* How a backend wants its strips. */
+typedef struct gf_strip_request {
+    bool whole_image; /* one strip: the whole image */
+    uint64_t bytes;   /* of input a strip, about */
+    uint32_t halos;   /* with a halo: height of a strip at least, in halos, ... */
+    uint64_t max;     /* ... as long as all strips together keep to so many bytes; 1 then */
+    uint64_t extra;   /* bytes it takes beside the strips */
+    uint32_t slots;   /* strips in flight */
+    uint32_t pieces;  /* payloads of a strip at most, as gf_payload_pieces limits them */
+    uint32_t checks;  /* parts of a strip that golden computes at the same time; 0: it does not */
+} gf_strip_request;
 
-/* How many payloads a band has, if a backend would like so many: no more than it has rows, nor so
+/* How many payloads a strip has, if a backend would like so many: no more than it has rows, nor so
  * many that their heads outweigh what they hold. */
 uint32_t gf_payload_pieces(const gf_job *job, uint32_t wanted);
 
@@ -53,7 +53,7 @@ typedef struct gf_backend {
     void (*close)(void *state);
     /* "2 threads, avx2". */
     void (*describe)(const void *state, char *text, size_t size);
-    gf_band_wish (*wish)(const void *state, const gf_plan *plan);
+    gf_strip_request (*request)(const void *state, const gf_plan *plan);
     /* Prepares one image: sets the buffers of all slots. */
     gf_status (*begin)(void *state, const gf_job *job, gf_slot *slots, void **run, gf_error *error);
     /* Starts work on a filled slot; may return before it is done. Slots come in image order. */
@@ -99,16 +99,16 @@ static inline uint64_t gf_held_rows(const gf_plan *plan, uint64_t first, uint64_
     return from;
 }
 
-/* Part `part` of `parts` of the rows of a band, as a band of its own: with the rows around it that
- * the filter reads, and with the same state and payload. */
-gf_band gf_band_part(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts);
+/* Part `part` of `parts` of the rows of a strip, as a strip of its own: with the rows around it
+ * that the filter reads, and with the same state and payload. */
+gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts);
 
-/* Compute a part of a band by the filter's CPU function, or, if it has none, by golden. */
-gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_band *band,
+/* Compute a part of a strip by the filter's CPU function, or, if it has none, by golden. */
+gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_strip *strip,
                           uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
                           gf_error *error);
 
-/* Rows of the ring. Bands share the rows of their halos, and lie in it as they do in the image. */
+/* Rows of the ring. Strips share the rows of their halos, and lie in it as they do in the image. */
 static inline uint64_t gf_ring_rows(const gf_job *job) {
     uint64_t held;
     const uint64_t rows = job->slots * job->out_rows + 2 * job->plan->halo;
@@ -116,22 +116,22 @@ static inline uint64_t gf_ring_rows(const gf_job *job) {
     return rows < held ? rows : held;
 }
 
-uint64_t gf_count_bands(const gf_job *job);
+uint64_t gf_count_strips(const gf_job *job);
 
-/* Finds which rows band k computes and holds, without saying where they lie. */
-void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot);
-/* The same, with the rows in the slot's buffers: those that it shares with band k-1 lie where that
+/* Finds which rows strip k computes and holds, without saying where they lie. */
+void gf_cut_strip(const gf_job *job, uint64_t k, gf_slot *slot);
+/* The same, with the rows in the slot's buffers: those that it shares with strip k-1 lie where that
  * one has them, except that the ring begins again when k is a multiple of the slots (and does not
  * hold the whole image). */
-void gf_place_band(const gf_job *job, uint64_t k, gf_slot *slot);
-/* Returns how many bands must be done with before the rows of band k may be put into the ring. */
-uint64_t gf_bands_before(const gf_job *job, uint64_t k);
+void gf_locate_strip(const gf_job *job, uint64_t k, gf_slot *slot);
+/* Returns how many strips must be done with before the rows of strip k may be put into the ring. */
+uint64_t gf_strips_before(const gf_job *job, uint64_t k);
 
 /* Memory for n times so many bytes, aligned, also where that is none; NULL if there is not so much.
  */
 void *gf_aligned_alloc(size_t n, size_t bytes);
 
-/* Bytes of one of a slot's payloads, if a band has so many, of an equal share of its rows each; 0
+/* Bytes of one of a slot's payloads, if a strip has so many, of an equal share of its rows each; 0
  * for a filter without. */
 size_t gf_payload_stride(const gf_job *job, uint32_t pieces);
 

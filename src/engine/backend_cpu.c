@@ -1,4 +1,4 @@
-/* The cpu backend: every band is cut into parts for a pool of threads; parts of several bands may
+/* The cpu backend: every strip is cut into parts for a pool of threads; parts of several strips may
  * be under way at once. */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct gf_cpu {
 typedef struct gf_cpu_run {
     gf_cpu *cpu;
     gf_job job;
-    uint32_t parts;         /* of a band */
+    uint32_t parts;         /* of a strip */
     unsigned char *scratch; /* one piece a thread */
     size_t scratch_bytes;   /* of a piece */
     unsigned char *states;  /* one a thread, or one for all if they are ordered */
@@ -30,7 +30,7 @@ typedef struct gf_cpu_run {
         struct gf_cpu_run *run;
         gf_slot *slot;
         gf_work work;
-        atomic_flag failed; /* a part of the band has set status and error */
+        atomic_flag failed; /* a part of the strip has set status and error */
         gf_status status;
         gf_error error;
     } slots[];
@@ -38,7 +38,7 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
-#define HALO_BYTES (UINT64_C(48) << 20) /* of all bands, for the sake of high halos */
+#define HALO_BYTES (UINT64_C(48) << 20) /* of all strips, for the sake of high halos */
 #define ALONE_NS 2e5 /* an image of less work than that is done before a thread has got up */
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
@@ -89,7 +89,7 @@ static uint32_t count_states(const gf_cpu *cpu, const gf_plan *plan) {
 
 /* Enough that every thread has a part worth waking up for, little enough to stay in the cache; of
  * a small image a sixteenth, so that decoding and encoding overlap there too. */
-static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
+static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
     uint64_t bytes = (512u << 10) + (uint64_t)cpu->threads * (64u << 10);
     if (bytes > 2u << 20)
@@ -97,18 +97,18 @@ static gf_band_wish cpu_wish(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    /* A band that shares rows with the next keeps its place until that one is through as well. */
+    /* A strip that shares rows with the next keeps its place until that one is through as well. */
     const uint32_t slots = plan->halo ? 5 : 4;
-    return (gf_band_wish){.bytes = bytes,
-                          .halos = 2,
-                          .most = HALO_BYTES,
-                          .slots = cpu->unthreaded ? 1 : slots, /* nothing overlaps */
-                          .pieces = cpu->threads,
-                          .checks = plan->golden_only ? cpu->threads : 0,
-                          .extra = plan->state_bytes * count_states(cpu, plan)};
+    return (gf_strip_request){.bytes = bytes,
+                              .halos = 2,
+                              .max = HALO_BYTES,
+                              .slots = cpu->unthreaded ? 1 : slots, /* nothing overlaps */
+                              .pieces = cpu->threads,
+                              .checks = plan->golden_only ? cpu->threads : 0,
+                              .extra = plan->state_bytes * count_states(cpu, plan)};
 }
 
-/* Is the image one band, and so little work that no other thread is worth waking? */
+/* Is the image one strip, and so little work that no other thread is worth waking? */
 static bool is_small(const gf_job *job) {
     const gf_format *in = &job->plan->in;
     return job->slots == 1 &&
@@ -159,23 +159,23 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
     return GF_OK;
 }
 
-gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_band *band,
+gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_strip *strip,
                           uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
                           gf_error *error) {
     if (filter->cpu.run[isa]) {
-        filter->cpu.run[isa](plan, band, part, parts, scratch);
+        filter->cpu.run[isa](plan, strip, part, parts, scratch);
         return GF_OK;
     }
-    const gf_band strip = gf_band_part(plan, band, part, parts);
+    const gf_strip piece = gf_strip_part(plan, strip, part, parts);
     /* A payload has a head even where it has no rows. */
-    return strip.out.rows || strip.payload ? filter->golden(plan, &strip, error) : GF_OK;
+    return piece.out.rows || piece.payload ? filter->golden(plan, &piece, error) : GF_OK;
 }
 
 static void run_part(void *context, uint32_t task, uint32_t thread) {
     struct gf_cpu_slot *place = context;
     const gf_cpu_run *run = place->run;
     const gf_slot *slot = place->slot;
-    const gf_band band = {
+    const gf_strip strip = {
         .in = slot->in,
         .out = slot->out,
         .state = run->states + (one_state(run->job.plan) ? 0 : thread) * run->state_bytes,
@@ -183,7 +183,7 @@ static void run_part(void *context, uint32_t task, uint32_t thread) {
     };
     gf_error error;
     const gf_status status =
-        gf_compute_part(run->job.filter, run->job.plan, &band, task, run->parts,
+        gf_compute_part(run->job.filter, run->job.plan, &strip, task, run->parts,
                         run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
     if (status && !atomic_flag_test_and_set(&place->failed)) {
         place->status = status;
@@ -211,7 +211,7 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     place->work.run = run_part;
     place->work.context = place;
     place->work.count = run->parts;
-    /* One state takes the bands one after the other. */
+    /* One state takes the strips one after the other. */
     if (one_state(run->job.plan) && run->before)
         gf_pool_wait(run->cpu->pool, &run->before->work);
     run->before = place;
@@ -231,8 +231,8 @@ static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
 /* As many threads as could have worked at a time. */
 static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     const gf_cpu_run *run = state;
-    const uint64_t bands = one_state(run->job.plan) ? 1 : run->job.slots;
-    const uint64_t workers = run->parts * bands;
+    const uint64_t strips = one_state(run->job.plan) ? 1 : run->job.slots;
+    const uint64_t workers = run->parts * strips;
     gf_busy_add(&busy[GF_COMPUTING],
                 (gf_busy){gf_pool_busy(run->cpu->pool) - run->busy_before,
                           workers < run->cpu->threads ? (uint32_t)workers : run->cpu->threads});
@@ -262,7 +262,7 @@ const gf_backend gf_backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
-    .wish = cpu_wish,
+    .request = cpu_request,
     .begin = cpu_begin,
     .submit = cpu_submit,
     .wait = cpu_wait,

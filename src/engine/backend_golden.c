@@ -1,4 +1,4 @@
-/* The golden backend: one thread, the whole image as one band, so that a mistake in cutting bands
+/* The golden backend: one thread, the whole image as one strip, so that a mistake in cutting strips
  * cannot hide in it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +29,12 @@ static void golden_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "1 thread, scalar");
 }
 
-static gf_band_wish golden_wish(const void *state, const gf_plan *plan) {
+static gf_strip_request golden_request(const void *state, const gf_plan *plan) {
     (void)state;
-    return (gf_band_wish){.whole_image = true,
-                          .slots = 1,
-                          .pieces = 1,
-                          .extra = plan->golden_bytes + plan->state_bytes};
+    return (gf_strip_request){.whole_image = true,
+                              .slots = 1,
+                              .pieces = 1,
+                              .extra = plan->golden_bytes + plan->state_bytes};
 }
 
 static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
@@ -61,9 +61,9 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
 
 static gf_status golden_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_golden_run *run = state;
-    const gf_band band = {slot->in, slot->out, run->state, slot->payload_buffer};
+    const gf_strip strip = {slot->in, slot->out, run->state, slot->payload_buffer};
     const double began = gf_now();
-    const gf_status status = run->job.filter->golden(run->job.plan, &band, error);
+    const gf_status status = run->job.filter->golden(run->job.plan, &strip, error);
     run->busy += gf_now() - began;
     return status;
 }
@@ -92,14 +92,14 @@ static void golden_end(void *state, gf_slot *slots) {
     free(run);
 }
 
-gf_band gf_band_part(const gf_plan *plan, const gf_band *band, uint32_t part, uint32_t parts) {
-    const uint64_t begin = band->out.y0 + gf_share(band->out.rows, part, parts);
-    const uint64_t end = band->out.y0 + gf_share(band->out.rows, part + 1, parts);
-    gf_band strip = *band;
-    strip.out = (gf_rows){gf_row(&band->out, begin), band->out.stride, begin, end - begin};
-    strip.in.y0 = gf_held_rows(plan, begin, end, &strip.in.rows);
-    strip.in.data = gf_row(&band->in, strip.in.y0);
-    return strip;
+gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts) {
+    const uint64_t begin = strip->out.y0 + gf_share(strip->out.rows, part, parts);
+    const uint64_t end = strip->out.y0 + gf_share(strip->out.rows, part + 1, parts);
+    gf_strip piece = *strip;
+    piece.out = (gf_rows){gf_row(&strip->out, begin), strip->out.stride, begin, end - begin};
+    piece.in.y0 = gf_held_rows(plan, begin, end, &piece.in.rows);
+    piece.in.data = gf_row(&strip->in, piece.in.y0);
+    return piece;
 }
 
 const gf_backend gf_backend_golden = {
@@ -107,7 +107,7 @@ const gf_backend gf_backend_golden = {
     .open = golden_open,
     .close = golden_close,
     .describe = golden_describe,
-    .wish = golden_wish,
+    .request = golden_request,
     .begin = golden_begin,
     .submit = golden_submit,
     .wait = golden_wait,

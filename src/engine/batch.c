@@ -14,7 +14,7 @@
 #include "io/output.h"
 
 #define OTHER_FILES 32u /* that a process has open beside those of a batch */
-#define LEAST_AHEAD 64u /* items that may be begun while one before them is not reported */
+#define MIN_AHEAD 64u   /* items that may be begun while one before them is not reported */
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -87,10 +87,10 @@ static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
 
 void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t open_files) {
     const uint64_t count = gf_batch_expected(batch);
-    const uint64_t most = open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : 1;
+    const uint64_t max = open_files > OTHER_FILES + 2 ? (open_files - OTHER_FILES) / 2 : 1;
     batch->threads = threads < GF_BATCH_MAX_THREADS ? threads : GF_BATCH_MAX_THREADS;
     batch->at_once = count < batch->threads ? (uint32_t)count : batch->threads;
-    batch->at_once = batch->at_once < most ? batch->at_once : (uint32_t)most;
+    batch->at_once = batch->at_once < max ? batch->at_once : (uint32_t)max;
     batch->each = batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
 }
 
@@ -133,7 +133,7 @@ static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_sou
     const gf_file_options *options = &batch->options.files;
     gf_codec_costs codec = {0};
     if (out) {
-        const char *format = options->format ? options->format : gf_path_ending(out);
+        const char *format = options->format ? options->format : gf_path_extension(out);
         (void)gf_format_costs(format, options->compression, batch->each, &codec);
     }
     codec.decode = source->cost;
@@ -209,7 +209,7 @@ static void files_work(void *context, uint32_t member, uint32_t thread) {
     uint64_t item;
     (void)thread;
     pthread_mutex_lock(&batch->lock);
-    while (!gf_batch_over(batch)) {
+    while (!gf_batch_finished(batch)) {
         if (!gf_batch_may_begin(batch)) {
             pthread_cond_wait(&batch->moved, &batch->lock);
         } else if (gf_batch_begin(batch, &item)) {
@@ -249,7 +249,7 @@ static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices
     gf_status status = GF_OK;
     if (batch->options.in_order) {
         const uint64_t ahead = 4 * (uint64_t)batch->threads;
-        batch->ahead = ahead < LEAST_AHEAD ? LEAST_AHEAD : ahead;
+        batch->ahead = ahead < MIN_AHEAD ? MIN_AHEAD : ahead;
         batch->window = calloc((size_t)batch->ahead, sizeof *batch->window);
         if (!batch->window)
             return gf_fail_memory(error, batch->filter->info.name,

@@ -13,13 +13,13 @@
 #define GF_BATCH_MAX_THREADS 1024u
 
 /* How an item ended. */
-typedef struct gf_batch_ending {
+typedef struct gf_batch_outcome {
     bool there; /* in the window of gf_file_batch: it waits for the items before it */
     gf_status status;
     gf_error error;
     gf_report report;
     gf_result *result;
-} gf_batch_ending;
+} gf_batch_outcome;
 
 typedef struct gf_file_batch {
     const gf_filter *filter;
@@ -44,8 +44,8 @@ typedef struct gf_file_batch {
     pthread_mutex_t reporting;                   /* one item at a time; locked before `lock` */
     char reason[sizeof((gf_report *)0)->reason]; /* of auto, or why a device is not used any more */
     bool device_failed;
-    gf_batch_ending *window; /* options.in_order: item i is at i % ahead; otherwise NULL */
-    uint64_t ahead;          /* options.in_order: how far items may be begun before the reported */
+    gf_batch_outcome *window; /* options.in_order: item i is at i % ahead; otherwise NULL */
+    uint64_t ahead;           /* options.in_order: how far items may be begun before the reported */
 } gf_file_batch;
 
 /* The devices that run a batch, an engine each at least. */
@@ -75,13 +75,13 @@ bool gf_batch_may_begin(const gf_file_batch *batch);
  * lock, which is open during source.take: that may wait. */
 bool gf_batch_begin(gf_file_batch *batch, uint64_t *item);
 /* Under the lock: is there nothing left to do? */
-bool gf_batch_over(const gf_file_batch *batch);
+bool gf_batch_finished(const gf_file_batch *batch);
 /* Ends the batch early. The first cause counts. */
 void gf_batch_give_up(gf_file_batch *batch, const gf_error *error);
 /* From now on reports say that the engine's device failed. */
 void gf_batch_note_loss(gf_file_batch *batch, const gf_engine *engine);
 /* Reports an item that is over. Takes its result. */
-void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_ending *ending);
+void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_outcome *extension);
 /* How an item is read and written. */
 gf_file_options gf_batch_file_options(const gf_file_batch *batch, uint64_t item);
 /* Opens an item's input and makes its plan. To be ended whatever it returns. */

@@ -41,7 +41,7 @@ typedef struct held_image {
     gf_task task;   /* until it is written; its source is the file, then what was decoded */
     void *out;      /* the image that is made, once it is decoded */
     uint64_t bytes; /* of both images */
-    gf_batch_ending ending;
+    gf_batch_outcome extension;
 } held_image;
 
 typedef struct held_queue {
@@ -61,19 +61,19 @@ typedef struct held_batch {
     gf_file_batch *batch;
     const gf_batch_devices *devices;
     held_queue queues[HELD_STATES];
-    uint64_t bytes, most_bytes; /* of images in memory */
-    uint32_t starting;          /* devices that have not started */
-    uint32_t driven;            /* devices that are there, or starting */
-    uint32_t each;              /* threads of an engine, for its reader and its writer */
-    uint32_t engines;           /* open, or being opened */
-    uint32_t most_engines;      /* as many have a driver */
-    bool enough;                /* open no further engines */
+    uint64_t bytes, max_bytes; /* of images in memory */
+    uint32_t starting;         /* devices that have not started */
+    uint32_t driven;           /* devices that are there, or starting */
+    uint32_t each;             /* threads of an engine, for its reader and its writer */
+    uint32_t engines;          /* open, or being opened */
+    uint32_t max_engines;      /* as many have a driver */
+    bool enough;               /* open no further engines */
     held_driver drivers[GF_MAX_DEVICES * MAX_ENGINES];
 } held_batch;
 
 uint32_t gf_batch_engines(const gf_file_batch *batch, uint32_t devices) {
-    const uint32_t most = batch->threads / devices;
-    return most < 1 ? 1 : most > MAX_ENGINES ? MAX_ENGINES : most;
+    const uint32_t max = batch->threads / devices;
+    return max < 1 ? 1 : max > MAX_ENGINES ? MAX_ENGINES : max;
 }
 
 static uint64_t held_pixel_bytes(const gf_format *format) {
@@ -143,7 +143,7 @@ static void held_drop(held_image *held) {
 
 /* Moves an image to another state: if it does not stay in memory, others may have that. */
 static void held_move(held_batch *all, held_image *held, held_state state) {
-    if (state == HELD_LARGE || state == HELD_GONE || held->ending.status)
+    if (state == HELD_LARGE || state == HELD_GONE || held->extension.status)
         held_drop(held);
     pthread_mutex_lock(&all->batch->lock);
     held_enter(all, held, state);
@@ -171,15 +171,15 @@ static void held_open(held_batch *all, uint64_t item) {
     held->began = gf_now();
     held->once = !gf_see(path).regular;
     if (!held->once) {
-        gf_batch_ending *ending = &held->ending;
-        ending->status = gf_batch_open_image(batch, item, &held->task, &ending->error);
-        held->task.report = &ending->report;
-        if (ending->status) {
+        gf_batch_outcome *extension = &held->extension;
+        extension->status = gf_batch_open_image(batch, item, &held->task, &extension->error);
+        held->task.report = &extension->report;
+        if (extension->status) {
             next = HELD_FINISHED;
         } else {
             held->bytes = gf_batch_image_bytes(&held->task.plan->in, &held->task.plan->out);
             if (!batch->options.engine.verify && held->bytes <= GF_BATCH_SMALL &&
-                held->bytes <= all->most_bytes)
+                held->bytes <= all->max_bytes)
                 next = HELD_OPENED;
         }
     }
@@ -189,35 +189,36 @@ static void held_open(held_batch *all, uint64_t item) {
 static void held_decode(held_batch *all, held_image *held) {
     gf_task *task = &held->task;
     const gf_format *out = &task->plan->out;
-    gf_batch_ending *ending = &held->ending;
-    gf_report *report = &ending->report;
+    gf_batch_outcome *extension = &held->extension;
+    gf_report *report = &extension->report;
     uint64_t memory = held->bytes;
     held->out = gf_aligned_alloc(1, held_pixel_bytes(out));
     if (!held->out) {
         held_move(all, held, HELD_LARGE); /* that takes less memory */
         return;
     }
-    ending->status =
-        gf_inputs_hold(&task->inputs, &memory, &report->busy[GF_DECODING], &ending->error);
-    if (!ending->status)
-        ending->status = gf_task_check_metadata(task, &ending->error);
+    extension->status =
+        gf_inputs_hold(&task->inputs, &memory, &report->busy[GF_DECODING], &extension->error);
+    if (!extension->status)
+        extension->status = gf_task_check_metadata(task, &extension->error);
     report->in_bytes = task->inputs.source->bytes;
     if (out->width && !all->batch->options.files.strip)
         report->dropped = task->inputs.source->dropped;
-    held_move(all, held, ending->status ? HELD_FINISHED : HELD_WAITING);
+    held_move(all, held, extension->status ? HELD_FINISHED : HELD_WAITING);
 }
 
 /* Writes the image, if there is one, and reports. */
 static void held_encode(held_batch *all, held_image *held) {
     const gf_file_batch *batch = all->batch;
     const gf_file_options options = gf_batch_file_options(batch, held->item);
-    gf_batch_ending *ending = &held->ending;
-    if (!ending->status)
-        ending->status = gf_task_write(&held->task, batch->settings, batch->items[held->item].out,
-                                       held->out, &options, &ending->result, &ending->error);
-    ending->report.total_seconds = gf_now() - held->began;
+    gf_batch_outcome *extension = &held->extension;
+    if (!extension->status)
+        extension->status =
+            gf_task_write(&held->task, batch->settings, batch->items[held->item].out, held->out,
+                          &options, &extension->result, &extension->error);
+    extension->report.total_seconds = gf_now() - held->began;
     held_move(all, held, HELD_GONE);
-    gf_batch_report(all->batch, held->item, ending);
+    gf_batch_report(all->batch, held->item, extension);
     free(held);
 }
 
@@ -227,7 +228,7 @@ static bool held_may_begin(const held_batch *all) {
     const uint64_t memory = held_count(all, HELD_DECODING, HELD_LARGE);
     const uint64_t large =
         held_count(all, HELD_OPENING, HELD_OPENED) + held_count(all, HELD_LARGE, HELD_RUNNING);
-    const uint32_t engines = all->enough ? all->engines : all->most_engines;
+    const uint32_t engines = all->enough ? all->engines : all->max_engines;
     return gf_batch_may_begin(all->batch) && memory < HELD_IMAGES &&
            (!gf_batch_is_shared(all->batch) || large < engines);
 }
@@ -242,7 +243,7 @@ static bool held_work_once(held_batch *all) {
         held_image *held = held_take(all, &finished->first);
         pthread_mutex_unlock(&batch->lock);
         held_encode(all, held);
-    } else if (opened->first && all->bytes + opened->first->bytes <= all->most_bytes) {
+    } else if (opened->first && all->bytes + opened->first->bytes <= all->max_bytes) {
         held_image *held = held_take(all, &opened->first);
         pthread_mutex_unlock(&batch->lock);
         held_decode(all, held);
@@ -265,7 +266,7 @@ static void *held_work(void *argument) {
     held_batch *all = argument;
     gf_file_batch *batch = all->batch;
     pthread_mutex_lock(&batch->lock);
-    while (!gf_batch_over(batch))
+    while (!gf_batch_finished(batch))
         if (!held_work_once(all))
             pthread_cond_wait(&batch->moved, &batch->lock);
     pthread_mutex_unlock(&batch->lock);
@@ -326,8 +327,8 @@ static gf_status held_compute(const gf_file_batch *batch, gf_engine *engine, hel
                                      plan->out.width ? out : NULL, results, &report, NULL);
     i = 0;
     for (held_image *held = group; held && !status; held = held->next, i++) {
-        held->ending.result = results[i];
-        held_share_report(&held->ending.report, &report, count);
+        held->extension.result = results[i];
+        held_share_report(&held->extension.report, &report, count);
     }
     free(in);
     free(out);
@@ -391,7 +392,7 @@ static bool held_wait_for_turn(const held_driver *driver) {
     gf_file_batch *batch = all->batch;
     bool turn = false;
     pthread_mutex_lock(&batch->lock);
-    while (!turn && !gf_batch_over(batch)) {
+    while (!turn && !gf_batch_finished(batch)) {
         turn = all->starting == 0 && !all->enough && all->engines == driver->number &&
                held_count(all, HELD_LARGE, HELD_RUNNING) > all->engines;
         if (!turn)
@@ -437,7 +438,7 @@ static held_image *held_serve(held_batch *all, gf_engine *engine, bool further) 
     gf_file_batch *batch = all->batch;
     held_image *left = NULL;
     pthread_mutex_lock(&batch->lock);
-    while (!left && !gf_batch_over(batch) && !gf_batch_is_lost(engine)) {
+    while (!left && !gf_batch_finished(batch) && !gf_batch_is_lost(engine)) {
         const bool started = all->starting == 0;
         if (started && !further && all->queues[HELD_WAITING].first)
             held_run_group(all, engine);
@@ -476,7 +477,7 @@ static void *held_drive(void *argument) {
         all->engines--;
         all->enough = true;
         all->driven -= !further;
-        const bool last = !further && all->driven == 0 && !gf_batch_over(batch);
+        const bool last = !further && all->driven == 0 && !gf_batch_finished(batch);
         pthread_mutex_unlock(&batch->lock);
         if (!further && !opened)
             gf_batch_give_up(batch, &error);
@@ -499,12 +500,12 @@ static void held_run_threads(held_batch *all, uint32_t coders) {
     gf_error error;
     uint32_t driving = 0, started = 0;
     int failed = 0;
-    for (held_driver *driver = all->drivers; driving < all->most_engines && !failed; driver++) {
+    for (held_driver *driver = all->drivers; driving < all->max_engines && !failed; driver++) {
         *driver = (held_driver){.all = all, .number = driving};
         failed = gf_thread_start(&driver->thread, held_drive, driver);
         driving += !failed;
     }
-    all->most_engines = driving;
+    all->max_engines = driving;
     if (driving < all->devices->count) {
         (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s", batch->filter->info.name,
                       strerror(failed));
@@ -522,25 +523,25 @@ static void held_run_threads(held_batch *all, uint32_t coders) {
 void gf_batch_run_on_devices(gf_file_batch *batch, const gf_batch_devices *devices) {
     held_batch all = {.batch = batch,
                       .devices = devices,
-                      .most_bytes = batch->options.engine.max_memory,
+                      .max_bytes = batch->options.engine.max_memory,
                       .starting = devices->count,
                       .driven = devices->count,
                       .engines = devices->count};
     for (int i = 0; i < HELD_STATES; i++)
         all.queues[i].last = &all.queues[i].first;
-    if (all.most_bytes == 0 || all.most_bytes > HELD_BYTES)
-        all.most_bytes = HELD_BYTES;
+    if (all.max_bytes == 0 || all.max_bytes > HELD_BYTES)
+        all.max_bytes = HELD_BYTES;
     const uint32_t engines = devices->count * gf_batch_engines(batch, devices->count);
     const uint64_t expected = gf_batch_expected(batch);
     const uint32_t at_once = expected < engines ? (uint32_t)expected : engines;
-    all.most_engines = at_once > devices->count ? at_once : devices->count;
+    all.max_engines = at_once > devices->count ? at_once : devices->count;
     all.each = (batch->threads + at_once - 1) / at_once;
     /* Of a shared list one may wait for an item while the others code. */
     held_run_threads(&all, batch->at_once - (gf_batch_is_shared(batch) ? 0 : 1));
     for (int i = 0; i < HELD_STATES; i++)
         while (all.queues[i].first) {
             held_image *held = held_take(&all, &all.queues[i].first);
-            gf_result_free(held->ending.result);
+            gf_result_free(held->extension.result);
             held_drop(held);
             free(held);
         }

@@ -22,7 +22,7 @@ bool gf_batch_may_begin(const gf_file_batch *batch) {
            (!batch->window || batch->begun < batch->reported + batch->ahead);
 }
 
-bool gf_batch_over(const gf_file_batch *batch) {
+bool gf_batch_finished(const gf_file_batch *batch) {
     return batch->error.status ||
            (!items_has_more(batch) && !batch->asking && batch->begun == batch->reported);
 }
@@ -79,16 +79,17 @@ void gf_batch_note_loss(gf_file_batch *batch, const gf_engine *engine) {
     pthread_mutex_unlock(&batch->reporting);
 }
 
-static void items_report_one(gf_file_batch *batch, uint64_t item, const gf_batch_ending *ending) {
-    const gf_status status = ending->status;
+static void items_report_one(gf_file_batch *batch, uint64_t item,
+                             const gf_batch_outcome *extension) {
+    const gf_status status = extension->status;
     const gf_batch_options *options = &batch->options;
     const gf_batch_done done = {.item = item,
                                 .status = status,
-                                .error = status ? &ending->error : NULL,
-                                .report = &ending->report,
-                                .result = status ? NULL : ending->result};
+                                .error = status ? &extension->error : NULL,
+                                .report = &extension->report,
+                                .result = status ? NULL : extension->result};
     const bool go_on = !options->done || options->done(options->context, &done);
-    gf_result_free(ending->result);
+    gf_result_free(extension->result);
     pthread_mutex_lock(&batch->lock);
     batch->reported++;
     batch->stop = batch->stop || !go_on;
@@ -96,9 +97,9 @@ static void items_report_one(gf_file_batch *batch, uint64_t item, const gf_batch
     pthread_mutex_unlock(&batch->lock);
 }
 
-void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_ending *ending) {
-    gf_report *report = &ending->report;
-    if (ending->status && batch->options.fail_fast) {
+void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_outcome *extension) {
+    gf_report *report = &extension->report;
+    if (extension->status && batch->options.fail_fast) {
         pthread_mutex_lock(&batch->lock);
         batch->stop = true;
         pthread_mutex_unlock(&batch->lock);
@@ -108,17 +109,17 @@ void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_ending *endin
         memcpy(report->reason, batch->reason, sizeof report->reason);
     report->device_failed = report->device_failed || batch->device_failed;
     if (!batch->window) {
-        items_report_one(batch, item, ending);
+        items_report_one(batch, item, extension);
     } else {
-        gf_batch_ending *next = &batch->window[item % batch->ahead];
-        *next = *ending;
+        gf_batch_outcome *next = &batch->window[item % batch->ahead];
+        *next = *extension;
         next->there = true;
         while ((next = &batch->window[batch->reported % batch->ahead])->there) {
             next->there = false;
             items_report_one(batch, batch->reported, next);
         }
     }
-    ending->result = NULL;
+    extension->result = NULL;
     pthread_mutex_unlock(&batch->reporting);
 }
 
@@ -145,16 +146,17 @@ bool gf_batch_is_lost(const gf_engine *engine) {
 bool gf_batch_run_item(gf_file_batch *batch, gf_engine *engine, uint64_t item, bool again) {
     const gf_batch_item *what = &batch->items[item];
     const gf_file_options options = gf_batch_file_options(batch, item);
-    gf_batch_ending ending = {0};
-    const gf_report *report = &ending.report;
-    ending.status = gf_run_file_of(engine, batch->filter, batch->settings, &what->in, what->out,
-                                   item, &options, &ending.result, &ending.report, &ending.error);
-    const bool lost = ending.status == GF_NO_BACKEND && gf_batch_is_lost(engine);
-    /* A backend was chosen, and no band went to it. */
+    gf_batch_outcome extension = {0};
+    const gf_report *report = &extension.report;
+    extension.status =
+        gf_run_file_of(engine, batch->filter, batch->settings, &what->in, what->out, item, &options,
+                       &extension.result, &extension.report, &extension.error);
+    const bool lost = extension.status == GF_NO_BACKEND && gf_batch_is_lost(engine);
+    /* A backend was chosen, and no strip went to it. */
     const bool unbegun =
-        ending.status && engine->leaves && report->backend[0] && report->bands == 0;
+        extension.status && engine->leaves && report->backend[0] && report->strips == 0;
     if (again && (lost || unbegun))
         return false;
-    gf_batch_report(batch, item, &ending);
+    gf_batch_report(batch, item, &extension);
     return true;
 }

@@ -52,7 +52,7 @@ static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
     return status;
 }
 
-static gf_status tall_band(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+static gf_status tall_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
     gf_tall *tall = (gf_tall *)consumer;
     const double began = gf_now();
     const gf_rows rows = gf_slot_rows_from(slot, tall->next);
@@ -99,7 +99,7 @@ static void tall_close(gf_tall *tall) {
 static gf_status run_tall(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
                           const gf_plan *plan, gf_report *report, gf_error *error) {
     const double began = gf_now() - engine->start_seconds;
-    gf_tall tall = {.base = {.band = tall_band, .state = tall_state},
+    gf_tall tall = {.base = {.strip = tall_strip, .state = tall_state},
                     .measure = filter->measure,
                     .report = report,
                     .count = batch->count,
@@ -149,7 +149,7 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     if (gf_rows_stand_alone(filter, plan) && (batch->out || !plan->out.width) &&
         !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &backend, &state, reason,
                           sizeof reason, NULL) &&
-        !backend->wish(state, plan).whole_image)
+        !backend->request(state, plan).whole_image)
         return plan;
     free(plan);
     return NULL;
@@ -159,7 +159,7 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
 
 static void add(gf_report *report, const gf_report *one) {
     gf_report sum = *one;
-    sum.bands += report->bands;
+    sum.strips += report->strips;
     for (int i = 0; i < GF_STAGE_COUNT; i++)
         gf_busy_add(&sum.busy[i], report->busy[i]);
     if (report->device_failed && !one->device_failed) {

@@ -37,19 +37,19 @@ static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_er
     return status;
 }
 
-static gf_status delivery_band(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
     gf_delivery *delivery = (gf_delivery *)consumer;
     const gf_watch *watch = delivery->watch;
     const double began = gf_now();
     const gf_status status = delivery_take(delivery, slot, error);
     gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    if (!status && watch && watch->tell) {
+    if (!status && watch && watch->progress) {
         const gf_format *in = &delivery->plan->in;
         const uint64_t done = slot->out.y0 + slot->out.rows;
-        watch->tell(watch->context, &(gf_progress){.item = watch->item,
-                                                   .in = *in,
-                                                   .done = watch->pass * in->height + done,
-                                                   .of = watch->passes * in->height});
+        watch->progress(watch->context, &(gf_progress){.item = watch->item,
+                                                       .in = *in,
+                                                       .done = watch->pass * in->height + done,
+                                                       .total = watch->passes * in->height});
     }
     return status;
 }
@@ -60,5 +60,5 @@ static gf_status delivery_state(gf_consumer *consumer, const void *state, gf_err
 }
 
 void gf_delivery_init(gf_delivery *delivery) {
-    delivery->base = (gf_consumer){.band = delivery_band, .state = delivery_state};
+    delivery->base = (gf_consumer){.strip = delivery_strip, .state = delivery_state};
 }

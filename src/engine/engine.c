@@ -207,7 +207,7 @@ gf_status gf_engine_checkers(gf_engine *engine, gf_pool **pool, gf_error *error)
     1e-4 /* of an image, to queue its work and to wait for the last of it                          \
           */
 #define CUDA_BYTES_PER_SECOND 10e9 /* each way, both at once, on PCIe 3 x16 */
-#define HELD_BYTES_PER_SECOND 4e9  /* of a thread: a first touch, a copy from memory into bands */
+#define HELD_BYTES_PER_SECOND 4e9  /* of a thread: a first touch, a copy from memory into strips */
 
 static double auto_larger(double a, double b) {
     return a > b ? a : b;

@@ -1,4 +1,4 @@
-/* Cutting an image into bands, and the ring that they lie in. */
+/* Cutting an image into strips, and the ring that they lie in. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@ static uint64_t geometry_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Do the bands, with up to `pieces` payloads each, and `extra` bytes beside them keep to a budget?
+/* Do the strips, with up to `pieces` payloads each, and `extra` bytes beside them keep to a budget?
  */
 static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
     uint64_t ring, slot, all, payload = 0;
@@ -27,12 +27,12 @@ static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t bu
            !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
 }
 
-/* Memory that golden takes for one band of a job: what comes out, and what it needs itself for each
- * part. UINT64_MAX if that is no number. */
+/* Memory that golden takes for one strip of a job: what comes out, and what it needs itself for
+ * each part. UINT64_MAX if that is no number. */
 static uint64_t golden_bytes(const gf_job *job, uint32_t parts) {
     const gf_plan *plan = job->plan;
     const uint64_t row = plan->golden_bytes / plan->in.height + 1;
-    const uint64_t around = parts * (2 * plan->halo + 2); /* rows beside those of the band */
+    const uint64_t around = parts * (2 * plan->halo + 2); /* rows beside those of the strip */
     uint64_t out, payload = 0, own;
     if (parts == 0)
         return 0;
@@ -55,17 +55,17 @@ static void set_rows(gf_job *job, uint64_t rows) {
     job->in_rows = geometry_min(job->out_rows + 2 * job->plan->halo, held);
 }
 
-uint64_t gf_count_bands(const gf_job *job) {
+uint64_t gf_count_strips(const gf_job *job) {
     assert(job->out_rows > 0);
     return (gf_job_end(job) - job->first - 1) / job->out_rows + 1;
 }
 
-/* The halo of a band is read, and computed in part, by two bands: high bands do less of that. */
-static void allow_for_halo(gf_job *job, const gf_band_wish *wish) {
+/* The halo of a strip is read, and computed in part, by two strips: high strips do less of that. */
+static void allow_for_halo(gf_job *job, const gf_strip_request *request) {
     const uint64_t rows = job->out_rows, halo = job->plan->halo;
-    for (uint64_t times = wish->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
+    for (uint64_t times = request->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
         set_rows(job, times * halo);
-        if (times == 1 || fits(job, wish->pieces, 0, wish->most))
+        if (times == 1 || fits(job, request->pieces, 0, request->max))
             return;
         set_rows(job, rows);
     }
@@ -73,50 +73,50 @@ static void allow_for_halo(gf_job *job, const gf_band_wish *wish) {
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error) {
     const gf_plan *plan = job->plan;
-    gf_band_wish wish = job->backend->wish(job->state, plan);
+    gf_strip_request request = job->backend->request(job->state, plan);
     *out = (gf_job){.filter = job->filter,
                     .plan = plan,
                     .first = job->first,
                     .end = job->end,
                     .in_stride = plan->inputs * gf_align(gf_row_bytes(&plan->in)),
                     .out_stride = gf_out_stride(plan),
-                    .slots = wish.slots};
+                    .slots = request.slots};
     uint64_t rows = plan->in.height;
-    if (!wish.whole_image) {
-        rows = job->band_rows ? job->band_rows : wish.bytes / out->in_stride;
+    if (!request.whole_image) {
+        rows = job->rows_per_strip ? job->rows_per_strip : request.bytes / out->in_stride;
         if (rows < 1)
             rows = 1;
     }
     set_rows(out, rows);
-    if (!wish.whole_image && !job->band_rows)
-        allow_for_halo(out, &wish);
-    for (uint32_t slots = wish.slots;;) {
-        out->slots = (uint32_t)geometry_min(slots, gf_count_bands(out));
-        const uint64_t golden = golden_bytes(out, wish.checks + job->consumer->checks);
-        uint64_t extra = wish.extra + job->consumer->extra + plan->state_bytes;
+    if (!request.whole_image && !job->rows_per_strip)
+        allow_for_halo(out, &request);
+    for (uint32_t slots = request.slots;;) {
+        out->slots = (uint32_t)geometry_min(slots, gf_count_strips(out));
+        const uint64_t golden = golden_bytes(out, request.checks + job->consumer->checks);
+        uint64_t extra = request.extra + job->consumer->extra + plan->state_bytes;
         if (!__builtin_add_overflow(extra, golden, &extra) &&
-            fits(out, wish.pieces, extra, job->max_memory))
+            fits(out, request.pieces, extra, job->max_memory))
             return GF_OK;
         if (out->slots > 2)
             slots = out->slots - 1;
-        else if (!wish.whole_image && !job->band_rows && out->out_rows > 1)
+        else if (!request.whole_image && !job->rows_per_strip && out->out_rows > 1)
             set_rows(out, out->out_rows / 2);
         else if (out->slots > 1)
             slots = 1;
         else
             return gf_fail(error, GF_FAILED,
-                           "%s: bands of %" PRIu64 " rows need more than %" PRIu64
+                           "%s: strips of %" PRIu64 " rows need more than %" PRIu64
                            " bytes; raise --max-memory",
                            job->name, out->in_rows, job->max_memory);
     }
 }
 
 bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry) {
-    if (job->backend->wish(job->state, job->plan).whole_image)
+    if (job->backend->request(job->state, job->plan).whole_image)
         return false;
     if (geometry->slots > 2)
         geometry->slots = (geometry->slots + 1) / 2;
-    else if (!job->band_rows && geometry->out_rows > 1)
+    else if (!job->rows_per_strip && geometry->out_rows > 1)
         set_rows(geometry, geometry->out_rows / 2);
     else if (geometry->slots > 1)
         geometry->slots = 1;
@@ -125,7 +125,7 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry) {
     return true;
 }
 
-void gf_cut_band(const gf_job *job, uint64_t k, gf_slot *slot) {
+void gf_cut_strip(const gf_job *job, uint64_t k, gf_slot *slot) {
     const uint64_t begin = job->first + k * job->out_rows;
     const uint64_t end = geometry_min(begin + job->out_rows, gf_job_end(job));
     slot->out = (gf_rows){NULL, job->out_stride, begin, end - begin};
@@ -144,7 +144,7 @@ static bool holds_all(const gf_job *job) {
     return gf_ring_rows(job) == held;
 }
 
-/* A slot is a place in the ring: one band's height further than the slot before, with a halo above
+/* A slot is a place in the ring: one strip's height further than the slot before, with a halo above
  * it. */
 static uint64_t place_of(const gf_job *job, uint64_t k, uint64_t y) {
     uint64_t held;
@@ -155,17 +155,17 @@ static uint64_t place_of(const gf_job *job, uint64_t k, uint64_t y) {
     return k % job->slots * job->out_rows + above;
 }
 
-void gf_place_band(const gf_job *job, uint64_t k, gf_slot *slot) {
-    gf_cut_band(job, k, slot);
+void gf_locate_strip(const gf_job *job, uint64_t k, gf_slot *slot) {
+    gf_cut_strip(job, k, slot);
     slot->out.data = slot->out_buffer;
     slot->in.data = slot->ring + place_of(job, k, slot->in.y0) * job->in_stride;
 }
 
-uint64_t gf_bands_before(const gf_job *job, uint64_t k) {
+uint64_t gf_strips_before(const gf_job *job, uint64_t k) {
     const uint64_t slots = job->slots, slot = k % slots;
     if (k < slots)
         return 0;
-    /* Of the last time round, this slot's band and those that share the rows below it, unless the
+    /* Of the last time round, this slot's strip and those that share the rows below it, unless the
      * ring ends there. */
     const uint64_t shared = (2 * job->plan->halo + job->out_rows - 1) / job->out_rows;
     return k - slots + 1 + (holds_all(job) ? 0 : geometry_min(shared, slots - 1 - slot));
@@ -200,8 +200,8 @@ gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *sl
                          gf_error *error) {
     unsigned char *ring = gf_aligned_alloc(1, (size_t)gf_ring_rows(job) * job->in_stride);
     if (!ring)
-        return gf_fail_memory(error, "bands", gf_ring_rows(job) * job->in_stride,
-                              "the ring; use a smaller --band-rows");
+        return gf_fail_memory(error, "strips", gf_ring_rows(job) * job->in_stride,
+                              "the ring; use a smaller --rows-per-strip");
     const size_t out_bytes = (size_t)job->out_rows * job->out_stride;
     const size_t payload_bytes = gf_payload_stride(job, payload_pieces);
     for (uint32_t i = 0; i < job->slots; i++) {
@@ -214,8 +214,8 @@ gf_status gf_slots_alloc(const gf_job *job, uint32_t payload_pieces, gf_slot *sl
         }
         if (!slots[i].out_buffer || (payload_bytes && !slots[i].payload_buffer)) {
             gf_slots_free(slots, i + 1);
-            return gf_fail_memory(error, "bands", out_bytes + payload_pieces * payload_bytes,
-                                  "one band; use a smaller --band-rows");
+            return gf_fail_memory(error, "strips", out_bytes + payload_pieces * payload_bytes,
+                                  "one strip; use a smaller --rows-per-strip");
         }
     }
     return GF_OK;

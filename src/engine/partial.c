@@ -31,7 +31,7 @@ typedef struct gf_partial_head {
     uint64_t check; /* in a message: digest of what follows */
 } gf_partial_head;
 
-/* One entry of the log: a band's records, or one of its payloads; `bytes` of them follow. */
+/* One entry of the log: a strip's records, or one of its payloads; `bytes` of them follow. */
 typedef struct gf_partial_entry {
     uint64_t rows; /* 0: a payload */
     uint64_t bytes;
@@ -203,18 +203,18 @@ static gf_status partial_take(gf_partial_consumer *consumer, const gf_slot *slot
                                  partial->filter->info.name, "what a range of rows yields", error);
 }
 
-static gf_status partial_band(gf_consumer *base, const gf_slot *slot, gf_error *error) {
+static gf_status partial_strip(gf_consumer *base, const gf_slot *slot, gf_error *error) {
     gf_partial_consumer *consumer = (gf_partial_consumer *)base;
     const gf_partial_head *head = &consumer->partial->head;
     const gf_watch *watch = consumer->watch;
     const double began = gf_now();
     const gf_status status = partial_take(consumer, slot, error);
     gf_busy_add(&consumer->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    if (!status && watch->tell)
-        watch->tell(watch->context,
-                    &(gf_progress){.in = head->in,
-                                   .done = slot->out.y0 + slot->out.rows - head->first,
-                                   .of = head->end - head->first});
+    if (!status && watch->progress)
+        watch->progress(watch->context,
+                        &(gf_progress){.in = head->in,
+                                       .done = slot->out.y0 + slot->out.rows - head->first,
+                                       .total = head->end - head->first});
     return status;
 }
 
@@ -316,7 +316,7 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
 static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partial *partial,
                                 gf_error *error) {
     uint64_t held;
-    gf_partial_consumer consumer = {.base = {.band = partial_band, .state = partial_state},
+    gf_partial_consumer consumer = {.base = {.strip = partial_strip, .state = partial_state},
                                     .partial = partial,
                                     .sink = task->sink,
                                     .watch = &task->watch,
@@ -467,8 +467,8 @@ static gf_status partial_deliver_records(const gf_partial *partial, const gf_par
                                          gf_error *error) {
     const gf_plan *plan = partial->plan;
     const size_t before = gf_record_offset(plan);
-    const uint64_t most = PARTIAL_PIECE_BYTES / plan->record + 1;
-    const uint64_t piece = entry->rows < most ? entry->rows : most;
+    const uint64_t max = PARTIAL_PIECE_BYTES / plan->record + 1;
+    const uint64_t piece = entry->rows < max ? entry->rows : max;
     unsigned char *buffer = malloc(before + (size_t)piece * plan->record);
     gf_status status = GF_OK;
     if (!buffer)

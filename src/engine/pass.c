@@ -41,13 +41,13 @@ static gf_status run(gf_way *way, gf_stream_rest *rest, gf_error *error) {
 
 /* ---- where the backend has failed ------------------------------------------------------------ */
 
-/* Payloads went on band by band: no new band may lie across the place up to which they did. */
-static void match_bands(gf_stream_job *job, uint64_t band_rows) {
+/* Payloads went on strip by strip: no new strip may lie across the place up to which they did. */
+static void match_strips(gf_stream_job *job, uint64_t rows_per_strip) {
     gf_job unread;
-    for (uint64_t parts = 1; parts <= band_rows; parts++) {
-        if (band_rows % parts)
+    for (uint64_t parts = 1; parts <= rows_per_strip; parts++) {
+        if (rows_per_strip % parts)
             continue;
-        job->band_rows = band_rows / parts;
+        job->rows_per_strip = rows_per_strip / parts;
         if (!gf_choose_geometry(job, &unread, NULL))
             return;
     }
@@ -65,13 +65,13 @@ static gf_status start_over(gf_way *way, const gf_stream_rest *rest, const gf_er
                        pass->inputs->name, cause);
     }
     if (pass->plan->has_payload)
-        match_bands(&way->job, rest->band_rows);
-    pass->report->bands = 0;
+        match_strips(&way->job, rest->rows_per_strip);
+    pass->report->strips = 0;
     return gf_inputs_restart(pass->inputs, error);
 }
 
 /* Says who did what: both, where the first one's rows are in the outputs. */
-static void tell_both(const gf_way *way, const gf_stream_rest *rest, const gf_report *before) {
+static void report_both(const gf_way *way, const gf_stream_rest *rest, const gf_report *before) {
     gf_report *report = way->pass->report;
     char text[sizeof report->reason];
     const uint64_t done = rest->done - way->pass->first;
@@ -103,7 +103,7 @@ static bool may_go_on(gf_way *way, const gf_stream_rest *rest, const gf_error *f
 
 /* ---- one image ------------------------------------------------------------------------------- */
 
-static void tell_who(const gf_way *way) {
+static void report_who(const gf_way *way) {
     gf_report *report = way->pass->report;
     snprintf(report->backend, sizeof report->backend, "%s", way->job.backend->name);
     way->job.backend->describe(way->job.state, report->device, sizeof report->device);
@@ -113,18 +113,18 @@ static gf_status stream(gf_way *way, gf_error *error) {
     gf_pass *pass = way->pass;
     gf_stream_rest rest = {.begun = false};
     gf_error failure = {0};
-    tell_who(way);
+    report_who(way);
     gf_status status = run(way, &rest, &failure);
     if (status && may_go_on(way, &rest, &failure)) {
         const gf_report before = *pass->report;
         const gf_error first = failure;
-        tell_who(way);
-        tell_both(way, &rest, &before);
+        report_who(way);
+        report_both(way, &rest, &before);
         status = rest.begun ? start_over(way, &rest, &first, &failure) : GF_OK;
         if (!status)
             status = run(way, rest.begun ? NULL : &rest, &failure);
     }
-    pass->begun = !status || rest.begun || pass->report->bands > 0;
+    pass->begun = !status || rest.begun || pass->report->strips > 0;
     if (status && error) /* what another backend made good is none */
         *error = failure;
     return status;
@@ -141,7 +141,7 @@ gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
                           .plan = plan,
                           .first = pass->first,
                           .end = pass->end,
-                          .band_rows = engine->options.band_rows,
+                          .rows_per_strip = engine->options.rows_per_strip,
                           .max_memory = pass->memory,
                           .unthreaded = engine->options.unthreaded}};
     const gf_workload work = {.plan = plan,
@@ -164,7 +164,7 @@ gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
     report->brightness = plan->brightness;
     if (plan->advice)
         snprintf(report->advice, sizeof report->advice, "%s", plan->advice);
-    report->bands = 0;
+    report->strips = 0;
     report->device_failed = report->device_failed || engine->lost;
     status = stream(&way, error);
     report->verified = engine->options.verify && !status;

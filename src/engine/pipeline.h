@@ -17,21 +17,22 @@
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
-/* Takes what a stream makes, band by band in image order, in the thread that runs the stream. Kinds
- * extend it. The functions that may be NULL serve a consumer that checks bands against their input.
+/* Takes what a stream makes, strip by strip in image order, in the thread that runs the stream.
+ * Kinds extend it. The functions that may be NULL serve a consumer that checks strips against their
+ * input.
  */
 typedef struct gf_consumer gf_consumer;
 struct gf_consumer {
-    uint32_t checks; /* parts of a band that golden computes here at the same time; 0: none */
-    uint64_t extra;  /* bytes it takes beside the bands */
-    /* Prepares for bands of this geometry; after it, end is called once. May be NULL. */
+    uint32_t checks; /* parts of a strip that golden computes here at the same time; 0: none */
+    uint64_t extra;  /* bytes it takes beside the strips */
+    /* Prepares for strips of this geometry; after it, end is called once. May be NULL. */
     gf_status (*begin)(gf_consumer *consumer, const gf_job *geometry, gf_error *error);
-    /* Sees a band whose rows were read, before the backend does, in the reader's thread. May be
+    /* Sees a strip whose rows were read, before the backend does, in the reader's thread. May be
      * NULL. */
     void (*filled)(gf_consumer *consumer, const gf_slot *slot);
-    /* Takes the rows and payloads of a computed band. */
-    gf_status (*band)(gf_consumer *consumer, const gf_slot *slot, gf_error *error);
-    /* Takes the state of the image, after the last band. */
+    /* Takes the rows and payloads of a computed strip. */
+    gf_status (*strip)(gf_consumer *consumer, const gf_slot *slot, gf_error *error);
+    /* Takes the state of the image, after the last strip. */
     gf_status (*state)(gf_consumer *consumer, const void *state, gf_error *error);
     void (*end)(gf_consumer *consumer); /* may be NULL */
 };
@@ -86,31 +87,31 @@ typedef struct gf_stream_job {
     const gf_backend *backend;
     void *state; /* the backend's */
     gf_consumer *consumer;
-    uint64_t first, end; /* rows of the image to compute; end 0: all. The source begins with the
-                          * first one that is read, the consumer with the first that is computed */
-    uint64_t band_rows;  /* 0: chosen */
-    uint64_t max_memory; /* bytes of all bands together */
-    bool unthreaded;     /* read and consume in the calling thread, in turn */
+    uint64_t first, end;     /* rows of the image to compute; end 0: all. The source begins with the
+                              * first one that is read, the consumer with the first that is computed */
+    uint64_t rows_per_strip; /* 0: chosen */
+    uint64_t max_memory;     /* bytes of all strips together */
+    bool unthreaded;         /* read and consume in the calling thread, in turn */
 } gf_stream_job;
 
 /* How far a stream got that failed. */
 typedef struct gf_stream_rest {
-    bool by_backend;    /* the backend failed: neither source nor consumer did */
-    bool begun;         /* something was read; otherwise source and consumer are as before */
-    uint64_t done;      /* rows before this one went to the consumer */
-    uint64_t band_rows; /* as the image was cut */
+    bool by_backend;         /* the backend failed: neither source nor consumer did */
+    bool begun;              /* something was read; otherwise source and consumer are as before */
+    uint64_t done;           /* rows before this one went to the consumer */
+    uint64_t rows_per_strip; /* as the image was cut */
 } gf_stream_rest;
 
 /* Streams the image, or the rows to compute of it, from source through the backend to the consumer.
- * Where the backend has no memory for the bands that it wishes, they are lower. Adds to the
- * report's bands and times. After a failure fills in *rest (NULL: not wanted). */
+ * Where the backend has no memory for the strips that it wishes, they are lower. Adds to the
+ * report's strips and times. After a failure fills in *rest (NULL: not wanted). */
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
                         gf_stream_rest *rest, gf_error *error);
 
-/* Chooses band height and ring size: what the backend wishes, less where memory is short. */
+/* Chooses strip height and ring size: what the backend wishes, less where memory is short. */
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error);
 
-/* After a backend had no memory for them: fewer bands at a time, and lower ones. False if they
+/* After a backend had no memory for them: fewer strips at a time, and lower ones. False if they
  * cannot be any less. */
 bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry);
 
@@ -124,10 +125,10 @@ typedef struct gf_pass {
     gf_consumer *consumer;
     uint64_t first, end;     /* rows to compute; end 0: all */
     uint64_t images;         /* like this one that are to come; 0 counts as one */
-    uint64_t memory;         /* for the bands */
+    uint64_t memory;         /* for the strips */
     double encode;           /* estimated nanoseconds an output sample takes to write */
     uint32_t encode_threads; /* that share it; 0: the caller's */
-    gf_report *report;       /* of the image; its formats, backend, bands and times */
+    gf_report *report;       /* of the image; its formats, backend, strips and times */
     bool begun;              /* set: something was read or computed */
 } gf_pass;
 
@@ -137,8 +138,8 @@ gf_status gf_pass_run(gf_pass *pass, gf_error *error);
 
 /* Who is shown the progress of an image, which may be read more than once. */
 typedef struct gf_watch {
-    uint64_t item;                                            /* of a batch: its index */
-    void (*tell)(void *context, const gf_progress *progress); /* NULL: none */
+    uint64_t item;                                                /* of a batch: its index */
+    void (*progress)(void *context, const gf_progress *progress); /* NULL: none */
     void *context;
     uint32_t pass, passes; /* this time of reading, from 0, and how many there are */
 } gf_watch;
@@ -160,7 +161,7 @@ typedef struct gf_delivery {
 /* Sets the functions of a delivery whose other fields are filled in. */
 void gf_delivery_init(gf_delivery *delivery);
 
-/* Returns a band's rows from row `next` on. */
+/* Returns a strip's rows from row `next` on. */
 gf_rows gf_slot_rows_from(const gf_slot *slot, uint64_t next);
 
 /* ---- golden's check (verify.c) --------------------------------------------------------------- */
@@ -177,9 +178,9 @@ typedef struct gf_verifier {
     struct gf_verify_run *run; /* while a stream runs */
 } gf_verifier;
 
-/* Returns the verifier as a consumer of images of this plan. After a band is there, golden makes
+/* Returns the verifier as a consumer of images of this plan. After a strip is there, golden makes
  * the same rows, records and payloads from the same input, and in the end the same state. The first
- * difference is GF_FAILED. So are input rows that changed after the band was submitted. */
+ * difference is GF_FAILED. So are input rows that changed after the strip was submitted. */
 gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
 
 #endif

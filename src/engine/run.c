@@ -72,12 +72,12 @@ void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
 }
 
 /* beside: one of the caller's, or NULL. */
-static gf_status run_place_outputs(gf_task *task, gf_output *beside, gf_error *error) {
+static gf_status run_commit_outputs(gf_task *task, gf_output *beside, gf_error *error) {
     gf_output *outputs[3];
     size_t count = run_list_outputs(task, outputs);
     if (beside)
         outputs[count++] = beside;
-    return gf_outputs_place(outputs, count, error);
+    return gf_outputs_commit(outputs, count, error);
 }
 
 /* Lets the caller see what was made, then puts all outputs in place. Takes the result. */
@@ -95,7 +95,7 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
         status = options->ready(options->ready_context, &ready, error);
     }
     if (!status)
-        status = run_place_outputs(task, beside, error);
+        status = run_commit_outputs(task, beside, error);
     if (status || !result)
         gf_result_free(made);
     else

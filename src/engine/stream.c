@@ -1,9 +1,9 @@
 /* A reader thread decodes into free slots of the ring and submits them; the calling thread waits
- * for each band in order, gives it to the consumer and frees its slot. The backend works in
+ * for each strip in order, gives it to the consumer and frees its slot. The backend works in
  * between.
  *
- * Band k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive bands
- * share 2*halo rows, in the ring too: a band is a contiguous piece of it to everyone after the
+ * Strip k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive strips
+ * share 2*halo rows, in the ring too: a strip is a contiguous piece of it to everyone after the
  * reader, and only where the ring begins again are the shared rows copied.
  *
  * Unthreaded, one thread does both in turn: where many images are under way at once, each on a core
@@ -25,14 +25,14 @@ typedef struct gf_stream {
     gf_source *source;
     gf_report *report;
     gf_job geometry;
-    uint64_t bands;
+    uint64_t strips;
     gf_slot *slots;
     void *run;
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    uint64_t submitted;    /* bands given to the backend */
-    uint64_t released;     /* bands taken by the sink */
+    uint64_t submitted;    /* strips given to the backend */
+    uint64_t released;     /* strips taken by the sink */
     double decode_seconds; /* the reader's */
     double encode_seconds;
     gf_status status; /* the first failure of either side stops both */
@@ -73,16 +73,16 @@ static void fail(gf_stream *stream, gf_status status, bool by_backend, const gf_
 }
 
 /* Fills a slot: rows shared with the slot before are there or copied from it, the rest is read. */
-static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
-    gf_place_band(&stream->geometry, k, slot);
+static gf_status fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
+    gf_locate_strip(&stream->geometry, k, slot);
     uint64_t read_from = slot->in.y0;
     if (k > 0) {
         gf_slot before = {.ring = slot->ring, .out_buffer = slot->out_buffer};
-        gf_place_band(&stream->geometry, k - 1, &before);
+        gf_locate_strip(&stream->geometry, k - 1, &before);
         const uint64_t had = before.in.y0 + before.in.rows;
         if (had > slot->in.y0) {
             const unsigned char *shared = gf_row(&before.in, slot->in.y0);
-            if (shared != slot->in.data) /* a ring that is short of two bands begins within them */
+            if (shared != slot->in.data) /* a ring that is short of two strips begins within them */
                 memmove(slot->in.data, shared, (size_t)(had - slot->in.y0) * slot->in.stride);
             read_from = had;
         }
@@ -94,12 +94,12 @@ static gf_status fill_band(gf_stream *stream, uint64_t k, gf_slot *slot, gf_erro
                                      end - read_from, error);
 }
 
-/* Reads band k into its slot and lets the backend begin. */
-static gf_status send_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
+/* Reads strip k into its slot and lets the backend begin. */
+static gf_status send_strip(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
     assert(stream->geometry.slots > 0);
     const double start = gf_now();
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    const gf_status status = fill_band(stream, k, slot, error);
+    const gf_status status = fill_strip(stream, k, slot, error);
     stream->decode_seconds += gf_now() - start;
     *by_backend = !status;
     if (status)
@@ -116,15 +116,15 @@ static gf_status finish_source(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-static void *read_bands(void *argument) {
+static void *read_strips(void *argument) {
     gf_stream *stream = argument;
     gf_error error = {0};
     gf_status status = GF_OK;
     bool by_backend = false;
-    for (uint64_t k = 0; k < stream->bands && !status; k++) {
-        if (!await(stream, &stream->released, gf_bands_before(&stream->geometry, k)))
+    for (uint64_t k = 0; k < stream->strips && !status; k++) {
+        if (!await(stream, &stream->released, gf_strips_before(&stream->geometry, k)))
             return NULL;
-        status = send_band(stream, k, &by_backend, &error);
+        status = send_strip(stream, k, &by_backend, &error);
         if (!status)
             advance(stream, &stream->submitted);
     }
@@ -137,20 +137,20 @@ static void *read_bands(void *argument) {
     return NULL;
 }
 
-/* Waits for band k, and gives it to the consumer. */
-static gf_status take_band(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
+/* Waits for strip k, and gives it to the consumer. */
+static gf_status take_strip(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
     gf_status status = stream->job->backend->wait(stream->run, slot, error);
     *by_backend = status != GF_OK;
     if (status)
         return status;
     const double start = gf_now();
-    status = stream->job->consumer->band(stream->job->consumer, slot, error);
+    status = stream->job->consumer->strip(stream->job->consumer, slot, error);
     stream->encode_seconds += gf_now() - start;
     return status;
 }
 
-/* After the last band: gives the consumer one state of all that the backend has. */
+/* After the last strip: gives the consumer one state of all that the backend has. */
 static gf_status finish_state(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
     const size_t bytes = (size_t)job->plan->state_bytes;
@@ -166,13 +166,13 @@ static gf_status finish_state(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-static void consume_bands(gf_stream *stream) {
-    for (uint64_t k = 0; k < stream->bands; k++) {
+static void consume_strips(gf_stream *stream) {
+    for (uint64_t k = 0; k < stream->strips; k++) {
         gf_error error = {0};
         bool by_backend;
         if (!await(stream, &stream->submitted, k + 1))
             return;
-        gf_status status = take_band(stream, k, &by_backend, &error);
+        gf_status status = take_strip(stream, k, &by_backend, &error);
         if (status) {
             fail(stream, status, by_backend, &error);
             return;
@@ -188,13 +188,13 @@ static gf_status run_sides(gf_stream *stream, gf_error *error) {
     pthread_t reader;
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->moved, NULL);
-    const int failed = gf_thread_start(&reader, read_bands, stream);
+    const int failed = gf_thread_start(&reader, read_strips, stream);
     if (failed) {
         gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
                 strerror(failed));
         stream->status = GF_FAILED;
     } else {
-        consume_bands(stream);
+        consume_strips(stream);
         pthread_join(reader, NULL);
     }
     pthread_cond_destroy(&stream->moved);
@@ -202,18 +202,18 @@ static gf_status run_sides(gf_stream *stream, gf_error *error) {
     return stream->status;
 }
 
-/* Both sides in this thread, in turn. The source ends before the last band goes on: what turns out
+/* Both sides in this thread, in turn. The source ends before the last strip goes on: what turns out
  * to be damaged there is not written. */
 static gf_status run_alone(gf_stream *stream, gf_error *error) {
     gf_status status = GF_OK;
-    for (uint64_t k = 0; k < stream->bands && !status; k++) {
-        status = send_band(stream, k, &stream->by_backend, error);
-        if (!status && k + 1 == stream->bands) {
+    for (uint64_t k = 0; k < stream->strips && !status; k++) {
+        status = send_strip(stream, k, &stream->by_backend, error);
+        if (!status && k + 1 == stream->strips) {
             stream->by_backend = false;
             status = finish_source(stream, error);
         }
         if (!status)
-            status = take_band(stream, k, &stream->by_backend, error);
+            status = take_strip(stream, k, &stream->by_backend, error);
         stream->released += !status;
     }
     return status;
@@ -233,10 +233,10 @@ static gf_stream_rest leave_rest(const gf_stream *stream) {
     return (gf_stream_rest){.by_backend = stream->by_backend,
                             .begun = true,
                             .done = done < end ? done : end,
-                            .band_rows = geometry->out_rows};
+                            .rows_per_strip = geometry->out_rows};
 }
 
-/* Lets consumer and backend prepare for the bands of the geometry. */
+/* Lets consumer and backend prepare for the strips of the geometry. */
 static gf_status begin_with_geometry(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
     gf_consumer *consumer = job->consumer;
@@ -259,7 +259,7 @@ static gf_status begin_with_geometry(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-/* Begins with bands as high, and as many, as there is memory for. */
+/* Begins with strips as high, and as many, as there is memory for. */
 static gf_status begin(gf_stream *stream, gf_error *error) {
     gf_status status = gf_choose_geometry(stream->job, &stream->geometry, error);
     if (status)
@@ -280,19 +280,19 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *
             *rest = (gf_stream_rest){.by_backend = stream.by_backend, .done = job->first};
         return status;
     }
-    const uint64_t bands_before = report->bands;
-    stream.bands = gf_count_bands(&stream.geometry);
-    report->band_rows = stream.geometry.out_rows;
-    report->bands += stream.bands;
-    /* With a single band there is nothing to overlap: a thread would only cost its start. */
-    const bool alone = job->unthreaded || stream.bands == 1;
+    const uint64_t strips_before = report->strips;
+    stream.strips = gf_count_strips(&stream.geometry);
+    report->rows_per_strip = stream.geometry.out_rows;
+    report->strips += stream.strips;
+    /* With a single strip there is nothing to overlap: a thread would only cost its start. */
+    const bool alone = job->unthreaded || stream.strips == 1;
     status = alone ? run_alone(&stream, error) : run_sides(&stream, error);
     if (!status && job->filter->measure)
         status = finish_state(&stream, error);
     if (status && rest)
         *rest = leave_rest(&stream);
     if (status && stream.by_backend)
-        report->bands = bands_before + stream.released;
+        report->strips = strips_before + stream.released;
     /* A source with threads of its own reports all of its time when it has ended. */
     if (!status || (stream.by_backend && !source->threads))
         report_codec(&stream);

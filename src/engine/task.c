@@ -62,7 +62,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     const gf_filter *filter = task->filter;
     const gf_limits limits = gf_limits_of(options, task->threads);
     task->watch = (gf_watch){.item = task->item,
-                             .tell = options->progress,
+                             .progress = options->progress,
                              .context = options->progress_context,
                              .passes = filter->before ? 2 : 1};
     gf_status status =
@@ -165,8 +165,8 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     return measure->open(task->plan, &keep, &task->data, error);
 }
 
-/* Takes what the sink holds for speed back into the memory for bands; false if there is nothing, or
- * that failed. */
+/* Takes what the sink holds for speed back into the memory for strips; false if there is nothing,
+ * or that failed. */
 static bool task_spare(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     if (!sink || !sink->spare)

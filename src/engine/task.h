@@ -16,7 +16,7 @@ typedef struct gf_task {
     gf_sample_sink *samples; /* NULL: no samples go into a file */
     bool with_metadata;      /* the output gets that of the input */
     bool keep_samples;       /* in the result */
-    bool hold_samples;       /* until the last band, for the result or for their file */
+    bool hold_samples;       /* until the last strip, for the result or for their file */
     uint64_t memory;         /* of the engine's max_memory, what nothing has taken yet */
     uint64_t sink_memory;    /* what the sink has taken of it */
     void *data;              /* of the filter's measure, open; NULL if it has none */
@@ -52,7 +52,7 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error);
  * from it, and makes the inputs begin again. What cannot be read twice is held. */
 gf_status gf_task_learn(gf_task *task, gf_error *error);
 /* Opens the measure, if there is one. Takes the result, and half of what then remains for held
- * samples, out of the task's memory: the bands have the rest. */
+ * samples, out of the task's memory: the strips have the rest. */
 gf_status gf_task_open_measure(gf_task *task, gf_error *error);
 /* Streams the image into sink and measure. */
 gf_status gf_task_stream(gf_task *task, gf_error *error);

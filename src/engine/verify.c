@@ -1,5 +1,5 @@
-/* Golden's bands lie in memory of its own. Each is cut into parts of some rows, one a thread: a
- * part is legal for golden as every band is, with the rows around it that it reads. */
+/* Golden's strips lie in memory of its own. Each is cut into parts of some rows, one a thread: a
+ * part is legal for golden as every strip is, with the rows around it that it reads. */
 #include "engine/pipeline.h"
 
 #include <inttypes.h>
@@ -12,20 +12,20 @@
 
 enum { VERIFY_TEXT = 256 };
 
-/* What became of one part of a band. */
+/* What became of one part of a strip. */
 typedef struct gf_verify_part {
     gf_status status; /* of golden */
     gf_error error;
     char where[VERIFY_TEXT]; /* the first difference; empty for none */
 } gf_verify_part;
 
-/* A stream whose bands are verified. */
+/* A stream whose strips are verified. */
 struct gf_verify_run {
     gf_verifier *verifier;
     gf_job job;
     const gf_slot *slot;   /* that is compared */
-    uint32_t parts;        /* of a band, at most; one thread does each */
-    uint32_t cut;          /* of this band */
+    uint32_t parts;        /* of a strip, at most; one thread does each */
+    uint32_t cut;          /* of this strip */
     unsigned char *rows;   /* golden's */
     gf_payloads payloads;  /* golden's, one a part */
     unsigned char *states; /* golden's, one a part */
@@ -154,7 +154,7 @@ static gf_status verify_alloc(struct gf_verify_run *run, gf_error *error) {
         return gf_fail_memory(error, "golden",
                               job->out_rows * job->out_stride +
                                   run->parts * (run->state_bytes + run->payloads.stride),
-                              "a band to compare with");
+                              "a strip to compare with");
     memset(run->states, 0, run->parts * run->state_bytes);
     return GF_OK;
 }
@@ -176,12 +176,12 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_job *job, gf_error
     return status;
 }
 
-/* Of all input rows that a band holds. */
+/* Of all input rows that a strip holds. */
 static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
-    const gf_band band = {.in = slot->in};
+    const gf_strip strip = {.in = slot->in};
     uint64_t digest = 0;
     for (uint32_t i = 0; i < plan->inputs; i++) {
-        const gf_rows rows = gf_band_input(&band, plan->inputs, i);
+        const gf_rows rows = gf_strip_input(&strip, plan->inputs, i);
         digest = gf_digest_rows(digest, &rows, gf_row_bytes(&plan->in));
     }
     return digest;
@@ -194,15 +194,15 @@ static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
 
 /* ---- golden's part --------------------------------------------------------------------------- */
 
-/* Part `task` of the band, in golden's own memory. */
-static gf_band verify_cut_part(const struct gf_verify_run *run, uint32_t task) {
+/* Part `task` of the strip, in golden's own memory. */
+static gf_strip verify_cut_part(const struct gf_verify_run *run, uint32_t task) {
     const gf_slot *slot = run->slot;
-    gf_band band = {.in = slot->in,
-                    .out = {run->rows, run->job.out_stride, slot->out.y0, slot->out.rows},
-                    .state = run->states + task * run->state_bytes};
+    gf_strip strip = {.in = slot->in,
+                      .out = {run->rows, run->job.out_stride, slot->out.y0, slot->out.rows},
+                      .state = run->states + task * run->state_bytes};
     if (run->job.plan->has_payload)
-        band.payload = run->payloads.data + task * run->payloads.stride;
-    return gf_band_part(run->job.plan, &band, task, run->cut);
+        strip.payload = run->payloads.data + task * run->payloads.stride;
+    return gf_strip_part(run->job.plan, &strip, task, run->cut);
 }
 
 static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
@@ -210,11 +210,11 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     struct gf_verify_run *run = context;
     const gf_plan *plan = run->job.plan;
     gf_verify_part *part = &run->part[task];
-    const gf_band band = verify_cut_part(run, task);
+    const gf_strip strip = verify_cut_part(run, task);
     part->where[0] = 0;
-    part->status = run->job.filter->golden(plan, &band, &part->error);
+    part->status = run->job.filter->golden(plan, &strip, &part->error);
     if (!part->status)
-        verify_rows(plan, &band.out, &run->slot->out, part->where);
+        verify_rows(plan, &strip.out, &run->slot->out, part->where);
 }
 
 /* Reports what is wrong, and what not to trust any more. */
@@ -237,7 +237,7 @@ static bool verify_payloads_differ(const struct gf_verify_run *run, char where[V
                                             VERIFY_TEXT);
 }
 
-static gf_status verify_band_of(struct gf_verify_run *run, gf_error *error) {
+static gf_status verify_strip_of(struct gf_verify_run *run, gf_error *error) {
     const gf_slot *slot = run->slot;
     char where[VERIFY_TEXT];
     if (verify_digest_input(run->job.plan, slot) != run->digests[slot->index]) {
@@ -264,11 +264,11 @@ static gf_status verify_band_of(struct gf_verify_run *run, gf_error *error) {
     return GF_OK;
 }
 
-static gf_status verify_band(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+static gf_status verify_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
     gf_verifier *verifier = verify_of(consumer);
     verifier->run->slot = slot;
-    const gf_status status = verify_band_of(verifier->run, error);
-    return status ? status : verifier->next->band(verifier->next, slot, error);
+    const gf_status status = verify_strip_of(verifier->run, error);
+    return status ? status : verifier->next->strip(verifier->next, slot, error);
 }
 
 static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error *error) {
@@ -290,7 +290,7 @@ gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan) {
                                    .extra = plan->state_bytes * parts,
                                    .begin = verify_begin,
                                    .filled = verify_filled,
-                                   .band = verify_band,
+                                   .strip = verify_strip,
                                    .state = verify_state,
                                    .end = verify_end};
     return &verifier->base;

@@ -156,8 +156,8 @@ static void code_run_length_code(gf_deflate_codes *codes, const uint8_t *lengths
     }
 }
 
-static unsigned code_cut_unused(const gf_deflate_word *words, unsigned count, unsigned least) {
-    while (count > least && !words[count - 1])
+static unsigned code_cut_unused(const gf_deflate_word *words, unsigned count, unsigned min) {
+    while (count > min && !words[count - 1])
         count--;
     return count;
 }
@@ -225,14 +225,14 @@ static void deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, 
 
 /* How many bytes at a and b are the same, most of them at most; a lies before b. */
 static inline size_t deflate_same_bytes(const unsigned char *a, const unsigned char *b,
-                                        size_t most) {
+                                        size_t max) {
     size_t n = 0;
-    for (; n + 8 <= most; n += 8) {
+    for (; n + 8 <= max; n += 8) {
         const uint64_t differ = gf_little64(a + n) ^ gf_little64(b + n);
         if (differ)
             return n + (size_t)__builtin_ctzll(differ) / 8;
     }
-    while (n < most && a[n] == b[n])
+    while (n < max && a[n] == b[n])
         n++;
     return n;
 }
@@ -317,8 +317,8 @@ static inline size_t deflate_match_at(const unsigned char *src, size_t i, size_t
     if (distance - 1 >= GF_DEFLATE_WINDOW || distance > i ||
         gf_little32(src + i - distance) != gf_little32(src + i))
         return 0;
-    const size_t most = n - i < GF_DEFLATE_MAX_MATCH ? n - i : GF_DEFLATE_MAX_MATCH;
-    return deflate_same_bytes(src + i - distance, src + i, most);
+    const size_t max = n - i < GF_DEFLATE_MAX_MATCH ? n - i : GF_DEFLATE_MAX_MATCH;
+    return deflate_same_bytes(src + i - distance, src + i, max);
 }
 
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
@@ -372,7 +372,7 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
 
 /* Flat areas repeat anywhere: a word tells something if half of its bytes differ from those before.
  */
-static bool deflate_tells_something(const unsigned char *word) {
+static bool deflate_reports_something(const unsigned char *word) {
     unsigned changes = 0;
     for (unsigned k = 1; k < GF_DEFLATE_WORD; k++)
         changes += word[k] != word[k - 1];
@@ -380,14 +380,14 @@ static bool deflate_tells_something(const unsigned char *word) {
 }
 
 bool gf_deflate_recurs(const gf_deflate_simd *simd, const unsigned char *src, size_t n) {
-    enum { PLACES = 12, WORDS = 4, LEAST_BYTES = 4096, UNEVEN = 97 };
-    if (n < LEAST_BYTES)
+    enum { PLACES = 12, WORDS = 4, MIN_BYTES = 4096, UNEVEN = 97 };
+    if (n < MIN_BYTES)
         return false;
     for (size_t k = 0, words = 0; k < PLACES && words < WORDS; k++) {
         /* Behind the first quarter, and not in step with rows or tiles. */
         const size_t at = n / 4 + n / (2 * PLACES) * (5 * k % PLACES) + UNEVEN * k * k % (n / 8);
         const size_t before = at < GF_DEFLATE_WINDOW ? at : GF_DEFLATE_WINDOW;
-        if (!deflate_tells_something(src + at))
+        if (!deflate_reports_something(src + at))
             continue;
         if (simd->find_word(src + at, src + at - before, before))
             return true;

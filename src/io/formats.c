@@ -31,7 +31,7 @@ static bool is_bmp(const gf_input *input) {
 
 /* TGA has no magic: only its name tells. */
 static bool is_tga(const gf_input *input) {
-    return strcasecmp(gf_path_ending(input->name), "tga") == 0;
+    return strcasecmp(gf_path_extension(input->name), "tga") == 0;
 }
 
 static const struct source_kind {
@@ -157,7 +157,7 @@ static const struct sink_kind *sink_find_kind(const char *text) {
 }
 
 /* The format that an ending stands for, where nothing writes it; NULL for none that is known. */
-static const char *sink_unwritten(const char *ending) {
+static const char *sink_unwritten(const char *extension) {
     static const char *const known[][2] = {
         {"tif", "TIFF"},      {"tiff", "TIFF"},   {"gif", "GIF"},   {"psd", "PSD"},
         {"webp", "WebP"},     {"avif", "AVIF"},   {"heic", "HEIC"}, {"jxl", "JPEG XL"},
@@ -165,7 +165,7 @@ static const char *sink_unwritten(const char *ending) {
         {"pdf", "PDF"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcasecmp(ending, known[i][0]) == 0)
+        if (strcasecmp(extension, known[i][0]) == 0)
             return known[i][1];
     return NULL;
 }
@@ -182,10 +182,10 @@ static gf_status sink_choose_kind(const char *path, const char *format,
         return GF_OK;
     }
     struct stat info;
-    *kind = sink_find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_ending(path));
+    *kind = sink_find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_extension(path));
     if (!*kind && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
-    const char *known = sink_unwritten(gf_path_ending(path));
+    const char *known = sink_unwritten(gf_path_extension(path));
     if (!*kind && known)
         return gf_fail(error, GF_USAGE,
                        "%s: cannot write %s; use an ending such as .png, .pam or .pfm, or --format",
@@ -398,8 +398,8 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
 static gf_status read_back_digest(gf_source *source, const char *name, uint64_t *digest,
                                   gf_error *error) {
     const size_t row = gf_row_bytes(&source->format);
-    const uint64_t height = source->format.height, most = PIECE_BYTES / row + 1;
-    gf_rows rows = {.stride = row, .rows = most < height ? most : height};
+    const uint64_t height = source->format.height, max = PIECE_BYTES / row + 1;
+    gf_rows rows = {.stride = row, .rows = max < height ? max : height};
     rows.data = malloc((size_t)rows.rows * row); /* NOLINT: an image has at least one sample */
     if (!rows.data)
         return gf_fail_memory(error, name, rows.rows * row, "rows that are read back");

@@ -66,8 +66,8 @@ gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *g
     unsigned char *bytes = data;
     *got = 0;
     while (*got < size && !idat->ended) {
-        const size_t room = size - *got;
-        const size_t take = room < idat->left ? room : idat->left;
+        const size_t capacity = size - *got;
+        const size_t take = capacity < idat->left ? capacity : idat->left;
         size_t taken;
         gf_status status = gf_input_read(idat->input, bytes + *got, take, &taken, error);
         if (!status && taken < take)
@@ -180,7 +180,7 @@ static bool header_length_code(bit_reader *reader, uint32_t count, length_code *
 static bool header_lengths(bit_reader *from, const length_code *code, uint8_t *lengths, uint32_t n,
                            uint32_t words[MAX_BITS + 1]) {
     static const struct {
-        uint8_t least, extra;
+        uint8_t min, extra;
     } repetitions[3] = {{3, 2}, {3, 3}, {11, 7}}; /* symbols from 16 */
     bit_reader reader = *from;                    /* a copy, which stays in registers */
     bool good = true;
@@ -195,7 +195,7 @@ static bool header_lengths(bit_reader *from, const length_code *code, uint8_t *l
             continue;
         }
         const uint32_t times =
-            repetitions[symbol - 16].least + header_take(&reader, repetitions[symbol - 16].extra);
+            repetitions[symbol - 16].min + header_take(&reader, repetitions[symbol - 16].extra);
         const uint8_t repeated = symbol == 16 && i != 0 ? lengths[i - 1] : 0;
         good = times <= n - i && (symbol != 16 || i != 0);
         if (good && symbol == 16) /* the others are 0 already */
@@ -272,12 +272,12 @@ enum {
      * front of fewer than 4 KiB ISA-L would build a slower table. Most blocks need no more, and
      * ISA-L copies two windows each time it stops within one: that is 1 % of a run. */
     LOW_BYTES = 1 << 15,
-    LOW_ROOM = 3 << 15,
+    LOW_CAPACITY = 3 << 15,
     /* Rows wait here until they are unfiltered, in the second level cache. Small images pay for
      * each page. */
     OUT_BYTES = 3 << 16,
-    MOST_BYTES = 1 << 30,  /* of output in one request */
-    MOST_SURPLUS = 1 << 20 /* bytes behind the last row */
+    MAX_REQUEST = 1 << 30, /* of output in one request */
+    MAX_SURPLUS = 1 << 20  /* bytes behind the last row */
 };
 
 /* The cost of blocks. ISA-L builds its tables anew for each block, and tests every long code
@@ -289,7 +289,7 @@ enum {
     STORED_COST = 40,  /* 36 ns */
     CODED_COST = 1200, /* 1.1 us for a block with fixed codes, 2 us for any other */
     LONG_CODES = 4,    /* and 0.17 to 0.29 ns for each pair of long codes: their square by this */
-    MOST_CREDIT = 1 << 18
+    MAX_CREDIT = 1 << 18
 };
 
 /* The next part of the input. */
@@ -336,7 +336,7 @@ gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_
     rows->row = row_bytes + 1;
     rows->capacity = WINDOW + (rows->row < OUT_BYTES ? OUT_BYTES : rows->row);
     rows->adler = 1;
-    rows->credit = MOST_CREDIT;
+    rows->credit = MAX_CREDIT;
     isal_inflate_init(&rows->isal);
     rows->out = malloc(rows->capacity);
     if (!rows->out) {
@@ -368,19 +368,19 @@ static gf_status inflate_read_more(gf_png_inflate *rows, gf_error *error) {
 
 /* Drop output that was given out and that no match can reach, if there is more of it than `least`
  * bytes. */
-static void inflate_make_room(gf_png_inflate *rows, size_t least) {
+static void inflate_make_space(gf_png_inflate *rows, size_t min) {
     const size_t window = rows->end < WINDOW ? 0 : rows->end - WINDOW;
     const size_t from = window < rows->begin ? window : rows->begin;
-    if (from <= least)
+    if (from <= min)
         return;
     memmove(rows->out, rows->out + from, rows->end - from);
     rows->begin -= from;
     rows->end -= from;
 }
 
-static uint32_t inflate_room(const gf_png_inflate *rows) {
-    const size_t room = rows->capacity - rows->end;
-    return room < MOST_BYTES ? (uint32_t)room : MOST_BYTES;
+static uint32_t inflate_capacity(const gf_png_inflate *rows) {
+    const size_t capacity = rows->capacity - rows->end;
+    return capacity < MAX_REQUEST ? (uint32_t)capacity : MAX_REQUEST;
 }
 
 /* Account for bytes that were written to out + end. */
@@ -406,7 +406,7 @@ static unsigned inflate_take_bits(gf_png_inflate *rows) {
 /* Charge a block. False if that is more than the credit. */
 static bool inflate_charge(gf_png_inflate *rows) {
     const int64_t codes = rows->block.long_codes;
-    rows->credit = rows->credit < MOST_CREDIT ? rows->credit : MOST_CREDIT;
+    rows->credit = rows->credit < MAX_CREDIT ? rows->credit : MAX_CREDIT;
     rows->credit -= rows->block.kind == GF_INFLATE_STORED ? STORED_COST
                                                           : CODED_COST + codes * codes / LONG_CODES;
     return rows->credit >= 0;
@@ -446,8 +446,8 @@ static gf_status inflate_start_zlib(gf_png_inflate *rows, gf_error *error) {
 
 static gf_status inflate_start_block(gf_png_inflate *rows, gf_error *error) {
     gf_status status;
-    if (rows->capacity - rows->end < LOW_ROOM)
-        inflate_make_room(rows, OUT_BYTES / 2);
+    if (rows->capacity - rows->end < LOW_CAPACITY)
+        inflate_make_space(rows, OUT_BYTES / 2);
     if (rows->filled - rows->at < LOW_BYTES && !rows->idat.ended &&
         (status = inflate_read_more(rows, error)))
         return status;
@@ -477,7 +477,7 @@ static void inflate_end_block(gf_png_inflate *rows) {
 }
 
 static gf_status inflate_copy_stored(gf_png_inflate *rows, gf_error *error) {
-    uint32_t bytes = inflate_room(rows);
+    uint32_t bytes = inflate_capacity(rows);
     if (bytes > rows->block.stored)
         bytes = rows->block.stored;
     if (bytes > rows->filled - rows->at)
@@ -495,11 +495,11 @@ static gf_status inflate_copy_stored(gf_png_inflate *rows, gf_error *error) {
 
 static gf_status inflate_run_isal(gf_png_inflate *rows, gf_error *error) {
     struct inflate_state *isal = &rows->isal;
-    const uint32_t given = (uint32_t)(rows->filled - rows->at), room = inflate_room(rows);
+    const uint32_t given = (uint32_t)(rows->filled - rows->at), capacity = inflate_capacity(rows);
     isal->next_in = rows->in + rows->at;
     isal->avail_in = given;
     isal->next_out = rows->out + rows->end;
-    isal->avail_out = room;
+    isal->avail_out = capacity;
     const int cause = isal_inflate(isal);
     if (cause != ISAL_DECOMP_OK)
         return inflate_fail(rows,
@@ -508,13 +508,13 @@ static gf_status inflate_run_isal(gf_png_inflate *rows, gf_error *error) {
                                                            : "IDAT: invalid block",
                             error);
     rows->at = rows->filled - isal->avail_in;
-    inflate_add_output(rows, room - isal->avail_out);
+    inflate_add_output(rows, capacity - isal->avail_out);
     if (isal->block_state == ISAL_BLOCK_FINISH) {
         const size_t bits = 8 * rows->at - (size_t)isal->read_in_length;
         rows->at = bits / 8;
         rows->bit = bits % 8;
         inflate_end_block(rows);
-    } else if (isal->avail_in == given && isal->avail_out == room) {
+    } else if (isal->avail_in == given && isal->avail_out == capacity) {
         return inflate_fail(rows, "Not enough image data", error);
     }
     return GF_OK;
@@ -522,14 +522,14 @@ static gf_status inflate_run_isal(gf_png_inflate *rows, gf_error *error) {
 
 static gf_status inflate_run_zlib(gf_png_inflate *rows, gf_error *error) {
     z_stream *zlib = &rows->zlib;
-    const uint32_t room = inflate_room(rows);
+    const uint32_t capacity = inflate_capacity(rows);
     zlib->next_in = rows->in + rows->at;
     zlib->avail_in = (uInt)(rows->filled - rows->at);
     zlib->next_out = rows->out + rows->end;
-    zlib->avail_out = room;
+    zlib->avail_out = capacity;
     const int cause = inflate(zlib, Z_NO_FLUSH);
     rows->at = rows->filled - zlib->avail_in;
-    inflate_add_output(rows, room - zlib->avail_out);
+    inflate_add_output(rows, capacity - zlib->avail_out);
     if (cause == Z_STREAM_END) {
         rows->bit = 0;
         rows->stage = AT_CHECKSUM;
@@ -562,7 +562,7 @@ static gf_status inflate_check_adler(gf_png_inflate *rows, gf_error *error) {
 static gf_status inflate_step(gf_png_inflate *rows, gf_error *error) {
     gf_status status;
     if (rows->end == rows->capacity)
-        inflate_make_room(rows, 0);
+        inflate_make_space(rows, 0);
     if (rows->at == rows->filled && (status = inflate_read_more(rows, error)))
         return status;
     switch (rows->stage) {
@@ -599,13 +599,13 @@ gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PN
     gf_status status = GF_OK;
     size_t got = 1, surplus = rows->end - rows->begin;
     /* More rows than the image has are passed over, as by libpng, but not for ever. */
-    while (surplus <= MOST_SURPLUS && rows->stage != AT_END) {
+    while (surplus <= MAX_SURPLUS && rows->stage != AT_END) {
         rows->begin = rows->end;
         if ((status = inflate_step(rows, error)))
             return status;
         surplus += rows->end - rows->begin;
     }
-    if (surplus > MOST_SURPLUS)
+    if (surplus > MAX_SURPLUS)
         return inflate_fail(rows, "IDAT: too much data", error);
     while (!status && got != 0)
         status = gf_png_idat_read(&rows->idat, rows->in, IN_BYTES, &got, error);

@@ -2,8 +2,8 @@
  *
  * An output is a file in the folder of its target, so that it can get its name there. It has no
  * name until it is complete: so it is gone when the process is, whatever ends it. Where the system
- * or the file system does not know such files, it has a temporary name. output_place.c gives it its
- * own. */
+ * or the file system does not know such files, it has a temporary name. output_commit.c gives it
+ * its own. */
 #define _GNU_SOURCE /* O_TMPFILE, statx, madvise, realpath, writev */
 
 #include "io/output.h"
@@ -81,7 +81,7 @@ static const char *path_last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-const char *gf_path_ending(const char *path) {
+const char *gf_path_extension(const char *path) {
     const char *dot = strrchr(path_last_part(path), '.');
     return dot ? dot + 1 : "";
 }
@@ -117,7 +117,7 @@ void gf_output_close(gf_output *output) {
         (void)close(output->folder);
     if (output->temporary && !output->joined) {
         (void)unlink(output->temporary);
-        gf_temporary_give_way();
+        gf_temporary_abandon();
     }
     gf_temporary_drop(output->slot);
     gf_output_drop_claim(output);
@@ -140,7 +140,7 @@ uint64_t gf_output_bytes(const gf_output *output) {
     struct stat info = output->made;
     if (!output->target)
         return output->streamed;
-    if (output->placed == GF_NOT_PLACED && stat(gf_output_reach(output), &info) != 0)
+    if (output->placed == GF_UNCOMMITTED && stat(gf_output_reach(output), &info) != 0)
         return 0;
     return (uint64_t)info.st_size;
 }

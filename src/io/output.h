@@ -1,5 +1,5 @@
 /* Outputs: files that appear whole or not at all, written in output.c and put in place in
- * output_place.c. */
+ * output_commit.c. */
 #ifndef GF_OUTPUT_H
 #define GF_OUTPUT_H
 
@@ -43,11 +43,11 @@ gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *err
 /* Flushes, syncs and closes: all that can fail before the file has its name. */
 gf_status gf_output_prepare(gf_output *output, gf_error *error);
 /* After prepare: gives the file its name. */
-gf_status gf_output_place(gf_output *output, gf_error *error);
+gf_status gf_output_commit(gf_output *output, gf_error *error);
 /* The same of several: if one cannot get its name, those before it are taken back, and what they
  * replaced is there again. (Not on file systems that cannot exchange two names: the message then
  * says so.) */
-gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *error);
+gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *error);
 /* Frees; what was not put in place is gone. */
 void gf_output_close(gf_output *output);
 
@@ -83,24 +83,24 @@ void gf_temporary_drop(int slot);
 
 /* Does not return while another thread's handler ends the process: what failed because that removed
  * its file is not to be told. */
-void gf_temporary_give_way(void);
+void gf_temporary_abandon(void);
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* What follows the last dot of the last part; "" if there is none. */
-const char *gf_path_ending(const char *path);
+const char *gf_path_extension(const char *path);
 
-/* ---- what output.c and output_place.c share ---------------------------------------- */
+/* ---- what output.c and output_commit.c share ---------------------------------------- */
 
 #define GF_OUTPUT_BUFFER ((size_t)1 << 16)
 
 /* How far an output has come to its name. */
-typedef enum gf_placed {
-    GF_NOT_PLACED,
+typedef enum gf_commit_state {
+    GF_UNCOMMITTED,
     GF_NEW,       /* nothing had its name */
     GF_EXCHANGED, /* what had its name has the temporary one until all are in place */
     GF_OVER       /* what had its name is no more */
-} gf_placed;
+} gf_commit_state;
 
 struct gf_output {
     char *name;        /* for messages: the path as given, or "standard output" */
@@ -119,7 +119,7 @@ struct gf_output {
     int folder; /* that the file goes to, open to be synced; -1 if it is not to be */
     int slot;   /* of the temporary name, for gf_remove_temporaries */
     gf_sync sync;
-    gf_placed placed;
+    gf_commit_state placed;
     struct stat made; /* the file, when it gets its name */
     bool force;
     bool replaces;     /* something was there when it was opened, */

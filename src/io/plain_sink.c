@@ -19,7 +19,7 @@ enum {
     WRITE_PART_BYTES =
         1 << 19, /* of a thread, at least: less is slower than one thread's write() */
     WRITE_PIECE_BYTES = 1 << 20, /* mapped at a time, about */
-    WRITE_LEAST_THREADS = 3      /* fewer make the pages of a file more slowly than write() does */
+    WRITE_MIN_THREADS = 3        /* fewer make the pages of a file more slowly than write() does */
 };
 /* More wait for each other: a file takes new pages one at a time. */
 #define WRITE_MAX_THREADS 4u
@@ -85,11 +85,11 @@ static void plain_write_part(void *context, uint32_t task, uint32_t thread) {
     const gf_row_order *order = &sink->order;
     const size_t row_bytes = gf_row_bytes(&order->format);
     const uint64_t end = gf_share(job->rows, task + 1, job->parts);
-    const uint64_t most = WRITE_PIECE_BYTES / row_bytes + 1;
+    const uint64_t max = WRITE_PIECE_BYTES / row_bytes + 1;
     (void)thread;
     for (uint64_t i = gf_share(job->rows, task, job->parts), n; i < end; i += n) {
         gf_output_map map;
-        n = end - i < most ? end - i : most;
+        n = end - i < max ? end - i : max;
         job->causes[task] = gf_output_map_open(
             sink->base.output, gf_row_order_offset(order, sink->y + i, n), n * row_bytes, &map);
         if (job->causes[task] != 0)
@@ -171,7 +171,7 @@ static gf_status plain_open_writers(plain_sink *sink, uint32_t threads, gf_error
         threads = WRITE_MAX_THREADS;
     if (bytes / WRITE_PART_BYTES < threads)
         threads = (uint32_t)(bytes / WRITE_PART_BYTES);
-    if (threads < WRITE_LEAST_THREADS ||
+    if (threads < WRITE_MIN_THREADS ||
         !gf_output_map_start(sink->base.output, order->start + bytes))
         return GF_OK;
     sink->base.threads = threads;
@@ -183,8 +183,8 @@ static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_err
     const char *name = gf_output_name(sink->base.output);
     const char *what = sink->held ? "a PFM to a pipe" : "a row";
     const size_t row_bytes = gf_row_bytes(format);
-    const uint64_t most = max_memory < WRITE_BUFFER_BYTES ? max_memory : WRITE_BUFFER_BYTES;
-    uint64_t rows = most / row_bytes;
+    const uint64_t max = max_memory < WRITE_BUFFER_BYTES ? max_memory : WRITE_BUFFER_BYTES;
+    uint64_t rows = max / row_bytes;
     if (gf_row_order_plain(&sink->order) && !sink->order.upwards)
         return GF_OK;
     if (sink->held || rows > format->height)

@@ -39,7 +39,7 @@ enum { WORD_BYTES = 64 };
 
 /* Most bytes of a word with the blanks and comments before it, and of a PAM's header: a file with a
  * hole may be longer than anybody can wait for. */
-enum { MOST_TEXT = 1 << 20 };
+enum { MAX_TEXT = 1 << 20 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ static bool pnm_is_space(int c) {
 /* The next word between white space; the one character after it is read as well, as the formats
  * want: input->last. False for one that no header has; "" where there is no end of it. */
 static bool pnm_next_word(gf_input *input, char word[WORD_BYTES]) {
-    const uint64_t end = input->offset + MOST_TEXT;
+    const uint64_t end = input->offset + MAX_TEXT;
     size_t length = 0;
     int c;
     do {
@@ -211,7 +211,7 @@ static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *
     char key[WORD_BYTES];
     gf_status status = GF_OK;
     while (!status) {
-        if (!pnm_next_word(input, key) || input->offset > MOST_TEXT)
+        if (!pnm_next_word(input, key) || input->offset > MAX_TEXT)
             return gf_fail(error, GF_FAILED, "%s: a line of its header is too long or damaged",
                            input->name);
         if (*key == '\0' || input->last == EOF)
@@ -221,7 +221,7 @@ static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *
         status = pam_read_field(input, key, fields, error);
     }
     while (!status && input->last != '\n') {
-        if (!pnm_is_space(input->last) || input->offset > MOST_TEXT)
+        if (!pnm_is_space(input->last) || input->offset > MAX_TEXT)
             return gf_fail(error, GF_FAILED, "%s: its header does not end in a line of its own",
                            input->name);
         (void)gf_input_byte(input);
@@ -309,7 +309,7 @@ static uint64_t plain_end(const plain_source *source) {
 enum {
     VECTORS = 256,              /* rows in one call to the system */
     READ_PART_BYTES = 1 << 18,  /* read by a thread at a time, at least */
-    READ_MOST_PARTS = 4,        /* a thread: who is late does fewer of them */
+    READ_MAX_PARTS = 4,         /* a thread: who is late does fewer of them */
     READ_PIECE_BYTES = 1 << 18, /* read, and while still in the cache put in order */
     READ_NARROW_BYTES = 512,    /* a shorter row is copied sooner than the system is told of it */
     READ_BUFFER_BYTES = 1 << 15
@@ -327,7 +327,7 @@ typedef struct read_job {
         int cause; /* errno, 0 for none */
         bool ended;
         uint64_t row; /* of the file, where it ended */
-    } results[READ_MOST_PARTS * READ_MAX_THREADS];
+    } results[READ_MAX_PARTS * READ_MAX_THREADS];
 } read_job;
 
 /* Fills all vectors from the file. Returns the bytes that are there: fewer at its end, or on a
@@ -398,14 +398,12 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
     const size_t row_bytes = gf_row_bytes(&order->format);
     const bool narrow = row_bytes < READ_NARROW_BYTES && row_bytes != job->stride;
     const uint64_t piece = READ_PIECE_BYTES / row_bytes + 1;
-    const uint64_t most = narrow            ? READ_BUFFER_BYTES / row_bytes
-                          : piece < VECTORS ? piece
-                                            : VECTORS;
+    const uint64_t max = narrow ? READ_BUFFER_BYTES / row_bytes : piece < VECTORS ? piece : VECTORS;
     const uint64_t end = gf_share(job->rows, task + 1, job->parts);
     struct read_part *result = &job->results[task];
     (void)thread;
     for (uint64_t i = gf_share(job->rows, task, job->parts), rows; i < end; i += rows) {
-        rows = end - i < most ? end - i : most;
+        rows = end - i < max ? end - i : max;
         const uint64_t offset = gf_row_order_offset(order, source->y + i, rows);
         const size_t got =
             plain_read_rows(job, job->dst + i * job->stride, rows, narrow, offset, &result->cause);
@@ -417,9 +415,9 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
     }
 }
 
-static uint32_t plain_count_parts(const plain_source *source, uint64_t rows, uint32_t most) {
+static uint32_t plain_count_parts(const plain_source *source, uint64_t rows, uint32_t max) {
     const uint64_t parts = rows * gf_row_bytes(&source->order.format) / READ_PART_BYTES;
-    return parts < 1 ? 1 : parts < most ? (uint32_t)parts : most;
+    return parts < 1 ? 1 : parts < max ? (uint32_t)parts : max;
 }
 
 static gf_status plain_read_shared(plain_source *source, void *dst, size_t stride, uint64_t rows,
@@ -428,7 +426,7 @@ static gf_status plain_read_shared(plain_source *source, void *dst, size_t strid
                     .dst = dst,
                     .stride = stride,
                     .rows = rows,
-                    .parts = plain_count_parts(source, rows, READ_MOST_PARTS * source->threads)};
+                    .parts = plain_count_parts(source, rows, READ_MAX_PARTS * source->threads)};
     gf_work work = {.run = plain_read_part, .context = &job, .count = job.parts};
     const uint32_t width = job.parts < source->threads ? job.parts : source->threads;
     if (width > source->widest)

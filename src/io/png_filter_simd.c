@@ -48,8 +48,8 @@ static void filter_paeth(unsigned char *restrict dst, const unsigned char *row,
         const unsigned char one_side = (unsigned char)((b > c) ^ (a > c) ? 0 : 255);
         const unsigned char pc = between | one_side;
         const unsigned char b_or_c = pb <= pc ? b : c;
-        const unsigned char b_c_least = pb <= pc ? pb : pc;
-        const unsigned char best = pa <= b_c_least ? a : b_or_c;
+        const unsigned char b_c_min = pb <= pc ? pb : pc;
+        const unsigned char best = pa <= b_c_min ? a : b_or_c;
         dst[i] = (unsigned char)(row[i] - best);
     }
 }
@@ -92,7 +92,7 @@ typedef uint8_t lanes8 __attribute__((vector_size(sizeof(vec))));
 typedef uint16_t lanes16 __attribute__((vector_size(sizeof(vec))));
 
 /* Each lane counts up to MOST samples before it is added up. */
-#define COUNT_LARGEST(NAME, TYPE, LANES, MOST)                                                     \
+#define COUNT_LARGEST(NAME, TYPE, LANES, MAX)                                                      \
     static uint64_t NAME(const TYPE *row, uint64_t samples, uint32_t channels) {                   \
         enum { WIDTH = sizeof(LANES) / sizeof(TYPE) };                                             \
         const TYPE largest = (TYPE)-1;                                                             \
@@ -102,7 +102,7 @@ typedef uint16_t lanes16 __attribute__((vector_size(sizeof(vec))));
             counted[lane] = alpha && lane % channels == channels - 1 ? 0 : largest;                \
         uint64_t count = 0, i = 0;                                                                 \
         while (samples - i >= WIDTH) {                                                             \
-            const uint64_t left = (samples - i) / WIDTH, turns = left < (MOST) ? left : (MOST);    \
+            const uint64_t left = (samples - i) / WIDTH, turns = left < (MAX) ? left : (MAX);      \
             LANES counts = {0};                                                                    \
             for (const TYPE *end = row + i + turns * WIDTH; row + i != end; i += WIDTH) {          \
                 LANES x;                                                                           \

@@ -151,7 +151,7 @@ static _Noreturn void reader_leave(png_structp png) {
 /* libpng tells its failures apart only in words. The second comes only after the first was passed:
  * malloc failed. */
 #define TOO_LARGE "chunk data is too large"
-#define NO_ROOM "exceeds memory limits"
+#define NO_CAPACITY "exceeds memory limits"
 
 static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
     png_source *source = png_get_error_ptr(png);
@@ -163,7 +163,7 @@ static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
                 "%s: its %.4s chunk is over the limit of %" PRIu64
                 " bytes; raise it with --max-chunk",
                 name, message, source->limits.max_chunk);
-    } else if (strstr(message, NO_ROOM) || strstr(message, "ut of memory")) {
+    } else if (strstr(message, NO_CAPACITY) || strstr(message, "ut of memory")) {
         gf_fail(&source->cause, GF_FAILED, "%s: out of memory", name);
     } else {
         gf_png_fail_damaged(&source->cause, name, message);
@@ -189,7 +189,7 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
         reader_on_error(png, message);
     if (strstr(message, "CRC error")) {
         memcpy(source->bad_chunk, message, 4);
-    } else if (!idat && (strstr(message, TOO_LARGE) || strstr(message, NO_ROOM))) {
+    } else if (!idat && (strstr(message, TOO_LARGE) || strstr(message, NO_CAPACITY))) {
         reader_on_error(png, message);
     }
 }

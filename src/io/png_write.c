@@ -1,5 +1,5 @@
-/* PNG out. The encoder's caller fills bands in a ring and hands them to the threads; it also writes
- * what they have coded, in order, when it needs their room. */
+/* PNG out. The encoder's caller fills strips in a ring and hands them to the threads; it also
+ * writes what they have coded, in order, when it needs their room. */
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stdatomic.h>
@@ -98,11 +98,11 @@ static gf_status idat_write(gf_output *output, unsigned char *data, size_t size,
 }
 
 /* What a chunk's end overwrites is the next one's beginning: it is put back. */
-gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t size, size_t most,
+gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t size, size_t max,
                                   gf_error *error) {
     gf_status status = GF_OK;
     while (size && !status) {
-        const size_t part = size < most ? size : most;
+        const size_t part = size < max ? size : max;
         unsigned char behind[4];
         memcpy(data - 4, idat_name, 4);
         memcpy(behind, data + part, 4);
@@ -117,7 +117,7 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
 /* ---- the encoder ----------------------------------------------------------------------------- */
 
 enum {
-    FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first band zlib's header stands there */
+    FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first strip zlib's header stands there */
     BEHIND = 4 + GF_PNG_IDAT_BEHIND /* in the last Adler-32 */
 };
 
@@ -130,29 +130,29 @@ typedef struct encoder_slot {
     png_encoder *encoder;
     unsigned char *memory; /* rows with their paddings */
     unsigned char *out;
-    gf_png_band band;
-    size_t head;  /* bytes of zlib's header, which its chunk begins with: 2 of the first band */
-    uint32_t crc; /* of the chunk's name and the band's bytes */
+    gf_png_strip strip;
+    size_t head;  /* bytes of zlib's header, which its chunk begins with: 2 of the first strip */
+    uint32_t crc; /* of the chunk's name and the strip's bytes */
     gf_work work; /* codes it */
     bool coded;   /* false after that: for want of memory */
 } encoder_slot;
 
 struct png_encoder {
     gf_sink base; /* threads: 0 if the caller does everything */
-    gf_png_bands bands;
+    gf_png_strips strips;
     gf_format format;
     uint64_t max_memory;
     double callers;   /* seconds that the caller was busy */
     uint64_t y;       /* rows taken so far */
-    uint64_t filled;  /* bands */
-    uint64_t written; /* bands */
+    uint64_t filled;  /* strips */
+    uint64_t written; /* strips */
     uint32_t adler;   /* of what was written */
-    gf_png_rule rule; /* of the last band handed over */
+    gf_png_rule rule; /* of the last strip handed over */
     encoder_slot *slots;
     uint32_t slot_count;
     gf_pool *pool;               /* of base.threads; NULL for none */
     gf_png_scratch **scratch;    /* of each of the pool's threads, made by it, */
-    gf_png_scratch *callers_own; /* and the caller's, if it codes or looks at bands beforehand */
+    gf_png_scratch *callers_own; /* and the caller's, if it codes or looks at strips beforehand */
     atomic_bool stop;
 };
 
@@ -162,20 +162,20 @@ static encoder_slot *encoder_slot_at(const png_encoder *encoder, uint64_t k) {
     return &encoder->slots[k % encoder->slot_count];
 }
 
-/* The bytes of a band's chunk. */
+/* The bytes of a strip's chunk. */
 static unsigned char *encoder_bytes_of(const encoder_slot *s) {
     return s->out + FRONT - s->head;
 }
 
 static void encoder_code(encoder_slot *s, gf_png_scratch *scratch) {
     static const unsigned char zlib_head[2] = {0x78, 0x01}; /* a window of 32 KiB; coded fast */
-    s->band.out = s->out + FRONT;
-    s->coded = scratch && gf_png_band_code(scratch, &s->band);
+    s->strip.out = s->out + FRONT;
+    s->coded = scratch && gf_png_strip_code(scratch, &s->strip);
     unsigned char *chunk = encoder_bytes_of(s) - 4;
     memcpy(chunk, idat_name, 4);
     memcpy(chunk + 4, zlib_head, s->head);
-    if (s->coded && s->band.size + s->head <= GF_PNG_IDAT_MOST)
-        s->crc = crc32_gzip_refl(0, chunk, 4 + s->head + s->band.size);
+    if (s->coded && s->strip.size + s->head <= GF_PNG_IDAT_MAX)
+        s->crc = crc32_gzip_refl(0, chunk, 4 + s->head + s->strip.size);
 }
 
 static void encoder_work(void *context, uint32_t task, uint32_t thread) {
@@ -185,41 +185,41 @@ static void encoder_work(void *context, uint32_t task, uint32_t thread) {
     if (s->encoder->stop)
         return;
     if (!*scratch)
-        *scratch = gf_png_scratch_new(&s->encoder->bands);
+        *scratch = gf_png_scratch_new(&s->encoder->strips);
     encoder_code(s, *scratch);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Writes the next band, which was coded. */
-static gf_status encoder_write_band(png_encoder *encoder, gf_error *error) {
+/* Writes the next strip, which was coded. */
+static gf_status encoder_write_strip(png_encoder *encoder, gf_error *error) {
     encoder_slot *s = encoder_slot_at(encoder, encoder->written++);
     unsigned char *data = encoder_bytes_of(s);
-    size_t size = s->band.size + s->head;
+    size_t size = s->strip.size + s->head;
     if (!s->coded)
         return gf_fail_memory(error, gf_output_name(encoder->base.output),
-                              gf_png_scratch_bytes(&encoder->bands), "the encoder");
+                              gf_png_scratch_bytes(&encoder->strips), "the encoder");
     encoder->adler =
-        (uint32_t)adler32_combine(encoder->adler, s->band.adler, (z_off_t)s->band.filtered);
-    const bool one = size <= GF_PNG_IDAT_MOST;
-    if (s->band.last) {
+        (uint32_t)adler32_combine(encoder->adler, s->strip.adler, (z_off_t)s->strip.filtered);
+    const bool one = size <= GF_PNG_IDAT_MAX;
+    if (s->strip.last) {
         gf_put_big32(data + size, encoder->adler);
         s->crc = one ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
         size += 4;
     }
     return one ? idat_write(encoder->base.output, data, size, s->crc, error)
-               : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MOST, error);
+               : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MAX, error);
 }
 
-/* Writes bands as they are coded, until no more than `most` are left. */
-static gf_status encoder_write_coded(png_encoder *encoder, uint64_t most, gf_error *error) {
+/* Writes strips as they are coded, until no more than `most` are left. */
+static gf_status encoder_write_coded(png_encoder *encoder, uint64_t max, gf_error *error) {
     gf_status status = GF_OK;
-    while (encoder->filled - encoder->written > most && !status) {
+    while (encoder->filled - encoder->written > max && !status) {
         const double start = gf_now();
         if (encoder->pool)
             gf_pool_wait(encoder->pool, &encoder_slot_at(encoder, encoder->written)->work);
         encoder->callers -= gf_now() - start;
-        status = encoder_write_band(encoder, error);
+        status = encoder_write_strip(encoder, error);
     }
     return status;
 }
@@ -228,62 +228,62 @@ static gf_status encoder_write_coded(png_encoder *encoder, uint64_t most, gf_err
 
 static unsigned char *encoder_row_in(const png_encoder *encoder, const encoder_slot *s,
                                      uint64_t r) {
-    return s->memory + GF_PNG_PAD + (size_t)r * encoder->bands.row_stride;
+    return s->memory + GF_PNG_PAD + (size_t)r * encoder->strips.row_stride;
 }
 
-/* A new band begins with rows of the one before. */
-static void encoder_begin_band(png_encoder *encoder) {
-    const gf_png_bands *bands = &encoder->bands;
+/* A new strip begins with rows of the one before. */
+static void encoder_begin_strip(png_encoder *encoder) {
+    const gf_png_strips *strips = &encoder->strips;
     encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
     s->head = encoder->y == 0 ? 2 : 0;
     if (encoder->y == 0) {
-        s->band =
-            (gf_png_band){.rows = encoder_row_in(encoder, s, 0)}; /* new memory: zeros above */
+        s->strip =
+            (gf_png_strip){.rows = encoder_row_in(encoder, s, 0)}; /* new memory: zeros above */
         return;
     }
     const encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
-    const uint64_t has = before->band.context + before->band.count;
-    const uint64_t context = encoder->y < bands->context ? encoder->y : bands->context;
+    const uint64_t has = before->strip.context + before->strip.count;
+    const uint64_t context = encoder->y < strips->context ? encoder->y : strips->context;
     for (uint64_t r = 0; r <= context; r++)
         memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, has - context + r),
-                bands->row_bytes);
-    s->band = (gf_png_band){.rows = encoder_row_in(encoder, s, 0), .context = context};
+                strips->row_bytes);
+    s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0), .context = context};
 }
 
-/* Hands a full band to the threads, or codes it here. */
+/* Hands a full strip to the threads, or codes it here. */
 static gf_status encoder_hand_over(png_encoder *encoder, gf_error *error) {
     encoder_slot *s = encoder_slot_at(encoder, encoder->filled++);
-    s->band.last = encoder->y == encoder->format.height;
-    if (gf_png_asks_zlib(encoder->bands.effort))
-        gf_png_band_choose(encoder->callers_own, encoder->rule, &s->band);
-    encoder->rule = s->band.rule;
+    s->strip.last = encoder->y == encoder->format.height;
+    if (gf_png_asks_zlib(encoder->strips.effort))
+        gf_png_strip_choose(encoder->callers_own, encoder->rule, &s->strip);
+    encoder->rule = s->strip.rule;
     if (encoder->pool)
         gf_pool_submit(encoder->pool, &s->work);
     else
         encoder_code(s, encoder->callers_own);
-    return encoder_write_coded(encoder, s->band.last ? 0 : encoder->slot_count - 1, error);
+    return encoder_write_coded(encoder, s->strip.last ? 0 : encoder->slot_count - 1, error);
 }
 
 static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                                gf_error *error) {
     png_encoder *encoder = (png_encoder *)base;
     const unsigned char *from = src;
-    const gf_png_bands *bands = &encoder->bands;
-    const gf_png_simd *simd = gf_png_simd_of(bands->isa);
+    const gf_png_strips *strips = &encoder->strips;
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
     const double start = gf_now();
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < rows && !status; i++) {
         encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
-        if (encoder->y % bands->rows == 0)
-            encoder_begin_band(encoder);
-        unsigned char *to = encoder_row_in(encoder, s, s->band.context + 1 + s->band.count++);
+        if (encoder->y % strips->rows == 0)
+            encoder_begin_strip(encoder);
+        unsigned char *to = encoder_row_in(encoder, s, s->strip.context + 1 + s->strip.count++);
         if (encoder->format.type == GF_U16)
-            simd->swap16(to, from + i * stride, bands->row_bytes / 2);
+            simd->swap16(to, from + i * stride, strips->row_bytes / 2);
         else
-            memcpy(to, from + i * stride, bands->row_bytes);
+            memcpy(to, from + i * stride, strips->row_bytes);
         encoder->base.clipped += simd->count_largest(&encoder->format, to);
         encoder->y++;
-        if (encoder->y % bands->rows == 0 || encoder->y == encoder->format.height)
+        if (encoder->y % strips->rows == 0 || encoder->y == encoder->format.height)
             status = encoder_hand_over(encoder, error);
     }
     encoder->callers += gf_now() - start;
@@ -292,23 +292,23 @@ static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, ui
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static size_t encoder_memory_bytes(const gf_png_bands *bands) {
-    return GF_PNG_PAD + (size_t)(bands->rows + bands->context + 1) * bands->row_stride;
+static size_t encoder_memory_bytes(const gf_png_strips *strips) {
+    return GF_PNG_PAD + (size_t)(strips->rows + strips->context + 1) * strips->row_stride;
 }
 
-static size_t encoder_out_bytes(const gf_png_bands *bands) {
-    return FRONT + gf_png_band_bound(bands) + BEHIND;
+static size_t encoder_out_bytes(const gf_png_strips *strips) {
+    return FRONT + gf_png_strip_bound(strips) + BEHIND;
 }
 
-/* Two bands more than threads: one is being filled, one written. */
-static uint64_t encoder_bytes_for(const gf_png_bands *bands, uint32_t threads) {
-    const uint64_t slot_bytes = encoder_memory_bytes(bands) + encoder_out_bytes(bands);
-    return threads <= 1 ? slot_bytes + gf_png_scratch_bytes(bands)
-                        : (threads + 2) * slot_bytes + (threads + 1) * gf_png_scratch_bytes(bands);
+/* Two strips more than threads: one is being filled, one written. */
+static uint64_t encoder_bytes_for(const gf_png_strips *strips, uint32_t threads) {
+    const uint64_t slot_bytes = encoder_memory_bytes(strips) + encoder_out_bytes(strips);
+    return threads <= 1 ? slot_bytes + gf_png_scratch_bytes(strips)
+                        : (threads + 2) * slot_bytes + (threads + 1) * gf_png_scratch_bytes(strips);
 }
 
 static bool encoder_allocate(png_encoder *encoder) {
-    const gf_png_bands *bands = &encoder->bands;
+    const gf_png_strips *strips = &encoder->strips;
     const uint32_t threads = encoder->base.threads;
     encoder->slots = calloc(encoder->slot_count, sizeof *encoder->slots);
     if (!encoder->slots)
@@ -317,39 +317,39 @@ static bool encoder_allocate(png_encoder *encoder) {
         encoder_slot *s = &encoder->slots[i];
         s->encoder = encoder;
         s->work = (gf_work){.run = encoder_work, .context = s, .count = 1};
-        s->memory = calloc(1, encoder_memory_bytes(bands));
-        s->out = malloc(encoder_out_bytes(bands));
+        s->memory = calloc(1, encoder_memory_bytes(strips));
+        s->out = malloc(encoder_out_bytes(strips));
         if (!s->memory || !s->out)
             return false;
     }
     if (threads && (!(encoder->scratch = calloc(threads, sizeof(gf_png_scratch *))) ||
                     gf_pool_open(threads, &encoder->pool, NULL)))
         return false;
-    if (threads && !gf_png_asks_zlib(bands->effort))
+    if (threads && !gf_png_asks_zlib(strips->effort))
         return true;
-    encoder->callers_own = gf_png_scratch_new(bands);
+    encoder->callers_own = gf_png_scratch_new(strips);
     return encoder->callers_own;
 }
 
 /* Open for at most so many threads, as far as half of max_memory goes for what they need beside the
  * first one's. */
 static gf_status encoder_open_slots(png_encoder *encoder, uint32_t threads, gf_error *error) {
-    const gf_png_bands *bands = &encoder->bands;
+    const gf_png_strips *strips = &encoder->strips;
     const char *name = gf_output_name(encoder->base.output);
-    const uint64_t count = (encoder->format.height - 1) / bands->rows + 1;
-    const uint64_t least = encoder_bytes_for(bands, 1);
-    const uint64_t counted = least > FREE_BYTES ? least - FREE_BYTES : 0;
+    const uint64_t count = (encoder->format.height - 1) / strips->rows + 1;
+    const uint64_t min = encoder_bytes_for(strips, 1);
+    const uint64_t counted = min > FREE_BYTES ? min - FREE_BYTES : 0;
     uint32_t used = threads < count ? threads : (uint32_t)count;
-    while (used > 1 && encoder_bytes_for(bands, used) - least + counted > encoder->max_memory / 2)
+    while (used > 1 && encoder_bytes_for(strips, used) - min + counted > encoder->max_memory / 2)
         used--;
     encoder->base.threads = used > 1 ? used : 0;
     encoder->slot_count = used > 1 ? used + 2 : 1;
-    encoder->base.memory = encoder_bytes_for(bands, used) - least + counted;
+    encoder->base.memory = encoder_bytes_for(strips, used) - min + counted;
     const gf_status status =
         gf_check_memory(counted, encoder->max_memory, name, "the encoder", error);
     return status || encoder_allocate(encoder)
                ? status
-               : gf_fail_memory(error, name, encoder_bytes_for(bands, used), "the encoder");
+               : gf_fail_memory(error, name, encoder_bytes_for(strips, used), "the encoder");
 }
 
 /* What the threads have begun they end first. */
@@ -416,7 +416,7 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
         status = gf_fail(error, GF_USAGE,
                          "%s: there is no compression '%s'; take none, fast, balanced or small",
                          gf_output_name(setup->output), setup->compression);
-    gf_png_bands_init(setup->format, effort, isa, &encoder->bands);
+    gf_png_strips_init(setup->format, effort, isa, &encoder->strips);
     if (!status)
         status = encoder_open_slots(encoder, setup->threads, error);
     if (!status)

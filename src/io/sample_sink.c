@@ -23,7 +23,7 @@ struct sample {
 };
 
 /* What any of these functions writes at most. */
-enum { SAMPLE_ROOM = 256 };
+enum { SAMPLE_CAPACITY = 256 };
 
 /* Their names, which are endings of files, are in sample_choose_kind. */
 typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS } sample_kind;
@@ -156,12 +156,12 @@ struct gf_sample_sink {
     sample_kind kind;
     gf_sample_layout layout;
     gf_output *output;
-    uint64_t count; /* of samples taken */
-    uint64_t told;  /* how many there will be */
-    bool is_told;
+    uint64_t count;    /* of samples taken */
+    uint64_t reported; /* how many there will be */
+    bool is_reported;
     bool head_last; /* the head is written again in the end, when the count is known */
     size_t used;
-    char chunk[CHUNK_BYTES + SAMPLE_ROOM]; /* a tail, too */
+    char chunk[CHUNK_BYTES + SAMPLE_CAPACITY]; /* a tail, too */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static gf_status sample_choose_kind(const char *path, const char *format, sample
     static const char *const names[SAMPLE_KINDS] = {
         [SAMPLES_CSV] = "csv", [SAMPLES_NPY] = "npy", [SAMPLES_JSON] = "json"};
     const bool standard = strcmp(path, "-") == 0;
-    const char *name = format ? format : standard ? "csv" : gf_path_ending(path);
+    const char *name = format ? format : standard ? "csv" : gf_path_extension(path);
     struct stat info;
     for (*kind = SAMPLES_CSV; *kind < SAMPLE_KINDS; ++*kind)
         if (strcasecmp(name, names[*kind]) == 0)
@@ -232,19 +232,19 @@ bool gf_sample_sink_wants_count(const gf_sample_sink *sink) {
 }
 
 gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *error) {
-    if (sink->is_told || sink->count != 0)
+    if (sink->is_reported || sink->count != 0)
         return gf_fail(error, GF_FAILED, "%s: the number of samples comes once, before them",
                        gf_output_name(sink->output));
-    sink->told = count;
-    sink->is_told = true;
+    sink->reported = count;
+    sink->is_reported = true;
     if (gf_sample_sink_wants_count(sink))
         sink->used = sample_put_head(sink, count);
     return GF_OK;
 }
 
 /* Is there a head, if it must stand before the samples? */
-static gf_status sample_check_told(const gf_sample_sink *sink, gf_error *error) {
-    if (!gf_sample_sink_wants_count(sink) || sink->is_told)
+static gf_status sample_check_reported(const gf_sample_sink *sink, gf_error *error) {
+    if (!gf_sample_sink_wants_count(sink) || sink->is_reported)
         return GF_OK;
     return gf_fail(error, GF_FAILED,
                    "%s: an .npy file into a pipe begins with the number of samples",
@@ -262,7 +262,7 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
     const gf_sample_layout *layout = &sink->layout;
     const size_t size = gf_type_bytes(layout->type);
     struct sample sample = {.bin = bin, .value = values};
-    gf_status status = sample_check_told(sink, error);
+    gf_status status = sample_check_reported(sink, error);
     for (uint64_t i = 0; i < count && !status; i++) {
         const uint64_t pixel = positions[i] / layout->channels;
         sample.index = sink->count++;
@@ -270,7 +270,7 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
         sample.y = pixel / layout->width;
         sample.channel = (uint32_t)(positions[i] % layout->channels);
         sample.value = (const unsigned char *)values + i * size;
-        if (sink->used > CHUNK_BYTES - SAMPLE_ROOM)
+        if (sink->used > CHUNK_BYTES - SAMPLE_CAPACITY)
             status = sample_flush(sink, error);
         char *to = sink->chunk + sink->used;
         to = sink->kind == SAMPLES_NPY
@@ -282,13 +282,13 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
 }
 
 gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
-    gf_status status = sample_check_told(sink, error);
+    gf_status status = sample_check_reported(sink, error);
     if (status)
         return status;
-    if (sink->is_told && sink->count != sink->told)
+    if (sink->is_reported && sink->count != sink->reported)
         return gf_fail(error, GF_FAILED,
                        "%s: %" PRIu64 " samples were told of and %" PRIu64 " came",
-                       gf_output_name(sink->output), sink->told, sink->count);
+                       gf_output_name(sink->output), sink->reported, sink->count);
     if (sink->kind == SAMPLES_JSON)
         sink->used = (size_t)(json_tail(sink->chunk + sink->used, sink->count) - sink->chunk);
     status = sample_flush(sink, error);

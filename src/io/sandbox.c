@@ -76,14 +76,14 @@ pid_t gf_sandbox_fork(void) {
 
 /* How many there may be may be very many: where the system cannot close all at once, those that a
  * program has. The filter forbids their use in any case. */
-enum { MOST_FILES = 1024 };
+enum { MAX_FILES = 1024 };
 
 static void sandbox_close_files(void) {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, 0L, ~0U, 0L) == 0)
         return;
 #endif
-    for (long fd = 0; fd < MOST_FILES; fd++)
+    for (long fd = 0; fd < MAX_FILES; fd++)
         (void)syscall(SYS_close, fd);
 }
 
@@ -168,12 +168,12 @@ static void sandbox_restrict_mapping(const mapping *line, sandbox_map_state *kno
         sandbox_protect(line->begin + (data ? DATA_BYTES : 0), line->end, windows, WINDOWS);
 }
 
-static void sandbox_set_limit(int which, uint64_t most) {
+static void sandbox_set_limit(int which, uint64_t max) {
     struct rlimit limit;
     if (syscall(SYS_prlimit64, 0L, (long)which, NULL, &limit) != 0)
         gf_sandbox_exit(errno);
-    if (most < limit.rlim_max)
-        limit.rlim_max = most;
+    if (max < limit.rlim_max)
+        limit.rlim_max = max;
     limit.rlim_cur = limit.rlim_max;
     if (syscall(SYS_prlimit64, 0L, (long)which, &limit, NULL) != 0)
         gf_sandbox_exit(errno);
@@ -280,10 +280,10 @@ static void sandbox_nothing(void *context) {
 }
 
 /* How a child ended. */
-typedef struct ending {
+typedef struct extension {
     gf_sandbox_end end;
     int code; /* STOPPED: what it left with, 0 if a signal ended it */
-} ending;
+} extension;
 
 static double sandbox_cpu_seconds(const struct rusage *usage) {
     return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
@@ -291,13 +291,13 @@ static double sandbox_cpu_seconds(const struct rusage *usage) {
 }
 
 /* Wait for the end of a child. Returns 0 or an errno. */
-static int sandbox_wait_for(pid_t child, ending *ended, uint32_t seconds) {
+static int sandbox_wait_for(pid_t child, extension *ended, uint32_t seconds) {
     struct rusage usage;
     int status;
     while (wait4(child, &status, __WALL, &usage) < 0) {
         /* Reaped by another part of the program: it has ended, and how is unknown. */
         if (errno == ECHILD) {
-            *ended = (ending){.end = GF_SANDBOX_DONE};
+            *ended = (extension){.end = GF_SANDBOX_DONE};
             return 0;
         }
         if (errno != EINTR)
@@ -305,11 +305,11 @@ static int sandbox_wait_for(pid_t child, ending *ended, uint32_t seconds) {
     }
     if (WIFEXITED(status)) {
         const int code = WEXITSTATUS(status);
-        *ended = (ending){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
+        *ended = (extension){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
         return 0;
     }
     const bool late = WTERMSIG(status) == SIGKILL && sandbox_cpu_seconds(&usage) > 0.5 * seconds;
-    *ended = (ending){.end = late ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
+    *ended = (extension){.end = late ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
     return 0;
 }
 
@@ -325,7 +325,7 @@ static void sandbox_kill_child(pid_t child) {
 /* Run the work in a child, until that has ended. */
 static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
                                   const gf_sandbox_memory *shared, uint32_t seconds,
-                                  const char *name, ending *ended, gf_error *error) {
+                                  const char *name, extension *ended, gf_error *error) {
     const pid_t parent = getpid();
     sigset_t all, before;
     /* No handler of ours may run in the child: it would tidy up behind a process that goes on. */
@@ -355,7 +355,7 @@ static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
 
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error) {
-    ending ended = {0}, probe = {0};
+    extension ended = {0}, probe = {0};
     gf_status status = sandbox_run_once(work, context, shared, seconds, name, &ended, error);
     if (status)
         return status;

@@ -104,7 +104,7 @@ typedef struct gf_stb_task {
 void gf_stb_decode(const gf_stb_task *task);
 
 /* No image is shorter than the least header, and stb's guessing reads that much without asking. */
-enum { GF_STB_LEAST_BYTES = 19 };
+enum { GF_STB_MIN_BYTES = 19 };
 
 /* How large files and memory are of what stb decodes, from a file's first bytes: as many as the
  * least header at least. */
@@ -118,7 +118,7 @@ uint32_t gf_bmp_bits(const unsigned char *data);
 
 /* A file with so many pixels has at least so many bytes. What has fewer is cut short, and need not
  * be decoded to know it. 0 where nothing can be said. */
-uint64_t gf_stb_least_bytes(const gf_stb_bytes *bytes, const gf_format *format);
+uint64_t gf_stb_min_bytes(const gf_stb_bytes *bytes, const gf_format *format);
 
 /* Bytes that decoding takes at its height, the result included, the file not. */
 uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format);

@@ -94,7 +94,7 @@ static uint64_t tga_bytes(const unsigned char *data, uint64_t pixels) {
     return (data[2] & 8) != 0 ? pixels / 128 * (1 + bits / 8) : pixels * bits / 8;
 }
 
-uint64_t gf_stb_least_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
+uint64_t gf_stb_min_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
     const uint64_t pixels = format->width * format->height;
     if (bytes->size < MAGIC_BYTES)
         return 0;
@@ -198,8 +198,8 @@ enum { HAS_TABLE = 0x80 };
 
 /* A code has 12 bits at most, and stands for no more pixels than there are codes. After a literal
  * of 12 bits stb_image has room for as many again. */
-enum { MOST_BITS = 12, WIDENED_UP_TO = 1 << MOST_BITS, MOST_CODES = 1 << 13 };
-enum { MOST_PIXELS_A_BYTE = 4096 };
+enum { MAX_BITS = 12, WIDENED_UP_TO = 1 << MAX_BITS, MAX_CODES = 1 << 13 };
+enum { MAX_PIXELS_A_BYTE = 4096 };
 
 /* Bytes of the colour table that such flags announce. */
 static size_t gif_table_bytes(unsigned flags) {
@@ -218,7 +218,7 @@ static size_t gif_skip_blocks(const unsigned char *data, size_t size, size_t at)
  * of literals at `at`, end in the file. */
 static bool gif_codes_have_meanings(const unsigned char *data, size_t at) {
     const unsigned literal = data[at++];
-    if (literal > MOST_BITS)
+    if (literal > MAX_BITS)
         return false;
     const unsigned clear = 1U << literal, end = clear + 1;
     unsigned width = literal + 1, next = end + 1, bits = 0, held = 0, left = 0;
@@ -247,7 +247,7 @@ static bool gif_codes_have_meanings(const unsigned char *data, size_t at) {
             return false;
         next += follows;
         follows = true;
-        if (next > MOST_CODES)
+        if (next > MAX_CODES)
             return false;
         if ((next & ((1U << width) - 1)) == 0 && next < WIDENED_UP_TO)
             width++;
@@ -262,7 +262,7 @@ static gf_stb_outcome gif_check_frame(const unsigned char *data, size_t size, si
     if (gf_little16(frame + 1) + width > gf_little16(data + 6) ||
         gf_little16(frame + 3) + height > gf_little16(data + 8))
         return GF_STB_BAD_HEADER;
-    if ((uint64_t)width * height / MOST_PIXELS_A_BYTE > size)
+    if ((uint64_t)width * height / MAX_PIXELS_A_BYTE > size)
         return GF_STB_CUT_OFF;
     if (((data[10] | frame[9]) & HAS_TABLE) == 0)
         return GF_STB_BAD_HEADER;
@@ -290,7 +290,7 @@ gf_stb_outcome gf_gif_check(const unsigned char *data, size_t size) {
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
 enum { DHT = 0xc4, SOI = 0xd8, EOI = 0xd9, SOS = 0xda, APP1 = 0xe1, APP2 = 0xe2 };
-enum { TABLE_BYTES = 17, MOST_TABLE_CODES = 256 };
+enum { TABLE_BYTES = 17, MAX_TABLE_CODES = 256 };
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -337,7 +337,7 @@ static bool jpeg_segment_fits(const unsigned char *data, size_t size, size_t at,
         unsigned codes = 0;
         for (size_t i = 1; i < TABLE_BYTES; i++)
             codes += jpeg_byte_at(data, size, at + i);
-        if (codes > MOST_TABLE_CODES)
+        if (codes > MAX_TABLE_CODES)
             return false;
         at += TABLE_BYTES + codes;
         left -= (long)(TABLE_BYTES + codes);
@@ -367,7 +367,7 @@ static uint32_t jpeg_exif_number(const unsigned char *exif, size_t size, size_t 
 
 /* Does EXIF data, a TIFF file without pixels, ask for the picture to be turned or mirrored? */
 static bool jpeg_is_turned(const unsigned char *exif, size_t size) {
-    enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1, MOST = 8 };
+    enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1, MAX = 8 };
     if (size < 8 || (memcmp(exif, "II*", 4) != 0 && memcmp(exif, "MM\0*", 4) != 0))
         return false;
     const size_t directory = jpeg_exif_number(exif, size, 4, 4);
@@ -378,7 +378,7 @@ static bool jpeg_is_turned(const unsigned char *exif, size_t size) {
             return false;
         if (jpeg_exif_number(exif, size, entry, 2) == ORIENTATION) {
             const uint32_t way = jpeg_exif_number(exif, size, entry + 8, 2);
-            return way > UPRIGHT && way <= MOST;
+            return way > UPRIGHT && way <= MAX;
         }
     }
     return false;

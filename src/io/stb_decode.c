@@ -50,8 +50,8 @@ static gf_stb_outcome stb_failure(const gf_stb_bytes *bytes, const gf_arena *are
     if (arena->exhausted)
         return GF_STB_OVER_MEMORY;
     const char *reason = gf_stb_reason();
-    const size_t length = strlen(reason), room = sizeof result->reason - 1;
-    memcpy(result->reason, reason, length < room ? length : room);
+    const size_t length = strlen(reason), capacity = sizeof result->reason - 1;
+    memcpy(result->reason, reason, length < capacity ? length : capacity);
     return GF_STB_REFUSED;
 }
 
@@ -61,7 +61,7 @@ static gf_stb_outcome stb_check_claim(const gf_stb_bytes *bytes, const gf_format
     const gf_limits *limits = task->limits;
     if (gf_check_pixels(format, limits, "", NULL))
         return GF_STB_OVER_LIMIT;
-    if (gf_stb_least_bytes(bytes, format) > task->file_bytes)
+    if (gf_stb_min_bytes(bytes, format) > task->file_bytes)
         return GF_STB_CUT_OFF;
     const uint64_t held = task->file_bytes + gf_stb_peak_bytes(bytes->data, format);
     return gf_check_memory(held, limits->max_memory, "", "", NULL) == GF_OK ? GF_STB_DECODED
@@ -146,7 +146,7 @@ void gf_stb_decode(const gf_stb_task *task) {
     gf_format format = {0};
     unsigned char *pixels = NULL;
     gf_stb_outcome outcome =
-        bytes.size < GF_STB_LEAST_BYTES ? GF_STB_CUT_OFF : stb_load(&bytes, task, &format, &pixels);
+        bytes.size < GF_STB_MIN_BYTES ? GF_STB_CUT_OFF : stb_load(&bytes, task, &format, &pixels);
     result->width = format.width;
     result->height = format.height;
     result->channels = format.channels;

@@ -17,7 +17,7 @@ enum { FIRST_PIECE = 1 << 16 };
 #define FIRST_LOOK ((size_t)8 << 20)
 
 /* What stb takes beside the image, however little memory is allowed for that. */
-#define LEAST_ARENA ((size_t)1 << 20)
+#define MIN_ARENA ((size_t)1 << 20)
 
 /* Before the arena, in the same memory. */
 #define RESULT_BYTES ((size_t)4096)
@@ -38,15 +38,15 @@ typedef struct opening {
 /* ---- the whole file -------------------------------------------------------------------------- */
 
 /* Reads to the end, or until `most` bytes are there. What was read before stays. */
-static gf_status stb_read_file(opening *file, gf_input *input, size_t most, bool *ended,
+static gf_status stb_read_file(opening *file, gf_input *input, size_t max, bool *ended,
                                gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     size_t capacity = FIRST_PIECE;
     gf_status status;
     *ended = false;
     /* No more than shows that it is too large. */
-    if (limit < most)
-        most = (size_t)limit + 1;
+    if (limit < max)
+        max = (size_t)limit + 1;
     if (input->regular) {
         status = gf_check_memory(input->size, limit, file->name, "the file", error);
         if (status)
@@ -58,10 +58,10 @@ static gf_status stb_read_file(opening *file, gf_input *input, size_t most, bool
         capacity *= 2;
     for (;;) {
         size_t got;
-        if (capacity > most)
-            capacity = most;
+        if (capacity > max)
+            capacity = max;
         status = gf_check_memory(file->size, limit, file->name, "the file", error);
-        if (status || file->size == most)
+        if (status || file->size == max)
             return status;
         unsigned char *grown = realloc(file->data, capacity);
         if (!grown)
@@ -148,11 +148,11 @@ static gf_status stb_judge(const gf_stb_result *result, const opening *file, gf_
 static gf_status stb_map_shared(opening *file, gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     const uint64_t left = limit > file->file_bytes ? limit - file->file_bytes : 0;
-    const uint64_t most = SIZE_MAX / 4;
-    file->wanted = RESULT_BYTES + LEAST_ARENA + (size_t)(left < most ? left : most);
+    const uint64_t max = SIZE_MAX / 4;
+    file->wanted = RESULT_BYTES + MIN_ARENA + (size_t)(left < max ? left : max);
     file->shared.bytes = file->wanted;
     while ((file->shared.base = gf_sandbox_map(file->shared.bytes)) == NULL) {
-        if (file->shared.bytes / 2 < RESULT_BYTES + LEAST_ARENA)
+        if (file->shared.bytes / 2 < RESULT_BYTES + MIN_ARENA)
             return gf_fail_memory(error, file->name, file->shared.bytes, "the decoder");
         file->shared.bytes /= 2;
     }
@@ -252,13 +252,13 @@ static gf_status stb_load_file(opening *file, gf_input *input, gf_error *error) 
 /* Of the shared memory only the pixels are of use afterwards. */
 static gf_status stb_decode_file(opening *file, gf_format *format, unsigned char **pixels,
                                  gf_error *error) {
-    const size_t room = file->shared.bytes - RESULT_BYTES;
+    const size_t capacity = file->shared.bytes - RESULT_BYTES;
     gf_stb_result result;
     gf_status status = stb_run_decoder(file, false, &result, error);
     if (status || (status = stb_judge(&result, file, format, error)))
         return status;
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
-    if (bytes > room || result.offset > room - bytes || result.offset % sizeof(float) != 0)
+    if (bytes > capacity || result.offset > capacity - bytes || result.offset % sizeof(float) != 0)
         return stb_fail_stopped(file->name, error);
     *pixels = file->shared.base + RESULT_BYTES + result.offset;
     gf_sandbox_trim(file->shared.base, *pixels);
@@ -290,7 +290,7 @@ static gf_status stb_open_source(opening *file, gf_input *input, gf_source **ope
     gf_format format;
     unsigned char *pixels;
     gf_status status = stb_load_file(file, input, error);
-    if (!status && file->size < GF_STB_LEAST_BYTES)
+    if (!status && file->size < GF_STB_MIN_BYTES)
         return gf_fail_short(file->name, error);
     if (status || (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) ||
         (status = stb_map_shared(file, error)) ||

@@ -13,7 +13,7 @@
  * is complete. There is room for an output of each of the most threads that can be asked for. */
 enum { SLOTS = 1024 + 64 };
 /* Not for ever: a file server may be gone. In milliseconds, and for all slots together. */
-enum { REST = 1, MOST_RESTS = 10000 };
+enum { REST = 1, MAX_RESTS = 10000 };
 enum { FILLING, CREATING, LIVE };
 
 static struct slot {
@@ -27,20 +27,20 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2,
 
 /* The thread whose handler is about to end the process; no other creates files any more. It never
  * changes again. */
-static atomic_uintptr_t ending;
+static atomic_uintptr_t extension;
 
 /* Not the address of a thread's variable: the first use of that may allocate. */
 static uintptr_t temporary_this_thread(void) {
     return (uintptr_t)pthread_self();
 }
 
-static bool temporary_is_ending(void) {
-    uintptr_t other = atomic_load(&ending);
+static bool temporary_is_extension(void) {
+    uintptr_t other = atomic_load(&extension);
     return other != 0 && other != temporary_this_thread();
 }
 
-void gf_temporary_give_way(void) {
-    while (temporary_is_ending())
+void gf_temporary_abandon(void) {
+    while (temporary_is_extension())
         (void)poll(NULL, 0, REST);
 }
 
@@ -53,9 +53,9 @@ int gf_temporary_add(const char *path) {
         if (atomic_load(&slots[i].owner) == 0 &&
             atomic_compare_exchange_strong(&slots[i].owner, &nobody, temporary_this_thread())) {
             /* Asked once the slot is taken: the handler that is not seen here sees the slot. */
-            if (temporary_is_ending()) {
+            if (temporary_is_extension()) {
                 atomic_store(&slots[i].owner, 0);
-                gf_temporary_give_way();
+                gf_temporary_abandon();
             }
             memcpy(slots[i].path, path, size);
             atomic_store(&slots[i].stage, CREATING);
@@ -91,7 +91,7 @@ static void temporary_let_go(void) {
 static void temporary_remove_all(int *rests) {
     for (int i = 0; i < SLOTS; i++) {
         while (atomic_load(&slots[i].owner) != 0 && atomic_load(&slots[i].stage) != LIVE &&
-               *rests < MOST_RESTS) {
+               *rests < MAX_RESTS) {
             (void)poll(NULL, 0, REST);
             ++*rests;
         }
@@ -105,9 +105,9 @@ static void temporary_remove_all(int *rests) {
 void gf_remove_temporaries(void) {
     int saved = errno, rests = 0;
     uintptr_t nobody = 0;
-    atomic_compare_exchange_strong(&ending, &nobody, temporary_this_thread());
+    atomic_compare_exchange_strong(&extension, &nobody, temporary_this_thread());
     temporary_let_go();
-    gf_temporary_give_way();
+    gf_temporary_abandon();
     temporary_remove_all(&rests);
     /* One may have been renamed to another that had been looked at already. */
     temporary_remove_all(&rests);

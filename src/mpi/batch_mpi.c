@@ -189,10 +189,10 @@ static void leader_send(batch_leader *leader, uint32_t to, batch_share share) {
 static batch_share leader_cut_share(batch_leader *leader) {
     const gf_cli_shared_batch *batch = leader->batch;
     const uint64_t fair = leader->cost / SHARES / leader->ranks;
-    const uint64_t most = batch->options->in_order ? MAX_SHARE_IN_ORDER : MAX_SHARE;
+    const uint64_t max = batch->options->in_order ? MAX_SHARE_IN_ORDER : MAX_SHARE;
     uint64_t taken = 0;
     batch_share share = {leader->next, 0};
-    for (; leader->next < batch->count && share.count < most; leader->next++) {
+    for (; leader->next < batch->count && share.count < max; leader->next++) {
         if (leader_is_own(leader, leader->next)) { /* given already */
             if (share.count)
                 break;
@@ -308,12 +308,12 @@ static bool leader_take(batch_leader *leader, uint32_t from) {
 /* Exchange messages until all workers have ended. */
 static void leader_serve(batch_leader *leader) {
     for (unsigned tries = 0; leader->ended < leader->ranks;) {
-        bool heard = false;
+        bool received = false;
         for (uint32_t i = 0; i < leader->ranks; i++)
-            heard = leader_take(leader, i) || heard;
+            received = leader_take(leader, i) || received;
         leader_answer(leader);
         leader->batch->tick(leader->batch->context);
-        if (heard)
+        if (received)
             tries = 0;
         else
             gf_mpi_rest(&tries);

@@ -42,8 +42,9 @@ static void image_add_report(gf_report *all, const gf_report *one) {
         memcpy(all->reason, one->reason, sizeof all->reason);
     all->device_failed = all->device_failed || one->device_failed;
     all->verified = all->verified && one->verified;
-    all->bands += one->bands;
-    all->band_rows = one->band_rows > all->band_rows ? one->band_rows : all->band_rows;
+    all->strips += one->strips;
+    all->rows_per_strip =
+        one->rows_per_strip > all->rows_per_strip ? one->rows_per_strip : all->rows_per_strip;
     for (int i = 0; i < GF_STAGE_COUNT; i++) {
         all->busy[i].seconds += one->busy[i].seconds;
         all->busy[i].workers += one->busy[i].workers;
@@ -81,7 +82,7 @@ static gf_status image_receive(const gf_filter *filter, const gf_settings *setti
     void *bytes = gf_mpi_need(malloc(size));
     gf_mpi_receive(from, bytes, size);
     gf_mpi_receive(from, &one, sizeof one);
-    if (one.bands) /* else there were fewer rows than ranks */
+    if (one.strips) /* else there were fewer rows than ranks */
         image_add_report(report, &one);
     gf_status status = gf_partial_read(filter, settings, bytes, size, &part, error);
     if (!status)

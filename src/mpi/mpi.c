@@ -68,12 +68,12 @@ typedef enum mpi_way { MPI_BROADCAST, MPI_SEND, MPI_RECEIVE } mpi_way;
 
 /* MPI counts bytes in int: longer messages are cut into pieces of at most 1 GiB. */
 static void mpi_move(mpi_way way, uint32_t rank, void *data, size_t size) {
-    const size_t most = (size_t)1 << 30;
+    const size_t max = (size_t)1 << 30;
     const int peer = (int)rank;
     char *at = data;
     for (size_t n; size; at += n, size -= n) {
         MPI_Request request;
-        n = size < most ? size : most;
+        n = size < max ? size : max;
         pthread_mutex_lock(&gf_mpi_calls);
         if (way == MPI_BROADCAST)
             MPI_Ibcast(at, (int)n, MPI_BYTE, peer, gf_mpi_world, &request);
@@ -181,7 +181,7 @@ static void mpi_start(void) {
                                .launched = true,
                                .agree = gf_mpi_agree,
                                .end = mpi_end};
-    gf_set_turn((uint32_t)local, (uint32_t)locals);
+    gf_set_local_process((uint32_t)local, (uint32_t)locals);
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED)
         gf_mpi_abort(

@@ -207,7 +207,7 @@ static void put_options(const gf_param *params, size_t count, bool with_owners, 
 /* Write what exit codes mean; test: of a filter that is one. */
 static void put_codes(bool test, FILE *page) {
     static const struct {
-        const char *code, *most, *test; /* test NULL: as of most */
+        const char *code, *max, *test; /* test NULL: as of most */
     } rows[] = {
         {"0", "All that was asked for was done.", "The images are the same."},
         {"1",
@@ -220,7 +220,7 @@ static void put_codes(bool test, FILE *page) {
         {"128 + n", "Signal n ended the program, as a shell tells it.", NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         fprintf(page, ".It %s\n%s\n", rows[i].code,
-                test && rows[i].test ? rows[i].test : rows[i].most);
+                test && rows[i].test ? rows[i].test : rows[i].max);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -257,13 +257,14 @@ static void put_formats(FILE *page) {
         fprintf(page, ".It %s\n%s\n", format->name, format->holds);
         if (format->read && !format->written)
             fputs("Read only.\n", page);
-        if (!strchr(format->endings, ' ') && (format->read || !format->written))
+        if (!strchr(format->extensions, ' ') && (format->read || !format->written))
             continue;
         fputs("Ends with\n", page);
-        for (const char *ending = format->endings; *ending; ending += strspn(ending, " ")) {
-            const size_t size = strcspn(ending, " ");
-            fprintf(page, ".Pa .%.*s %s\n", (int)size, ending, ending[size] ? "or" : ".");
-            ending += size;
+        for (const char *extension = format->extensions; *extension;
+             extension += strspn(extension, " ")) {
+            const size_t size = strcspn(extension, " ");
+            fprintf(page, ".Pa .%.*s %s\n", (int)size, extension, extension[size] ? "or" : ".");
+            extension += size;
         }
     }
 }
@@ -426,13 +427,13 @@ static void put_table(FILE *out) {
 }
 
 /* Write the endings of images' names: "png|pgm|pnm". */
-static void put_endings(FILE *out) {
+static void put_extensions(FILE *out) {
     const char *between = "";
     for (const gf_about_format *format = gf_about_formats; format->name; format++) {
         if (!format->read && !format->written)
             continue;
         fputs(between, out);
-        for (const char *c = format->endings; *c; c++)
+        for (const char *c = format->extensions; *c; c++)
             fputc(*c == ' ' ? '|' : *c, out);
         between = "|";
     }
@@ -458,7 +459,7 @@ static bool template_put(const char *name, FILE *out) {
     else if (strcmp(name, "table") == 0)
         put_table(out);
     else if (strcmp(name, "endings") == 0)
-        put_endings(out);
+        put_extensions(out);
     else
         return false;
     return true;

@@ -15,7 +15,7 @@ $ gpufilter smooth -k samples/page.png --out-dir a/b --force -q; gpufilter smoot
 # --resume skips what is finished, and does the rest.
 $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 3 skipped in #
-$ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume --threads 7 --backend golden --band-rows 3 2>&1 | sed 's/in .*/in #/'
+$ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume --threads 7 --backend golden --rows-per-strip 3 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 4 skipped in #
 # With other settings, too: those want another folder, or --force.
 $ gpufilter normalize samples/{page,cutout}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'; gpufilter normalize samples/{page,cutout}.png -O a/b --force -q; gpufilter normalize samples/page.png - | cmp - a/b/page.png

@@ -92,7 +92,7 @@ $ gpufilter bench --help
 >                           under way; 0: one a core (0 to 1024; default 0)
 >       --simd LEVEL        vector instructions of the cpu backend (auto,
 >                           portable, avx2, avx512; default auto)
->       --max-memory SIZE   most memory that one image may take: its bands, its
+>       --max-memory SIZE   most memory that one image may take: its strips, its
 >                           result, samples and images that are held (default 4G)
 >       --color WHEN        colours: on a terminal, unless NO_COLOR is set
 >                           (auto), or always, or never (auto, always, never;

@@ -164,7 +164,7 @@ $ gpufilter smooth --max-memory 1000 samples/scene.png out.png
 ! gpufilter: samples/scene.png: 4608 bytes for two rows are over the limit of 1000; raise it with --max-memory
 [1]
 $ gpufilter smooth --backend golden --max-memory 1M samples/scene.png out.png
-! gpufilter: samples/scene.png: bands of 512 rows need more than 1048576 bytes; raise --max-memory
+! gpufilter: samples/scene.png: strips of 512 rows need more than 1048576 bytes; raise --max-memory
 [1]
 $ ls -A | grep -v samples
 > broken.png

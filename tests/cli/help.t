@@ -106,7 +106,7 @@ $ gpufilter help smooth
 >                           under way; 0: one a core (0 to 1024; default 0)
 >       --simd LEVEL        vector instructions of the cpu backend (auto,
 >                           portable, avx2, avx512; default auto)
->       --band-rows N       rows that travel together; 0: chosen from their size
+>       --rows-per-strip N  rows that travel together; 0: chosen from their size
 >                           (golden takes all) (0 to 2147483647; default 0)
 >       --verify            let golden compute all of it, too, and fail if a bit
 >                           differs; an image is also read back before it has its
@@ -117,7 +117,7 @@ $ gpufilter help smooth
 >                           WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE is u8,
 >                           u16le, u16be, f32le or f32be, OFFSET the bytes before
 >                           the rows
->       --max-memory SIZE   most memory that one image may take: its bands, its
+>       --max-memory SIZE   most memory that one image may take: its strips, its
 >                           result, samples and images that are held (default 4G)
 >       --max-pixels N      most pixels an input may have (default 8G)
 >       --max-chunk SIZE    most bytes of one metadata chunk of an input (default

@@ -86,10 +86,10 @@ $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 }
 > 7,0.875,1,0
 > Bin 0 [0, 0.125) count: 26
 >   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
-# JSON is one line; from "result" on it is the same on every backend, thread count and band.
+# JSON is one line; from "result" on it is the same on every backend, thread count and strip.
 $ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
 > {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
-$ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--band-rows 1" "--band-rows 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
+$ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--rows-per-strip 1" "--rows-per-strip 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
 # Extracted samples go to a file, all of them, in the image's order.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv
 > x,y,channel,value
@@ -102,7 +102,7 @@ $ gpufilter hist -q --bins 8 --extract 3,5 --out w.csv samples/scene.png; head -
 > 3,71,0,luma,127
 > 68148:5,0,0,luma,169
 > 161851
-$ for backend in golden cpu; do for rows in 0 1 100; do gpufilter hist -b $backend --band-rows $rows -q -f --bins 8 --extract 3 --out u.csv samples/scene.png; cmp v.csv u.csv; done; done
+$ for backend in golden cpu; do for rows in 0 1 100; do gpufilter hist -b $backend --rows-per-strip $rows -q -f --bins 8 --extract 3 --out u.csv samples/scene.png; cmp v.csv u.csv; done; done
 $ gpufilter hist -q --bins 8 --extract 3 --out v.npy samples/scene.png; head -c 10 v.npy | od -An -tx1; head -c 192 v.npy | strings | tail -n 1 | sed 's/ *$//'; wc -c <v.npy
 >  93 4e 55 4d 50 59 01 00 b6 00
 > {'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '|u1')], 'fortran_order': False, 'shape': (68146,), }

@@ -47,8 +47,8 @@ $ gpufilter axis-sum --alpha samples/cutout.png | tail -n 5
 > g        17358324   75.33994791666667
 > b        18344649   79.62087239583333
 > a        29351916        127.39546875
-# The same on every backend, thread count and band.
-$ for axis in x y; do for image in scene.png cutout.png gradient16.png ramp.pfm; do gpufilter axis-sum -a $axis --csv samples/$image >want; for options in "-b golden" "-j 1" "-j 5" "--band-rows 1" "--band-rows 37" "--simd portable"; do gpufilter axis-sum -a $axis $options --csv samples/$image | cmp - want; done; done; done
+# The same on every backend, thread count and strip.
+$ for axis in x y; do for image in scene.png cutout.png gradient16.png ramp.pfm; do gpufilter axis-sum -a $axis --csv samples/$image >want; for options in "-b golden" "-j 1" "-j 5" "--rows-per-strip 1" "--rows-per-strip 37" "--simd portable"; do gpufilter axis-sum -a $axis $options --csv samples/$image | cmp - want; done; done; done
 # dot: an image with itself, and with another.
 $ gpufilter dot samples/scene.png samples/scene.png
 > samples/scene.png, samples/scene.png: 768x512 RGB u8, by cpu
@@ -170,7 +170,7 @@ $ cat samples/scene.png | gpufilter normalize --max-memory 100K - n2.png
 [1]
 $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | sed 's/.*"totals"//'
 > : {"channel": ["grey"], "sum": [4096.00009797886], "mean": [1.0000000239206202]}}}
-$ for options in "-b golden" "-j 1" "--band-rows 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
+$ for options in "-b golden" "-j 1" "--rows-per-strip 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
 # Image filters tell what they did as JSON, too.
 $ gpufilter smooth --json -k --radius 3 samples/page.png p.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
 > {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}

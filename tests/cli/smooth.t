@@ -31,14 +31,14 @@ $ gpufilter smooth --help | sed -n '/not symmetric/,/move it/p'
 > 0.2 0.145 0.091 (times 1.452), so each pass moves the picture by
 > (1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not
 > move it.
-# Every backend, thread count, SIMD level and band height: the same bytes.
+# Every backend, thread count, SIMD level and strip height: the same bytes.
 $ for backend in golden cpu auto; do gpufilter smooth --backend $backend samples/scene.png - | cmp - out.png; done
 $ for threads in 1 2 7; do gpufilter smooth --threads $threads samples/scene.png - | cmp - out.png; done
-$ for rows in 1 2 3 100 511 512 9999; do gpufilter smooth --band-rows $rows samples/scene.png - | cmp - out.png; done
+$ for rows in 1 2 3 100 511 512 9999; do gpufilter smooth --rows-per-strip $rows samples/scene.png - | cmp - out.png; done
 $ for size in 24K 100K 1G; do gpufilter smooth --max-memory $size samples/scene.png - | cmp - out.png; done
-$ gpufilter smooth --axis y samples/scene.png y.png; for rows in 1 2 3 100 511; do gpufilter smooth --axis y --band-rows $rows samples/scene.png - | cmp - y.png; done
+$ gpufilter smooth --axis y samples/scene.png y.png; for rows in 1 2 3 100 511; do gpufilter smooth --axis y --rows-per-strip $rows samples/scene.png - | cmp - y.png; done
 $ for size in 18K 24K 48K 60K 100K 300K 2M; do gpufilter smooth --axis y --max-memory $size samples/scene.png - | cmp - y.png; done; gpufilter smooth --axis y --max-memory 12K samples/scene.png -
-! gpufilter: samples/scene.png: bands of 7 rows need more than 12288 bytes; raise --max-memory
+! gpufilter: samples/scene.png: strips of 7 rows need more than 12288 bytes; raise --max-memory
 [1]
 # Conversions that lose nothing are made; the pixels are the same in every format.
 $ for kind in ppm pam bmp tga; do gpufilter smooth samples/scene.png out.$kind; gpufilter smooth --stages enhance --gain 1 out.$kind - | cmp - out.png; done
@@ -87,11 +87,11 @@ $ printf 'P5\n2 2\n255\r\nABC' | gpufilter smooth --stages enhance --gain 1 --fo
 $ { printf 'Pf\n1000 100\n-1\n'; head -c 400000 /dev/zero; } >z.pfm; gpufilter smooth --max-memory 410K z.pfm - --format pfm | wc -c
 > 400017
 $ gpufilter smooth -b cpu --max-memory 392K z.pfm - --format pfm
-! gpufilter: z.pfm: bands of 1 rows need more than 1408 bytes; raise --max-memory
+! gpufilter: z.pfm: strips of 1 rows need more than 1408 bytes; raise --max-memory
 [1]
 $ { printf 'P7\n  #%0300d\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\nZ' 0; } | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 1; echo
 > Z
-# One band is enough for an image of one row.
+# One strip is enough for an image of one row.
 $ { printf 'P5\n1000000 1\n255\n'; head -c 1000000 /dev/zero; } | gpufilter smooth --format pgm --max-memory 2100000 - - | wc -c
 > 1000017
 # Input and output may be the same file, with --force; a link stays a link.
@@ -103,16 +103,16 @@ $ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL,
 # Devices are written to, never replaced.
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
-$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
+$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP|%)\b/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
->   brightness x1.452, # % of samples clipped; --keep-brightness avoids it
->   768x512 RGB u8 in 16 bands of 32 rows
->   busy: decoding # %, computing # %, encoding # % of # s
-$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
+>   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
+>   768x512 RGB u8 in 16 strips of 32 rows
+>   busy: decoding 46 %, computing 10 %, encoding 29 % of # s
+$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)\b/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > w.png: # s, # MP/s by golden (1 thread, scalar), 909 kB in, 560 kB out
->   brightness x1.452, # % of samples clipped; --keep-brightness avoids it
->   768x512 RGB u8 in 1 band of 512 rows
->   busy: decoding # %, computing # %, encoding # % of # s
+>   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
+>   768x512 RGB u8 in 1 strip of 512 rows
+>   busy: decoding 12 %, computing 72 %, encoding 10 % of # s
 # Something takes most of the time of a job whose parts come one after the other: here the filter, by far.
 $ gpufilter smooth -v --backend golden --radius 100 --axis xy samples/page.png busy.pgm 2>&1 | grep -o 'computing is.*'
 > computing is the bottleneck
@@ -124,9 +124,9 @@ $ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 
 [3]
 $ ls -A | grep -E 'tmp|z.png'
 [1]
-# Threads that write a PNG take no memory that the bands need.
+# Threads that write a PNG take no memory that the strips need.
 $ { printf 'P6\n20000 300\n255\n'; head -c 18000000 /dev/zero; } >wide.ppm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.ppm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.ppm wide.png
-! gpufilter: wide.ppm: bands of 203 rows need more than 11534336 bytes; raise --max-memory
+! gpufilter: wide.ppm: strips of 203 rows need more than 11534336 bytes; raise --max-memory
 [1]
 # What is on the disk before it appears.
 $ for when in auto always never; do gpufilter smooth samples/page.png sync.png --force --sync $when && gpufilter smooth samples/page.png - | cmp - sync.png; gpufilter smooth samples/page.png -O sync/$when --sync $when -q; ls -A sync/$when; done

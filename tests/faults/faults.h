@@ -73,7 +73,7 @@ typedef struct gf_outcome {
     size_t out_size, err_size;
     uint64_t calls, injected, site;
     int symbol; /* of the first that failed; -1: none */
-    int cause, told;
+    int cause, reported;
     gf_tree after;
 } gf_outcome;
 

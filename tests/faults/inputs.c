@@ -14,13 +14,13 @@ enum { WIDTH = 37, HEIGHT = 23 };
 
 typedef struct gf_bytes {
     unsigned char *data;
-    size_t size, room;
+    size_t size, capacity;
 } gf_bytes;
 
 static void put(gf_bytes *bytes, const void *data, size_t size) {
-    while (bytes->size + size > bytes->room) {
-        bytes->room = bytes->room ? 2 * bytes->room : 4096;
-        bytes->data = need(realloc(bytes->data, bytes->room));
+    while (bytes->size + size > bytes->capacity) {
+        bytes->capacity = bytes->capacity ? 2 * bytes->capacity : 4096;
+        bytes->data = need(realloc(bytes->data, bytes->capacity));
     }
     if (size)
         memcpy(bytes->data + bytes->size, data, size);
@@ -69,23 +69,23 @@ static void put_chunk(gf_bytes *png, const char *type, const void *data, size_t 
 }
 
 static void put_packed(gf_bytes *png, const char *type, const void *data, size_t size) {
-    uLongf room = compressBound((uLong)size);
-    unsigned char *packed = need(malloc(room));
-    if (compress2(packed, &room, data, (uLong)size, 6) != Z_OK)
+    uLongf capacity = compressBound((uLong)size);
+    unsigned char *packed = need(malloc(capacity));
+    if (compress2(packed, &capacity, data, (uLong)size, 6) != Z_OK)
         give_up("zlib");
-    put_chunk(png, type, packed, room);
+    put_chunk(png, type, packed, capacity);
     free(packed);
 }
 
 /* Write a block for each byte: enough that zlib reads them. */
 static void put_flushed(gf_bytes *png, const unsigned char *data, size_t size) {
     z_stream stream = {0};
-    const size_t room = 64 + 16 * size;
-    unsigned char *packed = need(malloc(room));
+    const size_t capacity = 64 + 16 * size;
+    unsigned char *packed = need(malloc(capacity));
     if (deflateInit(&stream, 6) != Z_OK)
         give_up("zlib");
     stream.next_out = packed;
-    stream.avail_out = (uInt)room;
+    stream.avail_out = (uInt)capacity;
     for (size_t i = 0; i < size; i++) {
         stream.next_in = (Bytef *)(uintptr_t)(data + i);
         stream.avail_in = 1;
@@ -113,7 +113,7 @@ enum { PALETTE = 1, INTERLACED = 2, METADATA = 4, FLUSHED = 8 };
 static void put_metadata(gf_bytes *png) {
     static const unsigned char icc[64] = {0, 0, 0, 64};
     gf_bytes profile = {0};
-    uLongf room = compressBound(sizeof icc);
+    uLongf capacity = compressBound(sizeof icc);
     unsigned char packed[256];
     put_chunk(png, "gAMA", "\0\0\xb1\x8f", 4);
     put_chunk(
@@ -124,10 +124,10 @@ static void put_metadata(gf_bytes *png) {
     put_chunk(png, "tIME", "\x07\xe8\1\2\3\4\5", 7);
     put_chunk(png, "tEXt", "Title\0A small picture", 21);
     put_chunk(png, "iTXt", "Author\0\0\0en\0\0nobody", 19);
-    if (compress2(packed, &room, icc, sizeof icc, 6) != Z_OK)
+    if (compress2(packed, &capacity, icc, sizeof icc, 6) != Z_OK)
         give_up("zlib");
     put(&profile, "some profile\0", 14);
-    put(&profile, packed, room);
+    put(&profile, packed, capacity);
     put_chunk(png, "iCCP", profile.data, profile.size);
     free(profile.data);
     put_chunk(png, "sBIT", "\5\6\5", 3);

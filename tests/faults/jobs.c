@@ -74,7 +74,7 @@ static bool can(const gf_case *what, const gf_reference *reference, uint64_t n, 
     }
 }
 
-static void add_jobs(size_t which, bool kills, size_t *count, size_t *room, gf_job **grown) {
+static void add_jobs(size_t which, bool kills, size_t *count, size_t *capacity, gf_job **grown) {
     const gf_case *what = &fault_cases[which];
     const gf_reference *reference = &fault_references[which];
     const uint64_t step = what->flags & CASE_FEW ? reference->clean.calls / FEW + 1 : 1;
@@ -85,9 +85,9 @@ static void add_jobs(size_t which, bool kills, size_t *count, size_t *room, gf_j
                 (fault_options.mode >= 0 && mode != fault_options.mode) ||
                 (fault_options.at && n != fault_options.at))
                 continue;
-            if (*count == *room) {
-                *room = *room ? 2 * *room : 1 << 14;
-                *grown = need(realloc(*grown, *room * sizeof **grown));
+            if (*count == *capacity) {
+                *capacity = *capacity ? 2 * *capacity : 1 << 14;
+                *grown = need(realloc(*grown, *capacity * sizeof **grown));
             }
             (*grown)[(*count)++] = (gf_job){(uint32_t)which, (uint32_t)mode, n};
         }
@@ -103,14 +103,14 @@ static void take(gf_job *job) {
 }
 
 /* All of a kind, or `most` of them: each place of the program in each way, then others evenly. */
-void choose(bool kills, uint64_t most) {
+void choose(bool kills, uint64_t max) {
     gf_job *all = NULL;
-    size_t count = 0, room = 0;
+    size_t count = 0, capacity = 0;
     for (size_t i = 0; i < fault_case_count; i++)
         if (is_wanted(&fault_cases[i]))
-            add_jobs(i, kills, &count, &room, &all);
-    const size_t end = fault_job_count + (most < count ? most : count);
-    _Atomic uint64_t *places = shared(MOST_SITES * sizeof *places);
+            add_jobs(i, kills, &count, &capacity, &all);
+    const size_t end = fault_job_count + (max < count ? max : count);
+    _Atomic uint64_t *places = shared(MAX_SITES * sizeof *places);
     fault_jobs = need(realloc(fault_jobs, (end + 1) * sizeof *fault_jobs));
     for (size_t k = 0; k < count && fault_job_count < end; k++) {
         gf_job *job = &all[(k + fault_options.seed * 7919) % count];
@@ -126,6 +126,6 @@ void choose(bool kills, uint64_t most) {
     for (size_t k = 0; k < count && fault_job_count < end; k++)
         if (all[k].mode != FAULT_NONE)
             take(&all[k]);
-    munmap((void *)places, MOST_SITES * sizeof *places);
+    munmap((void *)places, MAX_SITES * sizeof *places);
     free(all);
 }

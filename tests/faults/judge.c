@@ -58,8 +58,8 @@ static bool contains(const char *text, size_t length, const char *part) {
 static bool is_subject(const gf_case *what, const gf_reference *reference, const char *text,
                        size_t length) {
     static const char *const known[] = {
-        "standard output", "standard input", "cpu",   "golden", "cuda",
-        "axis-sum",        "engine",         "bands", "inputs", "--"};
+        "standard output", "standard input", "cpu",    "golden", "cuda",
+        "axis-sum",        "engine",         "strips", "inputs", "--"};
     char *copy = need(strdup(what->arguments)), *rest = copy;
     bool good = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -85,7 +85,7 @@ static bool is_complaint(const gf_case *what, const gf_reference *reference, con
            is_subject(what, reference, subject, (size_t)(cause - subject));
 }
 
-static bool tells_cause(const gf_outcome *outcome, const char *line) {
+static bool reports_cause(const gf_outcome *outcome, const char *line) {
     if (outcome->cause == ENOMEM && strstr(line, "memory"))
         return true;
     return strstr(line, strerror(outcome->cause)) != NULL;
@@ -98,7 +98,7 @@ static bool is_transfer(const gf_outcome *outcome) {
 }
 
 typedef struct gf_lines {
-    unsigned complaints, others, repeated, told_failed, not_begun;
+    unsigned complaints, others, repeated, reported_failed, not_begun;
     bool sum, cause;
     bool out;  /* a line about standard output */
     bool once; /* a line that stands for all images under way */
@@ -114,7 +114,7 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
             continue;
         if (sscanf(line, "%lu done, %lu failed, %lu skipped", &done, &failed, &skipped) == 3) {
             lines.sum = true;
-            lines.told_failed = (unsigned)failed;
+            lines.reported_failed = (unsigned)failed;
             const char *rest_of = strstr(line, " skipped, ");
             lines.not_begun = rest_of ? (unsigned)atoi(rest_of + 10) : 0;
             continue;
@@ -130,7 +130,7 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
         if (lines.complaints < 64)
             seen[lines.complaints] = line;
         lines.complaints++;
-        lines.cause = lines.cause || tells_cause(outcome, line);
+        lines.cause = lines.cause || reports_cause(outcome, line);
         lines.out = lines.out || strstr(line, "standard output: ");
         lines.once = lines.once || strstr(line, "; no others are begun");
     }
@@ -143,7 +143,7 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
                         const gf_outcome *outcome, size_t missing) {
     const gf_lines lines = count_lines(what, reference, outcome);
     const bool many = what->flags & (CASE_BATCH | CASE_MANY);
-    if (outcome->told & 1) /* it could not be told */
+    if (outcome->reported & 1) /* it could not be told */
         return;
     if (lines.others || lines.repeated)
         find(verdict, FINDING_MESSAGE, "odd lines: %.200s", outcome->err);
@@ -156,15 +156,15 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
     else if (!verdict->survived && !many && lines.complaints > 1)
         find(verdict, FINDING_MESSAGE, "%u lines: %.200s", lines.complaints, outcome->err);
     else if ((what->flags & CASE_BATCH) && lines.sum &&
-             (lines.once ? lines.told_failed + lines.out < lines.complaints
-                         : lines.told_failed + lines.out != lines.complaints))
+             (lines.once ? lines.reported_failed + lines.out < lines.complaints
+                         : lines.reported_failed + lines.out != lines.complaints))
         find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.200s", lines.complaints,
-             lines.told_failed, outcome->err);
+             lines.reported_failed, outcome->err);
     /* A folder that cannot be read may hold many inputs. */
     else if ((what->flags & CASE_BATCH) && !strstr(what->arguments, " -R ") && lines.sum &&
-             lines.told_failed + lines.not_begun < missing)
+             lines.reported_failed + lines.not_begun < missing)
         find(verdict, FINDING_MESSAGE, "%zu outputs are missing, and it tells of %u: %.200s",
-             missing, lines.told_failed + lines.not_begun, outcome->err);
+             missing, lines.reported_failed + lines.not_begun, outcome->err);
     verdict->vague = !verdict->survived && !lines.cause;
     /* What one failed read or write was told as could as well be a damaged file. */
     if (verdict->vague && is_transfer(outcome) && outcome->injected == 1 &&
@@ -299,7 +299,7 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
              stale);
     const bool no_answer = (what->flags & CASE_ASKS) && outcome->symbol >= 0 &&
                            gf_fault_calls[outcome->symbol].class == FAULT_SYSTEM;
-    if (verdict.survived && !same_out(reference, outcome) && !(outcome->told & 1) && !no_answer)
+    if (verdict.survived && !same_out(reference, outcome) && !(outcome->reported & 1) && !no_answer)
         find(&verdict, FINDING_WRONG, "exit code %d, and other words on standard output: %.150s",
              outcome->code, outcome->out);
     if (!verdict.survived && !is_code(what, outcome->code))
@@ -308,8 +308,8 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         find(&verdict, FINDING_CODE, "gave up: exit code %d: %.200s", outcome->code, outcome->err);
     verdict.completed = !verdict.survived && fresh;
     /* Where renaming fails from then on, nothing can be taken back, which is said. */
-    const bool told = strstr(outcome->err, "was put in place before that") != NULL;
-    if (!verdict.survived && fresh && stale && !told && !(what->flags & CASE_BATCH))
+    const bool reported = strstr(outcome->err, "was put in place before that") != NULL;
+    if (!verdict.survived && fresh && stale && !reported && !(what->flags & CASE_BATCH))
         find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
     if (!(what->flags & CASE_CUDA) || !verdict.survived)
         judge_lines(&verdict, what, reference, outcome, stale);

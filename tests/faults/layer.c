@@ -162,9 +162,9 @@ gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site) {
     return (gf_fault_meeting){.act = FAULT_FAIL, .cause = cause};
 }
 
-void gf_fault_tell(int descriptor) {
+void gf_fault_report(int descriptor) {
     if (faults)
-        atomic_fetch_or(&faults->told, descriptor == 2 ? 1 : descriptor == 1 ? 2 : 0);
+        atomic_fetch_or(&faults->reported, descriptor == 2 ? 1 : descriptor == 1 ? 2 : 0);
 }
 
 /* ---- calls with a variable number of arguments ------------------------------------------------

@@ -59,7 +59,7 @@ typedef struct gf_faults {
     _Atomic unsigned symbol; /* of the first that failed, behind a 1 */
     _Atomic int cause;       /* its errno */
     _Atomic uint64_t site;   /* where it was called, from the start of the program */
-    _Atomic int told;        /* 1: a line for people was among what failed, 2: standard output */
+    _Atomic int reported;    /* 1: a line for people was among what failed, 2: standard output */
     struct gf_fault_trace {
         uint32_t symbol; /* its place in gf_fault_calls */
         uint32_t site;

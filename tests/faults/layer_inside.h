@@ -59,6 +59,6 @@ enum {
 gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site);
 _Noreturn void gf_fault_die(void);
 /* A stream failed: which, by its descriptor. */
-void gf_fault_tell(int descriptor);
+void gf_fault_report(int descriptor);
 
 #endif

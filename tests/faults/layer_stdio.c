@@ -12,7 +12,7 @@
 
 static void fail_stream(FILE *file, int cause) {
     file->_flags |= 0x20; /* _IO_ERR_SEEN, what ferror() looks at */
-    gf_fault_tell(file == stderr ? 2 : file == stdout ? 1 : -1);
+    gf_fault_report(file == stderr ? 2 : file == stdout ? 1 : -1);
     errno = cause;
 }
 
@@ -75,9 +75,9 @@ STREAM(int, vfprintf, (FILE * file, const char *format, va_list args), file,
             gf_fault_die();                                                                        \
         return result;                                                                             \
     }
-LINE(getline, (char **line, size_t *room, FILE *file), __real_getline(line, room, file))
-LINE(getdelim, (char **line, size_t *room, int end, FILE *file),
-     __real_getdelim(line, room, end, file))
+LINE(getline, (char **line, size_t *capacity, FILE *file), __real_getline(line, capacity, file))
+LINE(getdelim, (char **line, size_t *capacity, int end, FILE *file),
+     __real_getdelim(line, capacity, end, file))
 
 /* Closes all the same. */
 int __wrap_fclose(FILE *file);

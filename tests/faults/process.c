@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 64, SECONDS = 180 };
+enum { MAX_ARGUMENTS = 64, SECONDS = 180 };
 
 gf_tree case_files(const gf_case *what, const gf_tree *inputs) {
     gf_tree files = {0};
@@ -42,7 +42,7 @@ static char **split(const char *program, char *text, char *more, char **list) {
     list[count++] = (char *)program;
     for (int turn = 0; turn < 2; turn++)
         for (char *one, *rest = turn ? more : text; (one = strsep(&rest, " ")) != NULL;)
-            if (*one && count + 1 < MOST_ARGUMENTS)
+            if (*one && count + 1 < MAX_ARGUMENTS)
                 list[count++] = one;
     list[count] = NULL;
     return list;
@@ -72,13 +72,13 @@ _Noreturn static void become(const gf_stage_set *set, char **arguments, const in
 
 /* What came, up to its end. */
 static char *take(int fd, size_t *size) {
-    size_t room = 1 << 16;
-    char *text = need(malloc(room + 1));
+    size_t capacity = 1 << 16;
+    char *text = need(malloc(capacity + 1));
     *size = 0;
-    for (ssize_t got; (got = read(fd, text + *size, room - *size)) > 0;) {
+    for (ssize_t got; (got = read(fd, text + *size, capacity - *size)) > 0;) {
         *size += (size_t)got;
-        if (*size == room)
-            text = need(realloc(text, (room *= 2) + 1));
+        if (*size == capacity)
+            text = need(realloc(text, (capacity *= 2) + 1));
     }
     text[*size] = 0;
     return text;
@@ -115,7 +115,7 @@ static int input_pipe(const gf_stage_set *set, const gf_case *what) {
 gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char *more,
                        gf_fault_mode mode, uint64_t at, uint32_t lacking) {
     gf_outcome outcome = {.symbol = -1};
-    char *arguments = need(strdup(what->arguments)), *list[MOST_ARGUMENTS],
+    char *arguments = need(strdup(what->arguments)), *list[MAX_ARGUMENTS],
          *added = need(strdup(more ? more : ""));
     int out[2], fds[3] = {input_pipe(set, what), -1, memfd_create("err", MFD_CLOEXEC)};
     if (what->flags & CASE_PIPE_OUT) {
@@ -138,7 +138,7 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     atomic_store(&faults->symbol, 0);
     atomic_store(&faults->site, 0);
     atomic_store(&faults->cause, 0);
-    atomic_store(&faults->told, 0);
+    atomic_store(&faults->reported, 0);
     const pid_t child = fork();
     if (child < 0)
         give_up("fork");
@@ -162,7 +162,7 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     outcome.symbol = (int)atomic_load(&faults->symbol) - 1;
     outcome.site = atomic_load(&faults->site);
     outcome.cause = atomic_load(&faults->cause);
-    outcome.told = atomic_load(&faults->told);
+    outcome.reported = atomic_load(&faults->reported);
     outcome.after = tree_read(set->folder);
     free(arguments);
     free(added);

@@ -6,7 +6,7 @@
 
 #include "faults.h"
 
-enum { MOST_SITES = 1 << 14, MOST_CASES = 512 };
+enum { MAX_SITES = 1 << 14, MAX_CASES = 512 };
 
 typedef struct gf_options {
     const char *program, *only;
@@ -24,12 +24,12 @@ typedef struct gf_job {
 
 /* Of all workers, in memory that they share. */
 typedef struct gf_sums {
-    _Atomic uint64_t next, told;
+    _Atomic uint64_t next, reported;
     _Atomic uint64_t runs, by_mode[FAULT_MODES], survived, failed, completed, vague, missed;
     _Atomic uint64_t leftovers, unremoved, again, findings[FINDINGS];
-    _Atomic uint64_t sites[MOST_SITES], told_sites[MOST_SITES];
-    _Atomic unsigned char bad[MOST_CASES]; /* cases */
-    _Atomic uint64_t case_runs[MOST_CASES];
+    _Atomic uint64_t sites[MAX_SITES], reported_sites[MAX_SITES];
+    _Atomic unsigned char bad[MAX_CASES]; /* cases */
+    _Atomic uint64_t case_runs[MAX_CASES];
     _Atomic uint64_t symbol_vague[256], symbol_completed[256], symbol_injected[256];
 } gf_sums;
 
@@ -46,7 +46,7 @@ bool is_wanted(const gf_case *what);
 /* Runs it without a fault, twice: what differs then are times. Ends the program if that fails. */
 void refer(const gf_stage_set *set, size_t which);
 /* Adds jobs: faults, or kills; all of them, or `most`. */
-void choose(bool kills, uint64_t most);
+void choose(bool kills, uint64_t max);
 /* Runs jobs until none is left, in a folder of its own. */
 void work(const gf_stage_set *set);
 /* Returns the exit code. */
@@ -54,7 +54,7 @@ int print_sum(double seconds);
 
 /* Memory that the workers have together. */
 void *shared(size_t size);
-/* Is it new among MOST_SITES keys? */
+/* Is it new among MAX_SITES keys? */
 bool add_key(_Atomic uint64_t *keys, uint64_t key);
 
 #endif

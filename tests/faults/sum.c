@@ -20,7 +20,7 @@ int print_sum(double seconds) {
     for (int mode = FAULT_ONCE; mode <= FAULT_UNSUPPORTED; mode++)
         faults += fault_sums->by_mode[mode];
     const uint64_t kills = fault_sums->by_mode[FAULT_BEFORE] + fault_sums->by_mode[FAULT_AFTER];
-    for (size_t i = 0; i < MOST_SITES; i++)
+    for (size_t i = 0; i < MAX_SITES; i++)
         sites += fault_sums->sites[i] != 0;
     for (unsigned i = 0; i < gf_fault_call_count; i++)
         symbols += fault_sums->symbol_injected[i] != 0;

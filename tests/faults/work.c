@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-enum { MOST_TOLD = 60 };
+enum { MAX_TOLD = 60 };
 
 /* Is it a new one? */
 bool add_key(_Atomic uint64_t *keys, uint64_t key) {
-    for (size_t i = key * 2654435761u % MOST_SITES;; i = (i + 1) % MOST_SITES) {
+    for (size_t i = key * 2654435761u % MAX_SITES;; i = (i + 1) % MAX_SITES) {
         uint64_t none = 0;
         if (atomic_compare_exchange_strong(&keys[i], &none, key))
             return true;
@@ -27,13 +27,13 @@ static uint64_t by_hand(const gf_job *job) {
                                           : job->at;
 }
 
-static void tell(const gf_job *job, const gf_outcome *outcome, const gf_verdict *verdict) {
+static void report(const gf_job *job, const gf_outcome *outcome, const gf_verdict *verdict) {
     const gf_case *what = &fault_cases[job->which];
     atomic_fetch_add(&fault_sums->findings[verdict->finding], 1);
     atomic_store(&fault_sums->bad[job->which], 1);
     /* One of each place is enough to read. */
-    if (!add_key(fault_sums->told_sites, outcome->site << 4 | (uint64_t)verdict->finding) ||
-        atomic_fetch_add(&fault_sums->told, 1) >= MOST_TOLD)
+    if (!add_key(fault_sums->reported_sites, outcome->site << 4 | (uint64_t)verdict->finding) ||
+        atomic_fetch_add(&fault_sums->reported, 1) >= MAX_TOLD)
         return;
     printf("FAIL %s: GF_FAULT=%s:%" PRIu64 " gpufilter %s\n  %s at +0x%" PRIx64 ": %s: %s\n",
            what->name, fault_mode_names[job->mode], by_hand(job), what->arguments,
@@ -59,7 +59,7 @@ static void do_again(const gf_stage_set *set, const gf_job *job, const gf_outcom
         outcome_free(&third);
     }
     if (then.finding)
-        tell(job, outcome, &then);
+        report(job, outcome, &then);
     outcome_free(&again);
 }
 
@@ -69,7 +69,7 @@ static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome
     const gf_verdict verdict = judge_kill(what, reference, outcome);
     atomic_fetch_add(&fault_sums->leftovers, verdict.leftover);
     if (verdict.finding)
-        tell(job, outcome, &verdict);
+        report(job, outcome, &verdict);
     /* An image that replaced itself has no input any more. */
     if (!(what->flags & CASE_BATCH) && all_new(reference, outcome))
         return;
@@ -94,7 +94,7 @@ static void do_fault(const gf_stage_set *set, const gf_job *job, const gf_outcom
                by_hand(job), what->arguments, symbol_name(outcome->symbol), outcome->site,
                outcome->err);
     if (verdict.finding)
-        tell(job, outcome, &verdict);
+        report(job, outcome, &verdict);
     if (is_resumed(what))
         do_again(set, job, outcome);
 }

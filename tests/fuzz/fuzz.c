@@ -75,7 +75,7 @@ const char *fuzz_path(const char *name) {
 }
 
 outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
-                       uint64_t band) {
+                       uint64_t strip) {
     static int file = -1;
     gf_input input = {.name = strdup("x"), .regular = true, .size = size};
 
@@ -85,15 +85,15 @@ outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf
         lseek(file, 0, SEEK_SET) != 0)
         abort();
     input.file = fdopen(dup(file), "rb");
-    return load_input(&input, given, open, band);
+    return load_input(&input, given, open, strip);
 }
 
 outcome fuzz_load_pipe(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
-                       uint64_t band) {
+                       uint64_t strip) {
     /* It is only read from. */
     gf_input input = {.name = strdup("x"), .file = fmemopen((void *)(uintptr_t)data, size, "rb")};
 
-    return load_input(&input, given, open, band);
+    return load_input(&input, given, open, strip);
 }
 
 void fuzz_check_same(const outcome *a, const outcome *b, const char *what) {

@@ -9,9 +9,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Change data in place, up to `most` bytes, and return its new size. A harness may define one for a
  * format whose check sums would otherwise refuse nearly every input. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 /* libFuzzer's own mutations; NULL in a build without it. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max) __attribute__((weak));
 
 /* Aborts with a line that says why, unless it holds. */
 #define FUZZ_CHECK(condition, ...)                                                                 \
@@ -60,9 +60,9 @@ static const gf_limits fuzz_limits = {
 const char *fuzz_path(const char *name);
 /* Reads the bytes as an image in a regular file, and as one that comes through a pipe. */
 outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
-                       uint64_t band);
+                       uint64_t strip);
 outcome fuzz_load_pipe(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
-                       uint64_t band);
+                       uint64_t strip);
 /* Both refuse, or both give one image. */
 void fuzz_check_same(const outcome *a, const outcome *b, const char *what);
 

@@ -15,7 +15,7 @@
 int gf_program_main(int argc, char **argv);
 extern void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
-enum { MOST_ARGUMENTS = 24 };
+enum { MAX_ARGUMENTS = 24 };
 
 static char home[256];
 static int stderr_file, stderr_kept, folder_before;
@@ -130,14 +130,14 @@ static void keep_inside(char *argument) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *argv[MOST_ARGUMENTS + 2] = {"gpufilter"};
+    char *argv[MAX_ARGUMENTS + 2] = {"gpufilter"};
     fuzz_bytes rest = {data, size};
     char *text = fuzz_text(&rest);
     int argc = 1;
 
     if (home[0] == '\0')
         set_up();
-    while (rest.size != 0 && argc < MOST_ARGUMENTS) {
+    while (rest.size != 0 && argc < MAX_ARGUMENTS) {
         char *argument = text + (rest.data - data);
         const size_t length = strlen(argument);
         rest.data += length < rest.size ? length + 1 : length;

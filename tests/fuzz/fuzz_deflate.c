@@ -4,7 +4,7 @@
 
 #include "io/deflate.h"
 
-enum { MOST_BYTES = 8192 };
+enum { MAX_BYTES = 8192 };
 
 static size_t pack(const fuzz_bytes *input, gf_isa isa, unsigned char *out) {
     static gf_deflate_plan plan;
@@ -34,11 +34,11 @@ static size_t pack(const fuzz_bytes *input, gf_isa isa, unsigned char *out) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static unsigned char first[4 * MOST_BYTES], other[4 * MOST_BYTES], back[MOST_BYTES + 1];
+    static unsigned char first[4 * MAX_BYTES], other[4 * MAX_BYTES], back[MAX_BYTES + 1];
     const fuzz_bytes bytes = {data, size};
     z_stream stream = {.next_in = first, .next_out = back, .avail_out = sizeof back};
 
-    if (size < 5 || size > MOST_BYTES)
+    if (size < 5 || size > MAX_BYTES)
         return 0;
     const size_t packed = pack(&bytes, GF_ISA_PORTABLE, first);
     for (int isa = 1; isa < GF_ISA_COUNT; isa++) {

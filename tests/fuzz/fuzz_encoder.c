@@ -36,7 +36,7 @@ static fuzz_job read_job(fuzz_bytes *bytes) {
     return made;
 }
 
-static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t band,
+static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t strip,
                                  size_t *size) {
     const char *path = fuzz_path("x.png");
     const gf_file_options options = {.force = true, .compression = job->compression};
@@ -45,15 +45,15 @@ static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t
     gf_sink *sink;
 
     gf_status status = gf_sink_open(path, &job->format, NULL, &options, threads, &sink, &error);
-    for (uint64_t y = 0; status == GF_OK && y < job->format.height; y += band) {
+    for (uint64_t y = 0; status == GF_OK && y < job->format.height; y += strip) {
         const uint64_t left = job->format.height - y;
         status =
-            sink->ops->write(sink, job->pixels + y * row, row, left < band ? left : band, &error);
+            sink->ops->write(sink, job->pixels + y * row, row, left < strip ? left : strip, &error);
     }
     if (status == GF_OK)
         status = sink->ops->finish(sink, NULL, &error);
     if (status == GF_OK)
-        status = gf_output_place(sink->output, &error);
+        status = gf_output_commit(sink->output, &error);
     if (sink != NULL)
         sink->ops->close(sink);
     FUZZ_CHECK(status == GF_OK, "%s", error.message);
@@ -63,14 +63,14 @@ static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_bytes bytes = {data, size};
     const uint32_t threads = 1 + fuzz_byte(&bytes) % 4;
-    const uint64_t band = 1 + fuzz_byte(&bytes) % 64;
+    const uint64_t strip = 1 + fuzz_byte(&bytes) % 64;
     fuzz_job job = read_job(&bytes);
     png_bytes file, other;
 
     file.data = write_file(&job, 1, job.format.height, &file.size);
-    other.data = write_file(&job, threads, band, &other.size);
+    other.data = write_file(&job, threads, strip, &other.size);
     FUZZ_CHECK(file.size == other.size && memcmp(file.data, other.data, file.size) == 0,
-               "%u threads and bands of %u rows make another file", threads, (unsigned)band);
+               "%u threads and strips of %u rows make another file", threads, (unsigned)strip);
     outcome back = png_oracle(&file, file.size, NULL);
     FUZZ_CHECK(back.error.status == GF_OK, "libpng: %s", back.error.message);
     FUZZ_CHECK(gf_format_equal(&back.format, &job.format) &&

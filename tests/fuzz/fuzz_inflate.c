@@ -4,7 +4,7 @@
 
 #include "io/inflate.h"
 
-enum { MOST_ROWS = 1 << 13 };
+enum { MAX_ROWS = 1 << 13 };
 
 /* The stream in chunks, with their check sums, and a last one. */
 static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
@@ -20,7 +20,7 @@ static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
 
 typedef struct rows {
     gf_error error;
-    unsigned char bytes[MOST_ROWS];
+    unsigned char bytes[MAX_ROWS];
     size_t size; /* that were read before a failure */
 } rows;
 
@@ -79,7 +79,7 @@ static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t wa
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static unsigned char back[MOST_ROWS];
+    static unsigned char back[MAX_ROWS];
     static rows ours;
     fuzz_bytes bytes = {data, size};
     const size_t row = 1 + fuzz_below(&bytes, 300), count = 1 + fuzz_byte(&bytes) % 24;

@@ -6,10 +6,10 @@
 #include "cli/inputs.h"
 
 /* The next name of the list; NULL past the last. */
-static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int ending,
+static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int extension,
                                 size_t *length) {
     while (*at < end) {
-        const uint8_t *name = *at, *stop = memchr(name, ending, (size_t)(end - name));
+        const uint8_t *name = *at, *stop = memchr(name, extension, (size_t)(end - name));
         *length = (size_t)((stop != NULL ? stop : end) - name);
         *at = stop != NULL ? stop + 1 : end;
         if (*length != 0)
@@ -18,11 +18,12 @@ static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int endi
     return NULL;
 }
 
-static void check_names(const gf_cli_inputs *inputs, const uint8_t *data, size_t size, int ending) {
+static void check_names(const gf_cli_inputs *inputs, const uint8_t *data, size_t size,
+                        int extension) {
     const uint8_t *at = data, *name;
     size_t length, i = 0;
 
-    while ((name = next_name(&at, data + size, ending, &length)) != NULL) {
+    while ((name = next_name(&at, data + size, extension, &length)) != NULL) {
         FUZZ_CHECK(i < inputs->count, "%zu names, and more", inputs->count);
         const char *got = inputs->list[i].path;
         if (length == 1 && *name == '-')

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/outputs.h"
 
-enum { MOST_ARGUMENTS = 64 };
+enum { MAX_ARGUMENTS = 64 };
 
 static void check_param(const gf_settings *settings, const gf_param *param) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
@@ -118,11 +118,11 @@ static void parse(int argc, char **argv, const gf_command *command) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *argv[MOST_ARGUMENTS + 1] = {NULL};
+    char *argv[MAX_ARGUMENTS + 1] = {NULL};
     char *text = fuzz_text(&(fuzz_bytes){data, size});
     int argc = 0;
 
-    for (size_t at = 0; at < size && argc < MOST_ARGUMENTS; at += strlen(text + at) + 1)
+    for (size_t at = 0; at < size && argc < MAX_ARGUMENTS; at += strlen(text + at) + 1)
         argv[argc++] = text + at;
     if (argc != 0) {
         gf_command command = gf_command_find(argv[0]);

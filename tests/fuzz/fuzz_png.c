@@ -70,9 +70,9 @@ static size_t chunk_find_all(const uint8_t *data, size_t size, size_t at[MAX_CHU
 }
 
 /* Replace data[at, end) by bytes. Return the new size; the old one if there is no space. */
-static size_t chunk_splice(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
+static size_t chunk_splice(uint8_t *data, size_t size, size_t max, size_t at, size_t end,
                            const uint8_t *bytes, size_t length) {
-    if (size - (end - at) + length > most)
+    if (size - (end - at) + length > max)
         return size;
     memmove(data + at + length, data + end, size - end);
     if (length != 0)
@@ -81,7 +81,7 @@ static size_t chunk_splice(uint8_t *data, size_t size, size_t most, size_t at, s
 }
 
 /* Mutate a chunk's data or, three times of four if it is a zlib stream, what it unpacks to. */
-static size_t chunk_change_data(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
+static size_t chunk_change_data(uint8_t *data, size_t size, size_t max, size_t at, size_t end,
                                 uint32_t random) {
     static uint8_t raw[MAX_DATA], chunk[MAX_DATA + 4096];
     uLongf length = MAX_DATA / 2, coded = sizeof chunk - AROUND;
@@ -100,7 +100,7 @@ static size_t chunk_change_data(uint8_t *data, size_t size, size_t most, size_t 
         coded = LLVMFuzzerMutate(chunk + 8, old, MAX_DATA);
     }
     chunk_seal(chunk, coded);
-    return chunk_splice(data, size, most, at, end, chunk, AROUND + coded);
+    return chunk_splice(data, size, max, at, end, chunk, AROUND + coded);
 }
 
 static void chunk_rename(uint8_t *chunk, size_t length, uint32_t which) {
@@ -114,14 +114,14 @@ static void chunk_rename(uint8_t *chunk, size_t length, uint32_t which) {
 }
 
 /* Divide one chunk into two. */
-static size_t chunk_split(uint8_t *data, size_t size, size_t most, size_t at, size_t end,
+static size_t chunk_split(uint8_t *data, size_t size, size_t max, size_t at, size_t end,
                           uint32_t where) {
     const size_t length = end - at - AROUND, first = where % (length + 1);
     uint8_t between[AROUND] = {0};
 
     memcpy(between + 8, data + at + 4, 4); /* behind a check sum and a length: the name */
     const size_t cut = at + 8 + first,
-                 made = chunk_splice(data, size, most, cut, cut, between, AROUND);
+                 made = chunk_splice(data, size, max, cut, cut, between, AROUND);
     if (made != size) {
         chunk_seal(data + at, first);
         chunk_seal(data + cut + 4, length - first);
@@ -129,7 +129,7 @@ static size_t chunk_split(uint8_t *data, size_t size, size_t most, size_t at, si
     return made;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed) {
     static uint8_t copy[1 << 12];
     size_t chunks[MAX_CHUNKS + 1];
     uint32_t random = seed;
@@ -137,9 +137,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     size_t count = chunk_find_all(data, size, chunks);
 
     if (count == 0 || way == 0)
-        return LLVMFuzzerMutate(data, size, most);
+        return LLVMFuzzerMutate(data, size, max);
     if (way == 1) {
-        size = LLVMFuzzerMutate(data, size, most);
+        size = LLVMFuzzerMutate(data, size, max);
         count = chunk_find_all(data, size, chunks);
         for (size_t i = 0; i < count; i++)
             chunk_seal(data + chunks[i], chunks[i + 1] - chunks[i] - AROUND);
@@ -149,19 +149,19 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     const uint32_t other = next_random(&random);
     switch (memcmp(data + at + 4, "IDAT", 4) == 0 ? way : way % 8) {
     case 2: /* remove the chunk */
-        return chunk_splice(data, size, most, at, end, NULL, 0);
+        return chunk_splice(data, size, max, at, end, NULL, 0);
     case 3: /* repeat it elsewhere */
         if (end - at > sizeof copy)
             return size;
         memcpy(copy, data + at, end - at);
-        return chunk_splice(data, size, most, chunks[other % (count + 1)],
+        return chunk_splice(data, size, max, chunks[other % (count + 1)],
                             chunks[other % (count + 1)], copy, end - at);
     case 4:
         chunk_rename(data + at, end - at - AROUND, other);
         return size;
     case 5:
-        return chunk_split(data, size, most, at, end, other);
+        return chunk_split(data, size, max, at, end, other);
     default:
-        return chunk_change_data(data, size, most, at, end, other);
+        return chunk_change_data(data, size, max, at, end, other);
     }
 }

@@ -1,4 +1,4 @@
-/* Any filter with any settings over any image: the CPU's way, in any bands by any threads of any
+/* Any filter with any settings over any image: the CPU's way, in any strips by any threads of any
  * SIMD level, gives golden's bits.
  *
  * An input says in its first bytes which filter, how the image is cut, and its shape; then come
@@ -104,7 +104,7 @@ static void read_pixels(const fuzz_bytes *bytes, fuzz_job *job) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const uint64_t bands[] = {0, 1, 2, 3, 7, 16, 33, 1000};
+    static const uint64_t strips[] = {0, 1, 2, 3, 7, 16, 33, 1000};
     static gf_engine *golden;
     fuzz_bytes bytes = {data, size};
     const uint8_t cut = fuzz_byte(&bytes);
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         gf_engine_options options = {.backend = "cpu",
                                      .threads = 1 + (cut >> 3 & 3),
                                      .unthreaded = cut >= 0xc0,
-                                     .band_rows = bands[cut & 7],
+                                     .rows_per_strip = strips[cut & 7],
                                      .max_memory = 16 << 20};
         gf_isa isa = (gf_isa)(size % GF_ISA_COUNT);
         options.simd = gf_simd_names()[gf_isa_available(isa) ? 1 + (int)isa : 0];

@@ -319,7 +319,7 @@ static void seed_lines(void) {
         "smooth a.x b.png c.ppm --out-dir o --name {stem}-{index:3}{ext} --threads 2",
         "smooth --out-dir o --files-from a.x --resume --json",
         "smooth --out-dir . --force b.png c.ppm --fail-fast --shard=1/2",
-        "smooth --raw 3x2:u8 a.x out.raw --band-rows 1 --max-memory 1M",
+        "smooth --raw 3x2:u8 a.x out.raw --rows-per-strip 1 --max-memory 1M",
         "smooth --compression small --strip --simd portable --backend golden b.png out.png",
         "hist a.x --bins 8 --extract 3",
         "hist b.png --channel all --plot h.svg --per-row --csv",

@@ -94,7 +94,7 @@ def check(job):
     os.mkdir(folder)
     inputs = [write_image(os.path.join(folder, "in%d" % i), image) for i, image in enumerate(case.images)]
     spread = ["--threads", str(rng.integers(1, 4))]
-    spread += ["--band-rows", str(rng.integers(1, 20))] if rng.random() < 0.5 else []
+    spread += ["--rows-per-strip", str(rng.integers(1, 20))] if rng.random() < 0.5 else []
     runs = [run(program, folder, case, inputs, backend, spread) for backend in backends]
     failures = [" ".join(command) + "\n  " + wrong for command, wrong in runs if wrong]
     if not failures:

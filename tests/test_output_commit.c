@@ -15,7 +15,7 @@ static void appear_together(void **state) {
     put_old("d");
     for (int i = 0; i < 4; i++)
         outputs[i] = complete(names[i], true);
-    assert_int_equal(gf_outputs_place(outputs, 4, &error), GF_OK);
+    assert_int_equal(gf_outputs_commit(outputs, 4, &error), GF_OK);
     close_all(outputs, 4);
     for (int i = 0; i < 4; i++)
         assert_bytes(in_folder(names[i]), names[i], 1);
@@ -36,7 +36,7 @@ static void are_taken_back(void **state) {
     for (int i = 0; i < 5; i++)
         outputs[i] = complete(names[i], i < 4);
     put_bytes(in_folder("taken"), "theirs", 6);
-    assert_int_equal(gf_outputs_place(outputs, 5, &error), GF_FAILED);
+    assert_int_equal(gf_outputs_commit(outputs, 5, &error), GF_FAILED);
     assert_message(&error, "/taken: exists already; use --force to replace it");
     assert_null(strstr(error.message, "before that"));
     close_all(outputs, 5);
@@ -70,7 +70,7 @@ static void leave_nothing_whichever_call_fails(void **state) {
                 calls_do.after += (all[i] & ~0x20) == calls_do.fails;
             calls_do.cause = EIO;
         }
-        const gf_status status = gf_outputs_place(outputs, 3, &error);
+        const gf_status status = gf_outputs_commit(outputs, 3, &error);
         if (call == 0)
             memcpy(all, calls, sizeof all);
         close_all(outputs, 3);
@@ -98,7 +98,7 @@ static void say_what_cannot_be_taken_back(void **state) {
     outputs[1] = complete("b", true);
     outputs[2] = complete("c", false);
     put_old("c");
-    assert_int_equal(gf_outputs_place(outputs, 3, &error), GF_FAILED);
+    assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
     assert_message(&error, "/c: exists already; use --force to replace it; ");
     assert_message(&error, "/a was put in place before that");
     assert_null(strstr(error.message, "/b was"));
@@ -121,7 +121,7 @@ static void keep_what_cannot_be_taken_back(void **state) {
     calls_do.fails = 'X';
     calls_do.after = 1;
     calls_do.cause = EIO;
-    assert_int_equal(gf_outputs_place(outputs, 2, &error), GF_FAILED);
+    assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
     assert_message(&error, "/a was put in place before that; what it replaced is in ");
     close_all(outputs, 2);
     assert_bytes(in_folder("a"), "a", 1);
@@ -145,7 +145,7 @@ static void replace_what_is_gone(void **state) {
         assert_int_equal(unlink(in_folder("a")), 0);
         if (fails)
             put_old("b");
-        assert_int_equal(gf_outputs_place(outputs, 2, &error), fails ? GF_FAILED : GF_OK);
+        assert_int_equal(gf_outputs_commit(outputs, 2, &error), fails ? GF_FAILED : GF_OK);
         assert_null(strstr(error.message, "before that"));
         close_all(outputs, 2);
         assert_int_equal(count_files(false), fails ? 1 : 2);
@@ -166,7 +166,7 @@ static void do_not_move_folders(void **state) {
         assert_int_equal(unlink(in_folder("a")), 0);
         assert_int_equal(mkdir(in_folder("a"), 0700), 0);
         put_bytes(in_folder("a/in"), "", 0);
-        assert_int_equal(gf_outputs_place(outputs, 2, &error), GF_FAILED);
+        assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
         assert_message(&error, "/a: cannot put the output in place: Is a directory");
         close_all(outputs, 2);
         assert_int_equal(count_files(false), 1);
@@ -197,7 +197,7 @@ static void need_no_temporary_that_would_stay(void **state) {
     if (!named) {
         output = complete("c", true);
         put_old("c");
-        assert_int_equal(gf_output_place(output, &error), GF_FAILED);
+        assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
         assert_message(&error, "/c: cannot put the output in place: Operation not permitted");
         gf_output_close(output);
         assert_int_equal(count_files(false), 3);
@@ -212,7 +212,7 @@ static void name_a_temporary_that_stays(void **state) {
     put_old("a");
     gf_output *output = complete("a", true);
     calls_do.stay = true;
-    assert_int_equal(gf_output_place(output, &error), GF_FAILED);
+    assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
     assert_message(&error,
                    "/a: cannot put the output in place: Operation not permitted; cannot "
                    "remove its temporary file ");
@@ -245,7 +245,7 @@ static void keep_what_came_since(void **state) {
     calls_do.after = named ? 1 : 2;
     calls_do.cause = EEXIST;
     calls_do.meanwhile = replace_both;
-    assert_int_equal(gf_outputs_place(outputs, 3, &error), GF_FAILED);
+    assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
     assert_message(&error, "/c: exists already");
     close_all(outputs, 3);
     assert_bytes(in_folder("a"), "theirs", 6);
@@ -271,7 +271,7 @@ static void are_not_parted_by_a_signal(void **state) {
     calls_do.fails = named ? 'N' : 'L';
     calls_do.after = 1;
     calls_do.meanwhile = look_at_signals;
-    assert_int_equal(gf_outputs_place(outputs, 2, NULL), GF_OK);
+    assert_int_equal(gf_outputs_commit(outputs, 2, NULL), GF_OK);
     close_all(outputs, 2);
     assert_int_equal(held, 3);
     look_at_signals();

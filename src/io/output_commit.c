@@ -17,11 +17,11 @@
 /* ---- copying: these return 0 or an errno ----------------------------------------------------- */
 
 static int output_copy_bytes(int to, int from) {
-    enum { MOST_BYTES = 1 << 30 }; /* in one call to the system */
+    enum { MAX_BYTES = 1 << 30 }; /* in one call to the system */
     off_t at = 0;
     ssize_t put;
     do
-        put = sendfile(to, from, &at, MOST_BYTES);
+        put = sendfile(to, from, &at, MAX_BYTES);
     while (put > 0 || (put < 0 && errno == EINTR));
     return put == 0 ? 0 : errno;
 }
@@ -121,7 +121,7 @@ static int output_rename_new(gf_output *output) {
 }
 
 /* Gives the file its name only if nothing has it: otherwise EEXIST. */
-static int output_place_new(gf_output *output) {
+static int output_commit_new(gf_output *output) {
     int cause = 0;
     if (!output->temporary)
         cause = output_give_name(output);
@@ -145,7 +145,7 @@ static int output_exchange(gf_output *output) {
 
 /* Gives the file a name that something has. revocable: in a way that can be taken back, if
  * possible. */
-static int output_place_over(gf_output *output, bool revocable) {
+static int output_commit_over(gf_output *output, bool revocable) {
     int cause = 0;
     /* It came while the output was written. */
     if (output->nameless[0] != '\0' && !output->synced && output->sync != GF_SYNC_NEVER)
@@ -156,10 +156,10 @@ static int output_place_over(gf_output *output, bool revocable) {
         return cause;
     if (revocable) {
         cause = output_exchange(output);
-        output->placed = cause == 0 ? GF_EXCHANGED : GF_NOT_PLACED;
+        output->placed = cause == 0 ? GF_EXCHANGED : GF_UNCOMMITTED;
         /* It is gone. */
         if (cause == ENOENT)
-            cause = output_place_new(output);
+            cause = output_commit_new(output);
         if (cause != EINVAL && cause != ENOSYS && cause != EOPNOTSUPP)
             return cause;
     }
@@ -171,18 +171,18 @@ static int output_place_over(gf_output *output, bool revocable) {
     return 0;
 }
 
-static gf_status output_place_one(gf_output *output, bool revocable, gf_error *error) {
+static gf_status output_commit_one(gf_output *output, bool revocable, gf_error *error) {
     /* What is written directly is where it should be; of a file that processes share, its
      * creator's is the file. */
     if (!gf_output_seekable(output) || output->joined)
         return GF_OK;
     int cause = stat(gf_output_reach(output), &output->made) != 0 ? errno
                 : output->force && output->replaces               ? EEXIST
-                                                                  : output_place_new(output);
+                                                                  : output_commit_new(output);
     if (cause == EEXIST && !output->force)
         return gf_output_fail_exists(output->name, error);
     if (cause == EEXIST)
-        cause = output_place_over(output, revocable);
+        cause = output_commit_over(output, revocable);
     return cause == 0
                ? GF_OK
                : gf_output_fail(output->name, "cannot put the output in place", cause, error);
@@ -202,9 +202,9 @@ static int output_is_still_ours(const gf_output *output) {
 
 /* Back to what was there before. False where it stays. */
 static bool output_take_back(gf_output *output) {
-    const gf_placed placed = output->placed;
-    const int ours = placed == GF_NOT_PLACED ? 0 : output_is_still_ours(output);
-    output->placed = GF_NOT_PLACED;
+    const gf_commit_state placed = output->placed;
+    const int ours = placed == GF_UNCOMMITTED ? 0 : output_is_still_ours(output);
+    output->placed = GF_UNCOMMITTED;
     if (ours == 0)
         return true;
     if (ours > 0 && placed == GF_NEW)
@@ -260,14 +260,14 @@ static void output_settle(gf_output *output) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *error) {
+gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *error) {
     gf_status status = GF_OK;
     size_t placed = 0;
     sigset_t before;
     /* A signal that ends the program waits until all have their names. */
     gf_hold_signals(&before);
     for (; placed < count && !status; placed += !status)
-        status = output_place_one(outputs[placed], placed + 1 < count, error);
+        status = output_commit_one(outputs[placed], placed + 1 < count, error);
     if (status) {
         output_take_all_back(outputs, placed, error);
         output_remove_temporaries(outputs, count, error);
@@ -280,8 +280,8 @@ gf_status gf_outputs_place(gf_output *const *outputs, size_t count, gf_error *er
     return status;
 }
 
-gf_status gf_output_place(gf_output *output, gf_error *error) {
-    return gf_outputs_place(&output, 1, error);
+gf_status gf_output_commit(gf_output *output, gf_error *error) {
+    return gf_outputs_commit(&output, 1, error);
 }
 
 /* ---- whole files ----------------------------------------------------------------------------- */
