@@ -1,13 +1,13 @@
-# gpufilter. `make help` lists what can be made. Needs GNU make and gcc or clang; CUDA is optional.
+# gpufilter. `make help` lists the targets. Requires GNU make and gcc or clang; CUDA is optional.
 
 ## Variables
-##   CUDA=auto|0|1        auto builds the CUDA backend where nvcc is (on PATH or in CUDA_HOME)
-##   CAIRO=auto|0|1       auto builds --plot where cairo's header is; cairo itself is loaded when it runs
-##   MPI=0|1              1 builds the program for many machines at once, with mpicc (package libopenmpi-dev)
-##   SAN=LIST             build with sanitizers, apart from the ordinary build: address,undefined or thread
-##   BUILD=DIR            where everything is built (build/)
+##   CUDA=auto|0|1        auto builds the CUDA backend if nvcc is found (PATH or CUDA_HOME)
+##   CAIRO=auto|0|1       auto builds --plot if cairo's header is found; cairo is loaded at run time
+##   MPI=0|1              1 builds the program with MPI, using mpicc (package libopenmpi-dev)
+##   SAN=LIST             build with sanitizers in a folder of its own: address,undefined or thread
+##   BUILD=DIR            build folder (build/)
 ##   V=1                  show the commands
-##   PREFIX, DESTDIR      where `make install` puts things (/usr/local)
+##   PREFIX, DESTDIR      installation folders (/usr/local)
 CUDA ?= auto
 CAIRO ?= auto
 MPI ?= 0
@@ -25,13 +25,13 @@ OPT ?= -O2
 SIMD_OPT ?= -O3
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-# -ffp-contract=off: two roundings must never become one; -fno-math-errno lets rintf be an instruction.
+# -ffp-contract=off: no fused multiply-add may replace two roundings. -fno-math-errno compiles rintf to one instruction.
 CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
   -pthread -D_POSIX_C_SOURCE=200809L $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
 LIBS := -lpng -lz -lisal -lm -pthread
 
-# ---- what the machine offers ----------------------------------------------------------------------
+# ---- detection of tools and libraries -------------------------------------------------------------
 
 MACHINE := $(shell uname -m)
 ISAS := portable
@@ -48,9 +48,9 @@ ifeq ($(CUDA),0)
   NVCC :=
 endif
 ifeq ($(CUDA)$(NVCC),1)
-  $(error CUDA=1 but no nvcc: put it on PATH or set CUDA_HOME)
+  $(error CUDA=1 but nvcc was not found: add it to PATH or set CUDA_HOME)
 endif
-WITHOUT := $(if $(filter 0,$(CUDA)),CUDA=0,no nvcc here)
+WITHOUT := $(if $(filter 0,$(CUDA)),CUDA=0,nvcc not found)
 ifeq ($(CUDA),auto)
   ifneq ($(NVCC),)
     ifneq ($(shell .ci/nvcc-works $(NVCC) $(BUILD)),yes)
@@ -62,13 +62,13 @@ endif
 ifneq ($(NVCC),)
   DEFINES += -DGF_WITH_CUDA
   CUDA_ROOT := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
-  # Machine code for every generation this nvcc knows (it also runs on later chips of the same one, 8.0 on
-  # 8.6 and 8.9), PTX of the newest for what comes after.
+  # Machine code for each generation that this nvcc supports (8.0 also runs on 8.6 and 8.9), and PTX of the
+  # newest one for later GPUs.
   SMS_KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))
   SMS ?= $(filter $(SMS_KNOWN),75 80 90 100 120)
   GENCODE := $(foreach sm,$(SMS),-gencode=arch=compute_$(sm),code=sm_$(sm)) \
     -gencode=arch=compute_$(lastword $(SMS)),code=compute_$(lastword $(SMS))
-  # Between slashes: nvcc splits what defines a macro at its commas.
+  # Separated by slashes: nvcc splits macro definitions at commas.
   DEFINES += -DGF_CUDA_ARCHITECTURES=$(subst $() ,/,$(strip $(SMS)))
   NVCC_FLAGS := -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
     -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions
@@ -83,13 +83,13 @@ ifneq ($(CAIRO),0)
     $(shell pkg-config --variable=includedir cairo 2>/dev/null) /usr/include))))
 endif
 ifeq ($(CAIRO)$(CAIRO_DIR),1)
-  $(error CAIRO=1 but no cairo.h: install the package libcairo2-dev)
+  $(error CAIRO=1 but cairo.h was not found: install the package libcairo2-dev)
 endif
 
-# Only src/mpi knows MPI. `make test` links a program with it wherever mpicc is.
+# Only src/mpi uses MPI. `make test` links a program with it if mpicc is found.
 MPICC := $(shell command -v mpicc 2>/dev/null)
 ifeq ($(MPI)$(MPICC)$(filter demo test,$(MAKECMDGOALS)),1)
-  $(error MPI=1 but no mpicc: install the package libopenmpi-dev)
+  $(error MPI=1 but mpicc was not found: install the package libopenmpi-dev)
 endif
 ifneq ($(MPICC),)
   MPI_INCLUDES := $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICC) -show)))
@@ -103,7 +103,7 @@ LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/core/*.c src/io/*.c src/en
 MPI_C := $(sort $(wildcard src/mpi/*.c))
 CLI_C := $(sort $(filter-out $(if $(CAIRO_DIR),,src/cli/plot.c),$(wildcard src/cli/*.c)))
 HEADERS := $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h
-# The program sees the public header and its own folder, nothing else of the library.
+# The program may include the public headers and its own folder only.
 CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR))
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
 CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
@@ -115,17 +115,17 @@ MPI_O := $(MPI_C:%.c=$(OBJ)/%.o)
 VERSION := $(shell awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $$3; sep = "."} END {print v}' src/gpufilter.h)
 SONAME := libgpufilter.so.$(firstword $(subst ., ,$(VERSION)))
 
+## Targets
 all: $(BUILD)/gpufilter $(BUILD)/libgpufilter.a $(BUILD)/libgpufilter.so ## Build the program and the library
 	@$(if $(filter build,$(BUILD)),ln -sf build/gpufilter gpufilter)
 	@echo "built $(BUILD)/gpufilter, $(if $(NVCC),with CUDA for sm $(SMS),without CUDA: $(WITHOUT))$(if $(filter 1,$(MPI)),$(comma) with MPI)"
 
-## What can be made
-help: ## List what can be made
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' Makefile $(ROOMS)
+help: ## List the targets and variables
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2} /^##/ {sub(/^## ?/, ""); print}' Makefile $(RULES)
 
 # ---- objects --------------------------------------------------------------------------------------
 
-# Rewritten only when the flags change, so that everything is rebuilt exactly then.
+# Rewritten only when the flags change; every object depends on it.
 CONFIG := $(CC) $(CFLAGS_ALL) $(SIMD_OPT) $(DEFINES) $(CPPFLAGS) $(NVCC) $(GENCODE) $(NVCC_FLAGS) $(LDFLAGS) $(CAIRO_DIR) $(MPI)
 $(BUILD)/config: FORCE
 	@mkdir -p $(@D)
@@ -145,7 +145,7 @@ $(OBJ)/%.$(1).o: %.c $(BUILD)/config
 endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
-# stb counts on int arithmetic that wraps.
+# stb relies on wrapping int arithmetic.
 $(OBJ)/src/io/stb_impl.o: CFLAGS_ALL += -fwrapv
 
 $(CLI_O): INCLUDES = $(CLI_INCLUDES)
@@ -155,12 +155,12 @@ $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h: $(BUILD)/includ
 	@mkdir -p $(@D)
 	@cp $< $@
 
-# What nvcc writes on its way bears the number of its process, unless it is kept: the object would never be the same twice.
+# Without --keep, nvcc names its intermediate files after its process ID, and builds are not reproducible.
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
-	@mkdir -p $@.way
+	@mkdir -p $@.tmp
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ --keep --keep-dir $@.way -c $< -o $@
-	@rm -rf $@.way
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ --keep --keep-dir $@.tmp -c $< -o $@
+	@rm -rf $@.tmp
 
 $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 	$(call say,AR,$@)
@@ -179,21 +179,21 @@ $(BUILD)/draw: $(OBJ)/samples/draw.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-# ---- the other rooms ----------------------------------------------------------------------------
+# ---- rules of the subfolders ----------------------------------------------------------------------
 
-ROOMS := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
-include $(ROOMS)
+RULES := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
+include $(RULES)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 .SECONDARY:
 .DELETE_ON_ERROR:
 
-# ---- using ----------------------------------------------------------------------------------------
+# ---- demo, test, checks ---------------------------------------------------------------------------
 
-# On all cores, unless make was told how many.
+# Use all cores unless -j was given.
 ALL_CORES = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 demo: DEMO = $(BUILD)/gpufilter smooth --keep-brightness --axis xy --force --verbose samples/scene.png $(BUILD)/demo/scene.png
-demo: ## Install what is missing, build, and smooth a sample picture
+demo: ## Install missing packages, build, and smooth a sample picture
 	@.ci/deps build $(BUILD)
 	@$(MAKE) --no-print-directory $(ALL_CORES) all
 	@mkdir -p $(BUILD)/demo
@@ -206,10 +206,10 @@ test: ## Install what is missing, build, and run every test
 	@tests/run.sh $(BUILD)
 
 FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
-format: ## Lay out all code with clang-format
+format: ## Format all code with clang-format
 	@clang-format -i $(FORMATTED)
 
-lint: $(HEADERS) ## Check the layout, and the code with clang-tidy and cppcheck
+lint: $(HEADERS) ## Check the format, and run clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@clang-tidy --quiet $(filter-out src/io/stb_impl.c,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
 	@clang-tidy --quiet $(CLI_C) $(wildcard docs/*.c) $(if $(MPICC),$(MPI_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
@@ -217,7 +217,7 @@ lint: $(HEADERS) ## Check the layout, and the code with clang-tidy and cppcheck
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	  --suppress=missingIncludeSystem $(INCLUDES) $(DEFINES) src filters samples
 
-clean: ## Remove everything that was built
+clean: ## Remove all build output
 	rm -rf build gpufilter
 
 .PHONY: all help demo test format lint clean

@@ -8,8 +8,8 @@ $(BUILD)/timed: $(OBJ)/bench/timed.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^
 
-# The GPU benchmark sees the library from inside, as the kernels do. Which commit it was built at is in a file
-# of its own, so that only what prints it is compiled anew.
+# The GPU benchmark includes internal headers of the library. The commit is in a file of its own, so that a new
+# commit recompiles only the file that prints it.
 BENCH_CU := $(if $(NVCC),$(sort $(wildcard bench/*.cu)))
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
@@ -34,7 +34,7 @@ bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program a
 bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
-bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program beside vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
+bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program against vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
 .PHONY: bench bench-cuda bench-e2e

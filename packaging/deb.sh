@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Debian packages of a release: deb.sh VERSION TARBALL FOLDER. The tarball is unpacked in FOLDER, gets its debian/ from
-# packaging/debian, and is built there by dpkg-buildpackage; the packages lie in FOLDER then. CUDA, CUDA_HOME, SMS,
-# MAINTAINER and DEB_REVISION come from the environment.
+# Build the Debian packages of a release: deb.sh VERSION TARBALL FOLDER. Unpack the tarball in FOLDER, copy packaging/debian
+# to debian/, and run dpkg-buildpackage; it writes the packages to FOLDER. Reads CUDA, CUDA_HOME, SMS, MAINTAINER and
+# DEB_REVISION from the environment.
 set -euo pipefail
 umask 022
 version=$1 tarball=$2 folder=$3
@@ -20,9 +20,9 @@ control=$(<debian/control.in)
 printf '%s\n' "${control//@MAINTAINER@/"$MAINTAINER"}" >debian/control
 rm debian/control.in
 
-# The change log of the package: its versions and their dates are those of CHANGELOG.md.
+# Write the package's change log with the versions and dates of CHANGELOG.md.
 entry() { # VERSION DISTRIBUTION SECONDS
-    printf 'gpufilter (%s-%s) %s; urgency=medium\n\n  * Version %s: changelog.gz says what is new.\n\n -- %s  %s\n\n' \
+    printf 'gpufilter (%s-%s) %s; urgency=medium\n\n  * Version %s: see changelog.gz.\n\n -- %s  %s\n\n' \
         "$1" "$DEB_REVISION" "$2" "$1" "$MAINTAINER" "$(date -R -d "@$3")"
 }
 sed -n 's/^## \([0-9.]*\) (\(.*\))$/\1 \2/p' CHANGELOG.md | while read -r number released; do
@@ -30,7 +30,7 @@ sed -n 's/^## \([0-9.]*\) (\(.*\))$/\1 \2/p' CHANGELOG.md | while read -r number
     "not released"*) entry "$number" UNRELEASED "$SOURCE_DATE_EPOCH" ;;
     *) entry "$number" unstable "$(date -d "$released" +%s)" ;;
     esac
-done | sed '$d' >debian/changelog # but for the blank line behind the last
+done | sed '$d' >debian/changelog # without the blank line after the last entry
 [ "$(dpkg-parsechangelog -S Version)" = "$version-$DEB_REVISION" ] || {
     echo "CHANGELOG.md does not begin with version $version" >&2
     exit 1
@@ -38,5 +38,5 @@ done | sed '$d' >debian/changelog # but for the blank line behind the last
 
 dpkg-buildpackage -b -us -uc
 cd ..
-echo "made in $folder:"
+echo "built in $folder:"
 ls -- *.deb

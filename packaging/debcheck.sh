@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What Debian packages must be: debcheck.sh VERSION TARBALL FOLDER. The tarball is built once more, elsewhere, with no git
-# and in other surroundings: the packages are those in FOLDER, to the byte. Then lintian, Debian's own judge, where it is.
+# Check the Debian packages in FOLDER: debcheck.sh VERSION TARBALL FOLDER. Build the tarball again in another folder and
+# environment, without git, and compare the packages byte for byte. Then run lintian if it is installed.
 set -euo pipefail
 version=$1
 tarball=$(realpath "$2") folder=$(realpath "$3")
@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && printf '#!/bin/sh\nexit 127\n' >"$work/bin/git" && chmod 755 "$work/bin/git"
 
-# Another folder, but where nvcc was at work: it names functions after the path of their source.
+# With CUDA, build in the same folder: nvcc derives names of functions from the path of their source.
 again=$work/again
 if [ "$CUDA" = 1 ]; then
     again=$folder
@@ -28,20 +28,20 @@ tar xzf "$tarball" -C "$work"
 for package in "$folder"/*.deb "$folder"/*.ddeb; do
     [ -e "$package" ] || continue
     cmp "$package" "$again/${package##*/}"
-    echo "${package##*/}: the same bytes again"
+    echo "${package##*/}: reproduced byte for byte"
 done
 cd "$again"
 
 if ! command -v lintian >/dev/null 2>&1; then
-    echo "lintian is not here"
+    echo "lintian is not installed: skipped"
     exit 0
 fi
-# Nobody has asked Debian for this package yet. Symbols with versions of their own would promise what is not stable
-# before 1.0; the shlibs file says so for all of them.
+# No request for packaging exists in Debian's bug tracker. Versioned symbols would promise a stable interface before 1.0;
+# the shlibs file covers all symbols.
 suppressed=initial-upload-closes-no-bugs,no-symbols-control-file
-case $MAINTAINER in # nobody's name
+case $MAINTAINER in # the default has no valid mail address
 *@localhost*) suppressed=$suppressed,bogus-mail-host,bogus-mail-host-in-debian-changelog ;;
 esac
-[ "$CUDA" = 0 ] || suppressed=$suppressed,spelling-error-in-binary # NVIDIA's runtime has one
+[ "$CUDA" = 0 ] || suppressed=$suppressed,spelling-error-in-binary # NVIDIA's runtime contains one
 lintian --display-info --pedantic --fail-on error,warning,info,pedantic --suppress-tags "$suppressed" ./*.changes
-echo "lintian: nothing"
+echo "lintian: no tags"

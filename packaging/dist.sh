@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The tarball of a release: dist.sh VERSION FILE. The same bytes whoever makes it, whenever, from the same files.
+# Write the tarball of a release: dist.sh VERSION FILE. Reproducible: the same files give the same bytes.
 set -euo pipefail
 name=gpufilter-$1 file=$2
 here=${0%/*}
 date=$("$here/source.sh" date)
-"$here/source.sh" committed || echo "note: $file holds changes that are not committed" >&2
+"$here/source.sh" committed || echo "note: $file contains uncommitted changes" >&2
 mkdir -p "$(dirname "$file")"
 trap 'rm -f "$file.part"' EXIT
 "$here/source.sh" files |

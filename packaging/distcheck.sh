@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A release as whoever gets it meets it: distcheck.sh VERSION TARBALL. Unpacked where no git is, built without CUDA,
-# demonstrated, tested in part, installed, uninstalled and cleaned; then all is as it was.
+# Test a release tarball: distcheck.sh VERSION TARBALL. Unpack it without git, build without CUDA, run the demo and some
+# tests, install, uninstall and clean; the source tree must then be unchanged.
 set -euo pipefail
 name=gpufilter-$1
 tarball=$(realpath "$2")
 unset MAKEFLAGS MFLAGS MAKELEVEL BUILD PREFIX DESTDIR SAN MPI
 export CUDA=0
 work=$(mktemp -d)
-chmod 755 "$work" # a test installs as another user
+chmod 755 "$work" # one test installs as another user
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && printf '#!/bin/sh\nexit 127\n' >"$work/bin/git" && chmod 755 "$work/bin/git"
 PATH=$work/bin:$PATH
@@ -25,7 +25,7 @@ make --no-print-directory "$jobs" "${units[@]}" build/tests/list_cases build/gpu
 for unit in "${units[@]}"; do GF_TEST_ROUNDS=1 "$unit"; done
 for script in golden transcripts library install dist; do "tests/$script.sh" build; done
 
-mkdir -p "$work/root/usr/share/man/man1" && echo somebody >"$work/root/usr/share/man/man1/else.1"
+mkdir -p "$work/root/usr/share/man/man1" && echo other >"$work/root/usr/share/man/man1/other.1"
 tree "$work/root" >"$work/before"
 make --no-print-directory install PREFIX=/usr DESTDIR="$work/root"
 "$work/root/usr/bin/gpufilter" hist samples/scene.png --bins 4
@@ -34,4 +34,4 @@ diff "$work/before" <(tree "$work/root")
 
 make --no-print-directory clean
 diff "$work/source" <(tree .)
-echo "$tarball: good"
+echo "$tarball: passed"

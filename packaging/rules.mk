@@ -1,6 +1,6 @@
 ## Packaging
-##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   where each kind of file goes, under DESTDIR
-##   MAINTAINER, DEB_REVISION    whose name Debian packages bear, and what stands behind their version (1, or 1+cuda)
+##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   folder of each kind of file, under DESTDIR
+##   MAINTAINER, DEB_REVISION    maintainer and revision of the Debian packages (1, or 1+cuda)
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -15,15 +15,15 @@ DEB_REVISION ?= 1$(if $(NVCC),+cuda)
 # ---- install --------------------------------------------------------------------------------------
 
 at = '$(DESTDIR)$(1)'
-# A page (FILE,FOLDER[,NAME]) is installed if it is there.
+# Install a page (FILE,FOLDER[,NAME]) if it exists.
 page = { [ ! -f $(1) ] || { mkdir -p $(2) && install -m 644 $(1) $(2)/$(3); }; }
-# Root's PATH may lack what the library was built with: what is asked is how that was.
+# Read how the library was built: root's PATH may lack nvcc.
 CUDA_PRIVATE = $$(sed -n 's/.* -DGF_WITH_CUDA.*/ -lcudart_static -lstdc++ -ldl -lrt/p' $(BUILD)/config)
-# The dynamic linker learns of it where that is in our power.
+# Update the linker cache if installing as root without DESTDIR.
 LDCONFIG = [ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :
 
-# What was built is what gets installed, for the same reason. Folders that are missing are made for all to read, whatever
-# the umask; those that are there stay as they are (install -d would open them).
+# Install the existing build for the same reason. Create missing folders readable for all, whatever the umask; leave existing
+# ones unchanged (install -d would change their mode).
 install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/gpufilter.1),,$(PAGES)) ## Install program, library, header, manual pages and completions under DESTDIR/PREFIX
 	$(Q)umask 022 && mkdir -p $(call at,$(BINDIR)) $(call at,$(LIBDIR)/pkgconfig) $(call at,$(INCLUDEDIR))
 	$(Q)install -m 755 $(BUILD)/gpufilter $(call at,$(BINDIR)/gpufilter)
@@ -42,10 +42,10 @@ install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/_gpufilter,$(call at,$(ZSHDIR)),_gpufilter)
 	$(Q)umask 022 && $(call page,$(BUILD)/completions/gpufilter.fish,$(call at,$(FISHDIR)),gpufilter.fish)
 	@$(LDCONFIG)
-	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf) 'installed %s and all that belongs to it\n' $(call at,$(BINDIR)/gpufilter)
+	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf) 'installed %s, library, header, manual pages and completions\n' $(call at,$(BINDIR)/gpufilter)
 
-# The build folder may be gone, so pages go by their names.
-uninstall: ## Remove what install put there
+# The build folder may be missing: remove pages by name.
+uninstall: ## Remove the installed files
 	$(Q)rm -f $(call at,$(BINDIR)/gpufilter) $(call at,$(INCLUDEDIR)/gpufilter.h) $(call at,$(LIBDIR)/libgpufilter.a) \
 	  $(call at,$(LIBDIR)/libgpufilter.so) $(call at,$(LIBDIR)/$(SONAME)) $(call at,$(LIBDIR)/libgpufilter.so.$(VERSION)) \
 	  $(call at,$(LIBDIR)/pkgconfig/gpufilter.pc) $(call at,$(BASHDIR)/gpufilter) $(call at,$(ZSHDIR)/_gpufilter) \
@@ -55,21 +55,21 @@ uninstall: ## Remove what install put there
 # ---- releases -------------------------------------------------------------------------------------
 
 DIST := $(BUILD)/gpufilter-$(VERSION).tar.gz
-dist: ## Make the tarball of a release
+dist: ## Write the release tarball
 	@packaging/dist.sh $(VERSION) $(DIST)
-	@echo "made $(DIST)"
+	@echo "wrote $(DIST)"
 
-distcheck: dist ## Build that tarball elsewhere, without git, try it, install and uninstall it: 4 minutes on 2 cores
+distcheck: dist ## Build, test, install and uninstall the tarball without git: 4 minutes on 2 cores
 	@packaging/distcheck.sh $(VERSION) $(DIST)
 
-# What deb.sh is told; MPI, sanitizers and flags of one's own are for builds that stay here.
+# Settings for deb.sh; packages are built without MPI, sanitizers and local flags.
 DEB_SETTINGS = CUDA=$(if $(NVCC),1,0) CUDA_HOME='$(CUDA_HOME)' SMS='$(SMS)' DEB_REVISION='$(DEB_REVISION)' \
   MAINTAINER='$(subst ','\'',$(MAINTAINER))'
-deb: dist ## Make Debian packages, with CUDA where nvcc is: gpufilter, libgpufilter0, libgpufilter-dev
+deb: dist ## Build Debian packages, with CUDA if nvcc is found: gpufilter, libgpufilter0, libgpufilter-dev
 	@.ci/deps deb $(BUILD)
 	@$(DEB_SETTINGS) packaging/deb.sh $(VERSION) $(DIST) $(BUILD)/deb
 
-debcheck: deb ## Make them once more, elsewhere, and compare the bytes; then lintian
+debcheck: deb ## Rebuild the packages elsewhere, compare the bytes, and run lintian
 	@$(DEB_SETTINGS) packaging/debcheck.sh $(VERSION) $(DIST) $(BUILD)/deb
 
 .PHONY: install uninstall dist distcheck deb debcheck

@@ -1,15 +1,15 @@
 #!/bin/sh
-# What a release is made of: source.sh files|date|committed, also where it came without its history.
-# files: their names, each with a NUL behind it. What git knows of; without git all but what .gitignore names.
-# date: that of the commit, in seconds; without git that of the change log, to which every file of a release is dated.
-# committed: succeeds if nothing differs from the commit, or nobody knows.
+# Describe the sources of a release, with or without git: source.sh files|date|committed.
+# files: print the names, NUL-terminated: the files tracked by git; without git, all files not matched by .gitignore.
+# date: print the commit's time in seconds; without git, the modification time of CHANGELOG.md (all files of a release have it).
+# committed: succeed if the tree equals the commit, or without git.
 set -eu
 cd "$(dirname "$0")/.."
-known() { [ -n "$(git ls-files Makefile 2>/dev/null)" ]; }
+tracked() { [ -n "$(git ls-files Makefile 2>/dev/null)" ]; }
 
 case $1 in
 files)
-    if known; then
+    if tracked; then
         git ls-files -z
     else
         set -- ! -path './.git' ! -path './.git/*'
@@ -26,12 +26,12 @@ files)
 date)
     if [ -n "${SOURCE_DATE_EPOCH:-}" ]; then
         echo "$SOURCE_DATE_EPOCH"
-    elif known; then
+    elif tracked; then
         git log -1 --format=%ct
     else
         stat -c %Y CHANGELOG.md
     fi
     ;;
-committed) ! known || git diff --quiet HEAD ;;
+committed) ! tracked || git diff --quiet HEAD ;;
 *) exit 2 ;;
 esac

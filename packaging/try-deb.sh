@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Debian packages on a fresh system: try-deb.sh [--suite bookworm|noble] ROOT DEB...
+# Test Debian packages on a fresh system: try-deb.sh [--suite bookworm|noble] ROOT DEB...
 #
-# ROOT is a folder with a fresh system, or is made by debootstrap. What the packages depend on is installed there; then,
-# without a network, the packages are, and must work; and when they are removed again nothing is left. As root; /proc and
-# /dev are there only while it runs. A bare ROOT is changed: packages are installed.
+# ROOT is a folder with a fresh system; debootstrap creates it if it is missing. Installs the dependencies, then, without a
+# network, the packages, runs the program, removes the packages and checks that no file remains. Requires root; mounts
+# /proc and /dev while it runs. ROOT is modified: the dependencies stay installed.
 set -euo pipefail
 suite=bookworm
 if [ "${1:-}" = --suite ]; then
     suite=$2
     shift 2
 fi
-[ $# -ge 2 ] || { sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,7p; exit 2; }
+[ $# -ge 2 ] || { sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,6p; exit 2; }
 root=$1
 shift
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,14 +26,14 @@ mount --bind /proc "$root/proc"
 mount --bind /dev "$root/dev"
 trap 'umount "$root/proc" "$root/dev"; rm -rf "$root/try"' EXIT
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
-said() { printf '\n== %s\n' "$*"; }
+title() { printf '\n== %s\n' "$*"; }
 
 rm -rf "$root/try"
 mkdir "$root/try"
 cp -- "$@" "$root/try"
 cp "$here/samples/scene.png" "$here/golden/scene-keep-xy.png" "$root/try"
 
-said "what the packages depend on, and man"
+title "installing dependencies and man"
 in_root apt-get update -qq
 packages=$(for deb in "$root"/try/*.deb; do dpkg-deb -f "$deb" Package; done)
 needed() { in_root sh -c 'apt-get install -s --no-install-recommends /try/*.deb' | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -vxF -e "$packages" || :; }
@@ -41,7 +41,7 @@ needed() { in_root sh -c 'apt-get install -s --no-install-recommends /try/*.deb'
 in_root apt-get install -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends man-db $(needed) >/dev/null
 in_root apt-get install -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends --download-only libcairo2 >/dev/null
 
-# All but what programs note for themselves: caches, logs, and the lists of dpkg, apt and ldconfig.
+# List all files except caches, logs, and the databases of dpkg, apt and ldconfig.
 tree() {
     (cd "$root" && find . \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./try -o -path ./tmp -o -path ./run \
         -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./etc/ld.so.cache \) -prune \
@@ -49,11 +49,11 @@ tree() {
 }
 tree >"$root/try/before"
 
-said "without a network, they are installed, used and removed"
+title "installing, running and removing the packages without a network"
 cat >"$root/try/use" <<'USE'
 set -eux
 apt="apt-get -qq -y -o Dpkg::Use-Pty=0"
-[ "$(wc -l </proc/net/dev)" -le 3 ] # two lines of titles, and lo
+[ "$(wc -l </proc/net/dev)" -le 3 ] # two lines of headings, and lo
 dpkg -i /try/*.deb
 [ -z "$(dpkg --verify $PACKAGES)" ]
 mkdir /try/here && cd /try/here
@@ -66,7 +66,7 @@ gpufilter verify --samples 4M
 code=0; gpufilter smooth --backend cuda /try/scene.png cuda.png || code=$?
 [ $code -eq 3 ]
 cairo=0
-if ! ldconfig -p | grep libcairo.so.2 >/dev/null; then # plots ask for it, and are drawn when it is there
+if ! ldconfig -p | grep libcairo.so.2 >/dev/null; then # plots need it: they fail without it and work with it
     code=0; gpufilter hist out.png --plot plot.png || code=$?
     [ $code -eq 1 ]
     $apt install --no-install-recommends --no-download libcairo2 >/dev/null
@@ -74,9 +74,9 @@ if ! ldconfig -p | grep libcairo.so.2 >/dev/null; then # plots ask for it, and a
 fi
 gpufilter hist out.png --plot plot.png >plot.txt
 gpufilter info plot.png
-man --warnings gpufilter >page 2>said
+man --warnings gpufilter >page 2>warnings
 grep -A 4 '^SYNOPSIS' page
-[ ! -s said ]
+[ ! -s warnings ]
 bash -n /usr/share/bash-completion/completions/gpufilter
 [ -s /usr/share/zsh/vendor-completions/_gpufilter ]
 [ -s /usr/share/fish/vendor_completions.d/gpufilter.fish ]
@@ -101,5 +101,5 @@ USE
 unshare -n chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive \
     PACKAGES="${packages//$'\n'/ }" bash /try/use
 
-said "what is left"
-diff "$root/try/before" <(tree) && echo "nothing"
+title "remaining files"
+diff "$root/try/before" <(tree) && echo "none"
