@@ -1,13 +1,13 @@
-/* What libgpufilter is used like: ./library IN OUT
+/* Example of libgpufilter: ./library IN OUT
  *
- * Smooths a part of a picture in memory, counts the values of what comes out, and smooths the file
- * IN into the file OUT. */
+ * Smooths a region of an image in memory, prints a histogram of the result, and smooths the file IN
+ * into the file OUT. */
 #include <gpufilter.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* 4 rows of 8 grey pixels. What is filtered is 6 columns of it: a row of these takes 6 bytes, and
- * the next begins 8 bytes later. */
+/* An image of 4 rows of 8 grey pixels. The example filters a region of 6 columns: each row has 6
+ * bytes, and rows start 8 bytes apart. */
 enum { WIDTH = 6, HEIGHT = 4, STRIDE = 8 };
 static const uint8_t picture[HEIGHT][STRIDE] = {
     {0, 10, 10, 10, 200, 200, 200, 255},
@@ -16,19 +16,20 @@ static const uint8_t picture[HEIGHT][STRIDE] = {
     {0, 10, 10, 10, 200, 200, 200, 255},
 };
 
-/* Settings with the defaults of a filter; NULL if memory is short. */
+/* Return settings with the defaults of a filter; NULL if out of memory. */
 static gf_settings *settings_of(const gf_filter *filter) {
     const gf_filter_info *info = gf_filter_describe(filter);
     return gf_settings_new(info->params, info->param_count);
 }
 
+/* Print the smoothed region. */
 static void print_pixels(const uint8_t *pixels) {
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++)
             printf("%4d%s", pixels[y * WIDTH + x], x < WIDTH - 1 ? "" : "\n");
 }
 
-/* Every table of any result, whatever the filter. */
+/* Print all tables of a result of any filter. */
 static void print_tables(const gf_result *result) {
     for (size_t t = 0; t < gf_result_table_count(result); t++) {
         const gf_table *table = gf_result_table(result, t);
@@ -39,7 +40,7 @@ static void print_tables(const gf_result *result) {
         for (uint64_t y = 0; y < table->row_count; y++) {
             for (size_t x = 0; x < table->column_count; x++) {
                 const gf_value value = gf_result_cell(result, t, y, x);
-                char text[40]; /* holds any number */
+                char text[40]; /* large enough for any number */
                 gf_value_format(&value, text, sizeof text);
                 printf("%9s", text);
             }
@@ -58,27 +59,27 @@ int main(int argc, char **argv) {
     gf_status status = GF_FAILED;
 
     if (argc != 3 || !gf_version_fits(GF_VERSION)) {
-        fprintf(stderr, "use: %s IN OUT, with a libgpufilter that suits %s, not %s\n", argv[0],
+        fprintf(stderr, "usage: %s IN OUT (compiled for libgpufilter %s, found %s)\n", argv[0],
                 GF_VERSION_STRING, gf_version());
         goto done;
     }
     if (!smoothing || !counting)
         goto failed;
 
-    /* Starts threads and devices, once for all that follows. "auto" takes whichever is expected to
-     * be done first. */
+    /* The engine owns threads and devices for all runs. "auto" picks the backend that is expected
+     * to finish first. */
     const gf_engine_options options = {.backend = "auto"};
     if ((status = gf_engine_open(&options, &engine, &error)))
         goto failed;
 
-    /* Parameters have the names and values of the program's options. A flag has no value. */
+    /* Parameters have the names and values of the command-line options. A flag has no value. */
     if ((status = gf_settings_set(smoothing, "radius", "1", &error)) ||
         (status = gf_settings_set(smoothing, "axis", "xy", &error)) ||
         (status = gf_settings_set(smoothing, "keep-brightness", NULL, &error)) ||
         (status = gf_settings_set(counting, "bins", "4", &error)))
         goto failed;
 
-    /* Rows of memory to rows of memory: from the second column on, into rows without gaps. */
+    /* Smooth from memory to memory. The region starts at column 1; the result has no gaps. */
     const gf_format format = {.width = WIDTH, .height = HEIGHT, .channels = 1, .type = GF_U8};
     const gf_pixels part = {&picture[0][1], STRIDE};
     uint8_t smoothed[HEIGHT][WIDTH];
@@ -87,14 +88,14 @@ int main(int argc, char **argv) {
         goto failed;
     print_pixels(smoothed[0]);
 
-    /* What measures has a result, and no image. */
+    /* A filter that measures returns a result and no image. */
     const gf_pixels again = {smoothed, WIDTH};
     if ((status = gf_run_memory(engine, hist, counting, &format, &again, NULL, 0, &result, NULL,
                                 &error)))
         goto failed;
     print_tables(result);
 
-    /* From file to file, as the program does it. OUT is replaced if it is there. */
+    /* Smooth from file to file. Replace OUT if it exists. */
     const gf_file_options files = {.force = true};
     const char *const in[] = {argv[1]};
     if ((status =
@@ -107,7 +108,7 @@ int main(int argc, char **argv) {
 
 failed:
     fprintf(stderr, "%s: %s\n", argv[0], error.message);
-done: /* what is NULL was not made */
+done: /* freeing or closing NULL does nothing */
     gf_result_free(result);
     gf_engine_close(engine);
     gf_settings_free(counting);

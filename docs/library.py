@@ -1,7 +1,7 @@
-"""libgpufilter from Python, with ctypes and NumPy alone: library.py IN
+"""Example of libgpufilter in Python with ctypes and NumPy: library.py IN
 
-Reads IN, smooths the middle of it (a view: its rows are not side by side in memory), and prints a
-histogram of what comes out. Only what is used here is declared: src/gpufilter.h has the rest."""
+Reads IN, smooths its centre (a NumPy view with gaps between rows), and prints a histogram of the result.
+Declares only the functions and structures used here; src/gpufilter.h declares all of them."""
 
 import ctypes
 import sys
@@ -9,9 +9,9 @@ from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_double, c_int, c_
 
 import numpy as np
 
-VERSION = 100  # GF_VERSION of the header that the structures below are from: 0.1.0
+VERSION = 100  # GF_VERSION of the header that defines the structures below: 0.1.0
 MAX_COLUMNS = 12
-TYPES = [np.uint8, np.uint16, np.float32]  # by gf_type
+TYPES = [np.uint8, np.uint16, np.float32]  # indexed by gf_type
 
 
 class gf_error(ctypes.Structure):
@@ -48,10 +48,10 @@ class gf_value(ctypes.Structure):
 
 
 def load():
-    """The library, and what its functions take: what ctypes does not know it takes for an int."""
+    """Load the library and declare its functions. ctypes treats undeclared arguments as int."""
     gf = ctypes.CDLL("libgpufilter.so.0")
     error = POINTER(gf_error)
-    pointer = c_void_p  # gf_engine, gf_filter, gf_settings, gf_result: never looked into
+    pointer = c_void_p  # opaque: gf_engine, gf_filter, gf_settings, gf_result
     for name, result, *arguments in [
         ("gf_version", c_char_p),
         ("gf_version_fits", c_bool, c_int),
@@ -74,7 +74,7 @@ def load():
         function = getattr(gf, name)
         function.restype, function.argtypes = result, arguments
     if not gf.gf_version_fits(VERSION):
-        raise OSError("libgpufilter is %s: its structures are not those below" % gf.gf_version().decode())
+        raise OSError("libgpufilter %s does not match the structures in this file" % gf.gf_version().decode())
     return gf
 
 
@@ -84,14 +84,14 @@ free.argtypes = [c_void_p]
 
 
 def check(call, *arguments):
-    """Calls what takes a gf_error last, and raises what it says."""
+    """Call a function whose last argument is a gf_error. Raise its message on failure."""
     error = gf_error()
     if call(*arguments, byref(error)):
         raise RuntimeError(error.message.decode(errors="replace"))
 
 
 def read(path):
-    """A file as an array of H x W x C."""
+    """Read a file into an array of H x W x C."""
     form, pixels = gf_format(), c_void_p()
     check(gf.gf_load_file, path.encode(), None, byref(form), byref(pixels))
     shape, kind = (form.height, form.width, form.channels), np.dtype(TYPES[form.type])
@@ -103,25 +103,25 @@ def read(path):
 
 
 def rows_of(image):
-    """Format and rows of an array of H x W x C that was perhaps cut out of a larger one."""
+    """Return the format and rows of an array of H x W x C, which may be a view of a larger array."""
     if image.ndim != 3 or image.dtype not in TYPES:
-        raise ValueError("give an array of H x W x C uint8, uint16 or float32")
+        raise ValueError("expected an array of H x W x C uint8, uint16 or float32")
     height, width, channels = image.shape
     stride, size = image.strides[0], image.itemsize
     if height == 1:
         stride = width * channels * size
     if image.strides[1:] != (channels * size, size) or stride < width * channels * size:
-        raise ValueError("its rows are not rows of pixels that follow each other: give a copy()")
+        raise ValueError("the pixels of a row are not contiguous: pass a copy()")
     return gf_format(width, height, channels, TYPES.index(image.dtype)), gf_pixels(image.ctypes.data, stride)
 
 
 def value_of(cell):
-    """A gf_value as what Python has for it."""
+    """Convert a gf_value to a Python value."""
     return [cell.low | cell.high << 64, cell.real, cell.real, (cell.text or b"").decode(), None][cell.type]
 
 
 def tables_of(result):
-    """{table: {column: [values]}}"""
+    """Return all tables of a result as {table: {column: [values]}}."""
     found = {}
     for t in range(gf.gf_result_table_count(result)):
         table = gf.gf_result_table(result, t).contents
@@ -133,7 +133,7 @@ def tables_of(result):
 
 
 class Engine:
-    """Runs filters on arrays: one at a time, so each thread needs an engine of its own."""
+    """Runs filters on arrays, one at a time. Each thread needs its own engine."""
 
     def __enter__(self):
         self.engine = c_void_p()
@@ -144,12 +144,12 @@ class Engine:
         gf.gf_engine_close(self.engine)
 
     def run(self, name, image, **options):
-        """The image that a filter makes of one image, or None, and its tables. Options are those of the
-        program, "_" for "-"; True for a flag."""
+        """Run a filter on one image. Return the image it produces, or None, and its tables. Options have
+        the names of the program's options, with "_" for "-"; the value of a flag is True."""
         found = gf.gf_filter_find(name.encode())
         info = gf.gf_filter_describe(found).contents if found else None
         if not info or info.inputs != 1:
-            raise ValueError(name + ": no filter of one image")
+            raise ValueError(name + ": no filter with one input image")
         form, rows = rows_of(image)
         made, out, result = gf_format(), None, c_void_p()
         settings = gf.gf_settings_new(info.params, info.param_count)

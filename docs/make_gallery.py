@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Writes the gallery: make_gallery.py [--numbers] GPUFILTER FOLDER README
+"""Generate the gallery: make_gallery.py [--numbers] GPUFILTER FOLDER README
 
-Every filter has a gallery.txt in its folder, of such lines:
+Input: filters/NAME/gallery.txt, one for each filter. Its lines:
 
-    # a heading
-    words of a paragraph
-    + the caption of a picture
-    $ a command; the last one of a picture makes it
-    = a sample, instead of a command
-    $ without a caption: commands that are shown with what they print
+    # heading
+    text of a paragraph
+    + caption of a picture
+    $ command of the picture above; the last command writes the picture
+    = sample file, instead of commands
+    $ command without a caption: shown with its output
 
-Each picture's, and each block's, commands run in an empty folder with samples/, so that all work as they are printed.
-FOLDER gets gallery.md and pictures/, the README its table of filters. With --numbers, for tests, no plot is drawn, since
-no two versions of cairo draw the same: its numbers go to NAME.svg.csv instead, and FOLDER/commands lists the pictures
-and what makes them.
+The commands of each picture and each block run in an empty folder that contains samples/; therefore they work as printed.
+Output: FOLDER/gallery.md, FOLDER/pictures/, and the table of filters in README.
+
+--numbers is for tests. It draws no plots, because their pixels depend on the version of cairo. It writes the plotted numbers
+to NAME.svg.csv instead, and lists pictures and their commands in FOLDER/commands.
 """
 import argparse
 import os
@@ -26,15 +27,15 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAGE, WIDEST, PLOT = 900, 288, 440  # widths in pixels: of a row of pictures, of one, of a plot
-MARGINS = 26  # what GitHub leaves beside one
+PAGE, WIDEST, PLOT = 900, 288, 440  # widths in pixels: row of pictures, widest picture, plot
+MARGINS = 26  # pixels that GitHub adds to each cell
 HEAD = """# Gallery
 
-What each filter does, to be seen. `make docs` writes this page from `filters/*/gallery.txt`: it runs the commands
-that are shown here, and keeps their pictures in [pictures/](pictures). They work as they are printed in a folder
-with [samples/](../samples).
+For users: the effect of each filter and its options, as pictures. `make docs` generates this page from
+`filters/*/gallery.txt`. It runs the commands shown here and stores their pictures in [pictures/](pictures). The commands work
+as printed in a folder that contains [samples/](../samples).
 """
-EXPECTED = {"compare": (0, 1)}  # exit codes that are no failure: 1 says that images differ
+EXPECTED = {"compare": (0, 1)}  # valid exit codes; 1: the images differ
 
 
 class Picture:
@@ -42,8 +43,8 @@ class Picture:
         self.caption, self.commands, self.sample = caption, [], None
 
 
-def fail(what):
-    sys.exit("make_gallery: " + what)
+def fail(message):
+    sys.exit("make_gallery: " + message)
 
 
 def read(path):
@@ -60,25 +61,25 @@ def write(path, text, mode="w"):
 
 
 def parse(path):
-    """A list of ("text", line), ("pictures", [Picture, ...]) and ("block", [command, ...])."""
+    """Return a list of ("text", line), ("pictures", [Picture, ...]) and ("block", [command, ...])."""
     parts, picture = [], None
 
-    def into(kind, thing):
+    def append(kind, item):
         if not parts or parts[-1][0] != kind:
             parts.append((kind, []))
-        parts[-1][1].append(thing)
+        parts[-1][1].append(item)
 
     for line in read(path).splitlines():
         mark, rest = line[:2], line[2:]
         if mark == "+ ":
             picture = Picture(rest)
-            into("pictures", picture)
+            append("pictures", picture)
         elif mark == "= " and picture:
             picture.sample = rest
         elif mark == "$ " and picture:
             picture.commands.append(rest)
         elif mark == "$ ":
-            into("block", rest)
+            append("block", rest)
         else:
             picture = None
             parts.append(("text", "### " + rest if mark == "# " else line))
@@ -89,24 +90,24 @@ def parse(path):
 
 
 def run(command, folder):
-    """Its standard output and error."""
-    made = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
+    """Run a command and return its standard output and error."""
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
-    if made.returncode not in EXPECTED.get(shlex.split(command)[1], (0,)):
-        fail("%s: exit code %d\n%s" % (command, made.returncode, made.stdout))
-    return made.stdout
+    if done.returncode not in EXPECTED.get(shlex.split(command)[1], (0,)):
+        fail("%s: exit code %d\n%s" % (command, done.returncode, done.stdout))
+    return done.stdout
 
 
 def plotted(command):
-    """The plot that a command draws, and the command that prints its numbers instead; or two times None."""
+    """Return the plot file of a command and the command that prints its numbers; (None, None) without a plot."""
     found = re.search(r" --plot (\S+)", command)
     if not found:
         return None, None
     return found.group(1), re.sub(r" (-q|--log)(?= )", "", command.replace(found.group(0), "")) + " --csv"
 
 
-class Room:
-    """An empty folder with the samples."""
+class Workspace:
+    """A temporary folder that contains samples/."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp()
@@ -118,24 +119,24 @@ class Room:
 
 
 def draw(picture, folder, numbers):
-    """Runs what makes a picture, puts it into the folder, and says how it is called there."""
-    with Room() as room:
-        made = []
+    """Run the commands of a picture, copy the picture into the folder and return its name."""
+    with Workspace() as space:
+        created = []
         for command in picture.commands:
-            before = set(os.listdir(room.path))
-            plot, instead = plotted(command) if numbers else (None, None)
-            text = run(instead or command, room.path)
-            if instead:
-                write(os.path.join(room.path, plot), text)
-            made = sorted(set(os.listdir(room.path)) - before)
-        if len(made) != 1 or not made[0].endswith((".png", ".svg")):
-            fail("%s: its last command must make one .png or .svg" % picture.caption)
-        target = os.path.join(folder, made[0] + (".csv" if plot and numbers else ""))
+            before = set(os.listdir(space.path))
+            plot, csv_command = plotted(command) if numbers else (None, None)
+            text = run(csv_command or command, space.path)
+            if csv_command:
+                write(os.path.join(space.path, plot), text)
+            created = sorted(set(os.listdir(space.path)) - before)
+        if len(created) != 1 or not created[0].endswith((".png", ".svg")):
+            fail("%s: the last command must write exactly one .png or .svg" % picture.caption)
+        target = os.path.join(folder, created[0] + (".csv" if plot and numbers else ""))
         if os.path.exists(target):
-            fail("%s: %s is there already" % (picture.caption, made[0]))
+            fail("%s: %s exists already" % (picture.caption, created[0]))
         os.makedirs(folder, exist_ok=True)
-        shutil.copyfile(os.path.join(room.path, made[0]), target)
-    return made[0]
+        shutil.copyfile(os.path.join(space.path, created[0]), target)
+    return created[0]
 
 
 # ---- writing --------------------------------------------------------------------------------------
@@ -149,15 +150,15 @@ def width_of(path):
 
 
 def cell(picture, name, out, numbers):
-    """Its width, and a cell of a table: the picture, its caption, and what makes it."""
+    """Return the width and text of a table cell: the picture, its caption and its commands."""
     if picture.sample:
-        place, link = os.path.join(ROOT, picture.sample), "../" + picture.sample
+        path, link = os.path.join(ROOT, picture.sample), "../" + picture.sample
     else:
         file = draw(picture, os.path.join(out, "pictures", name), numbers)
-        place, link = os.path.join(out, "pictures", name, file), "pictures/%s/%s" % (name, file)
+        path, link = os.path.join(out, "pictures", name, file), "pictures/%s/%s" % (name, file)
         if numbers:
             write(os.path.join(out, "commands"), "%s\t%s\n" % (link, picture.commands[-1]), "a")
-    width = width_of(place)
+    width = width_of(path)
     plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", picture.caption)
     image = '<img src="%s" width="%d" alt="%s">' % (link, width, plain)
     lines = [image, picture.caption] + ["`%s`" % command for command in picture.commands or [picture.sample]]
@@ -165,7 +166,7 @@ def cell(picture, name, out, numbers):
 
 
 def tables(pictures, name, out, numbers):
-    """A table for as many pictures as lie side by side. GitHub reads Markdown in it after an empty line."""
+    """Return one table per row of pictures. GitHub renders Markdown in a cell after an empty line."""
     rows, left = [], 0
     for picture in pictures:
         width, text = cell(picture, name, out, numbers)
@@ -178,24 +179,24 @@ def tables(pictures, name, out, numbers):
 
 
 def block(commands):
-    with Room() as room:
-        return "```console\n%s```" % "".join("$ %s\n%s" % (command, run(command, room.path)) for command in commands)
+    with Workspace() as space:
+        return "```console\n%s```" % "".join("$ %s\n%s" % (command, run(command, space.path)) for command in commands)
 
 
 def section(name, parts, out, numbers):
     lines = []
-    for kind, what in parts:
+    for kind, content in parts:
         if kind == "text":
-            lines.append(what)
+            lines.append(content)
         elif kind == "block":
-            lines.append(block(what))
+            lines.append(block(content))
         else:
-            lines += tables(what, name, out, numbers)
+            lines += tables(content, name, out, numbers)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def filters():
-    """Names and summaries, as the program's help lists them."""
+    """Return the names and summaries of all filters from the help of the program."""
     text = subprocess.run(["gpufilter", "--help"], stdout=subprocess.PIPE, encoding="utf-8",
                           check=True).stdout
     listed = re.search(r"^Filters:\n((?:  .*\n)*)", text, re.M).group(1)
@@ -203,22 +204,22 @@ def filters():
 
 
 def write_table(path, known):
-    """Into the README, in the place of the table of filters there."""
+    """Replace the table of filters in the README."""
     head = "| filter | what it does |\n|---|---|\n"
-    rows = "".join("| [`%s`](docs/gallery.md#%s) | %s |\n" % (name, name, what) for name, what in known)
+    rows = "".join("| [`%s`](docs/gallery.md#%s) | %s |\n" % (name, name, summary) for name, summary in known)
     text, count = re.subn(re.escape(head) + r"(?:\|.*\n)*", lambda _: head + rows, read(path))
     if count != 1:
-        fail("%s: has no table of filters" % path)
+        fail("%s: no table of filters found" % path)
     write(path, text)
 
 
 def write_gallery(out, known, numbers):
     pages = [HEAD]
-    for name, what in known:
+    for name, summary in known:
         path = os.path.join(ROOT, "filters", name.replace("-", "_"), "gallery.txt")
         if not os.path.exists(path):
             fail("%s is missing" % path)
-        pages.append("## %s\n\n%s%s.\n\n" % (name, what[0].upper(), what[1:]) +
+        pages.append("## %s\n\n%s%s.\n\n" % (name, summary[0].upper(), summary[1:]) +
                      section(name, parse(path), out, numbers))
     write(os.path.join(out, "gallery.md"), "\n".join(pages))
 
@@ -233,12 +234,12 @@ def main():
     os.environ["PATH"] = os.path.dirname(os.path.abspath(args.gpufilter)) + ":" + os.environ["PATH"]
     os.environ["LC_ALL"] = "C.UTF-8"
     known = filters()
-    with tempfile.TemporaryDirectory() as made:  # nothing is replaced before all is made
-        write_gallery(made, known, args.numbers)
+    with tempfile.TemporaryDirectory() as new:  # replace files only after all are generated
+        write_gallery(new, known, args.numbers)
         write_table(args.readme, known)
         shutil.rmtree(os.path.join(args.folder, "pictures"), ignore_errors=True)
-        os.chmod(made, os.stat(args.folder).st_mode)  # copytree gives the folder the mode of what it copies
-        shutil.copytree(made, args.folder, dirs_exist_ok=True)
+        os.chmod(new, os.stat(args.folder).st_mode)  # copytree copies the mode of the source folder
+        shutil.copytree(new, args.folder, dirs_exist_ok=True)
 
 
 main()
