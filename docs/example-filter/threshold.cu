@@ -1,22 +1,23 @@
-// threshold on the GPU: a block a row.
+// threshold on the GPU: one block per row.
 #include "device.cuh"
 
 #include "samples.h"
 #include "threshold/threshold.h"
 
-// A thread computes every 256th sample of a row. Reads and writes a sample once; nothing is shared.
-// Without a halo, `in` holds the rows of `out`. Alpha, the last of an even number of channels, is
-// carried.
+// Grid: one block of 256 threads per row, up to 2^30 blocks; blocks loop over further rows.
+// A thread computes every 256th sample of its row. No shared memory. Reads and writes each sample
+// once. The filter has no halo, so `in` and `out` hold the same rows. Alpha, the last of an even
+// number of channels, is copied.
 template <typename T>
 static __global__ void threshold(gf_rows in, gf_rows out, gf_threshold_plan plan) {
     const uint32_t channels = plan.head.in.channels;
     for (uint64_t y = blockIdx.x; y < out.rows; y += gridDim.x)
         for (uint64_t i = threadIdx.x; i < plan.head.in.width * channels; i += blockDim.x) {
             const T x = reinterpret_cast<const T *>(in.data + y * in.stride)[i];
-            const bool stays = static_cast<float>(x) >= plan.limit;
-            const T made = static_cast<T>(stays ? gf_type_max(plan.head.in.type) : 0);
+            const bool reached = static_cast<float>(x) >= plan.limit;
+            const T result = static_cast<T>(reached ? gf_type_max(plan.head.in.type) : 0);
             const bool alpha = channels % 2 == 0 && i % channels == channels - 1;
-            reinterpret_cast<T *>(out.data + y * out.stride)[i] = alpha ? x : made;
+            reinterpret_cast<T *>(out.data + y * out.stride)[i] = alpha ? x : result;
         }
 }
 
