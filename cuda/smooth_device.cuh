@@ -141,7 +141,7 @@ template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threa
 
 // ---- exact path ---------------------------------------------------------------------------------
 
-// fl(x / N), in the sign of zero and for NaN, too (tests/test_smooth_integer.c tries it).
+// fl(x / N), in the sign of zero and for NaN, too (tests/unit/filters/test_smooth_integer.c tries it).
 //
 // Of integer samples: a product with 1/N as the sum of two floats, rounded once. What remains of
 // 1/N is 2^-48 of it; a quotient by 3, 5 or 7 is further from the middle between two floats.
@@ -205,7 +205,7 @@ GF_DEVICE void gf_smooth_exact(const gf_walk &a, const T *in, int left, int righ
             const int n = hi < lo ? 1 : hi - lo + 1; // outside the row there is none
             if constexpr (sizeof(T) == 4) {
                 mean[j] = __fdiv_rn(mean[j], static_cast<float>(n));
-            } else { // the corrected quotient is the division (tests/test_smooth_integer.c)
+            } else { // the corrected quotient is the division (tests/unit/filters/test_smooth_integer.c)
                 const float inverse = a.inverse[n], quotient = __fmul_rn(mean[j], inverse);
                 mean[j] = __fmaf_rn(__fmaf_rn(-static_cast<float>(n), quotient, mean[j]), inverse,
                                     quotient);

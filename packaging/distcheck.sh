@@ -23,7 +23,7 @@ build/gpufilter compare build/demo/scene.png golden/scene-keep-xy.png
 units=(build/tests/test_settings build/tests/test_smooth_golden build/tests/test_equality)
 make --no-print-directory "$jobs" "${units[@]}" build/tests/list_cases build/gpufilter-shared
 for unit in "${units[@]}"; do GF_TEST_ROUNDS=1 "$unit"; done
-for script in golden transcripts library install dist; do "tests/$script.sh" build; done
+for script in system/golden system/transcripts docs/library system/install system/dist; do "tests/$script.sh" build; done
 
 mkdir -p "$work/root/usr/share/man/man1" && echo other >"$work/root/usr/share/man/man1/other.1"
 tree "$work/root" >"$work/before"

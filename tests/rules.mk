@@ -1,18 +1,18 @@
 ## Tests
 
-TEST_C := $(sort $(wildcard tests/test_*.c))
-TEST_UTIL_C := $(sort $(filter-out $(TEST_C),$(wildcard tests/*.c)))
-TEST_UTIL_O := $(TEST_UTIL_C:%.c=$(OBJ)/%.o)
-TESTS := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
+TEST_C := $(sort $(wildcard tests/unit/*/test_*.c tests/long/test_*.c))
+TEST_UTIL_O := $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard tests/support/*.c)))
+TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_C)))
+$(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*/*.c tests/*/*/*.c)): INCLUDES += -Itests/support
 # Fuzzing harnesses and what they share. Each is linked with replay.c, and for `make fuzz` with libFuzzer.
-FUZZ_C := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/fuzz/%.o,fuzz cli_main)
-FUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/fuzz/%)
-LIBFUZZERS := $(FUZZ_C:tests/fuzz/%.c=$(BUILD)/libfuzzer/%)
+FUZZ_C := $(sort $(wildcard tests/long/fuzz/fuzz_*.c))
+FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/long/fuzz/%.o,fuzz cli_main)
+FUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/fuzz/%)
+LIBFUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
 # The only C files that call CUDA by themselves. (/usr/include may not be named again: its place matters.)
 ifneq ($(NVCC),)
-$(OBJ)/tests/strip_cuda.o $(OBJ)/tests/test_cuda_fault.o $(OBJ)/tests/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/tests/support/strip_cuda.o $(OBJ)/tests/unit/cuda/test_cuda_fault.o $(OBJ)/tests/support/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
 $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a
@@ -24,18 +24,21 @@ $(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
 
-$(BUILD)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(CUDA_LIBS)
+define TEST_RULE
+$(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(SAN_FLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LIBS) $$(CUDA_LIBS)
+endef
+$(foreach test,$(TEST_C:.c=),$(eval $(call TEST_RULE,$(test))))
 
 # Harnesses see the program from inside, too.
 FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
-$(OBJ)/tests/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
-$(OBJ)/tests/fuzz/cli_main.o: $(HEADERS)
+$(OBJ)/tests/long/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
+$(OBJ)/tests/long/fuzz/cli_main.o: $(HEADERS)
 
-$(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
+$(BUILD)/fuzz/make_seeds: $(OBJ)/tests/long/fuzz/make_seeds.o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
@@ -43,51 +46,51 @@ $(BUILD)/fuzz/make_seeds: $(OBJ)/tests/fuzz/make_seeds.o $(TEST_UTIL_O) $(BUILD)
 $(BUILD)/fuzz/corpus: $(BUILD)/fuzz/make_seeds
 	$(Q)rm -rf $@ && $< $@ >/dev/null
 
-$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/replay.o $(FUZZ_O)
+$(BUILD)/fuzz/%: $(OBJ)/tests/long/fuzz/%.o $(OBJ)/tests/long/fuzz/replay.o $(FUZZ_O)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
 
-$(BUILD)/libfuzzer/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_O)
+$(BUILD)/libfuzzer/%: $(OBJ)/tests/long/fuzz/%.o $(FUZZ_O)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(FUZZ_LIBS)
 
-$(BUILD)/tests/list_cases: $(OBJ)/tests/tools/list_cases.o $(BUILD)/libgpufilter.a
+$(BUILD)/tests/list_cases: $(OBJ)/tests/support/tools/list_cases.o $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
-$(BUILD)/tests/hold_memory: $(OBJ)/tests/tools/hold_memory.o
+$(BUILD)/tests/hold_memory: $(OBJ)/tests/support/tools/hold_memory.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
 
 # The program, but that what backends give is changed on its way.
 LIES := run_memory result_table_count result_table result_cell result_text result_passed
-$(BUILD)/tests/liar: $(OBJ)/tests/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
+$(BUILD)/tests/liar: $(OBJ)/tests/support/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
-# The program with a layer between it and every call that may fail (tests/faults/layer.h). libpng and zlib
+# The program with a layer between it and every call that may fail (tests/long/faults/layer.h). libpng and zlib
 # are linked from their archives: so their calls are met, too.
-FAULT_DEFS := tests/faults/calls.def $(if $(NVCC),tests/faults/calls_cuda.def)
+FAULT_DEFS := tests/long/faults/calls.def $(if $(NVCC),tests/long/faults/calls_cuda.def)
 FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
-FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/faults/*.c))
+FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/long/faults/*.c))
 FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
-LAYER_O := $(filter $(OBJ)/tests/faults/layer%,$(FAULT_O))
+LAYER_O := $(filter $(OBJ)/tests/long/faults/layer%,$(FAULT_O))
 # The CUDA runtime is not: what its own allocations do when they fail is NVIDIA's. So it is the shared one here.
 CUDART_SO := $(firstword $(wildcard $(patsubst %_static.a,%.so,$(filter %/libcudart_static.a,$(CUDA_LIBS)))))
 FAULT_CUDA_LIBS := $(if $(CUDART_SO),$(CUDART_SO) -Wl$(comma)-rpath$(comma)$(dir $(CUDART_SO)) $(filter-out %/libcudart_static.a,$(CUDA_LIBS)),$(CUDA_LIBS))
 ifneq ($(NVCC),)
-$(OBJ)/tests/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/tests/long/faults/layer_cuda.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 $(BUILD)/gpufilter-faults: $(CLI_O) $(LAYER_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS) -o $@ $^ $(FAULT_LIBS) $(CLI_LIBS) $(FAULT_CUDA_LIBS)
 
-$(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/faults/layer_table.o
+$(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/long/faults/layer_table.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lz
@@ -130,31 +133,31 @@ coverage: ## Run the tests on a build that counts branches, and report with gcov
 	  --txt-metric branch --txt --html-details build/coverage/report/index.html --fail-under-branch 88 build/coverage/obj
 
 valgrind: all tests ## Run the tests under valgrind's memcheck, in a short form
-	@tests/valgrind.sh $(BUILD)
+	@tests/long/valgrind.sh $(BUILD)
 
 mutants: ## Break the fast code on purpose, a constant or a comparison at a time, and see whether tests notice (MUTANTS="--every 10")
-	@tests/mutate.py $(MUTANTS)
+	@tests/long/mutate.py $(MUTANTS)
 
 # libFuzzer needs clang and its runtime (Debian: clang, libclang-rt-dev).
 TIME ?= 60
 fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitizers (TIME=60)
 	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
-	@tests/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
+	@tests/long/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
 
 HOSTILE := png png_cost png_generated rows program
 hostile: all $(HOSTILE:%=$(BUILD)/tests/test_hostile_%) ## Hostile files: more than 600,000 of them, generated
 	@for test in $(HOSTILE); do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
 
 hostile-batch: all ## Run one batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
-	@tests/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)
+	@tests/long/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)
 
 kill: all $(BUILD)/draw ## End three kinds of runs by four signals 150 times each, and look at what is left (KILL=1000)
-	@tests/kill.sh $(BUILD) $(or $(KILL),150)
+	@tests/long/kill.sh $(BUILD) $(or $(KILL),150)
 
 golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
-	@tests/golden.sh $(BUILD) write
+	@tests/system/golden.sh $(BUILD) write
 
-abi: all ## Write tests/abi.txt anew: what programs are compiled against
-	@tests/abi.sh $(BUILD) write
+abi: all ## Write tests/system/abi.txt anew: what programs are compiled against
+	@tests/system/abi.sh $(BUILD) write
 
 .PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi

@@ -7,44 +7,44 @@ cd "$(dirname "$0")/.." || exit
 build=${1:-build}
 log=$build/tests/log
 mkdir -p "$log"
-export LSAN_OPTIONS=${LSAN_OPTIONS-suppressions=$PWD/tests/lsan.txt:print_suppressions=0}
+export LSAN_OPTIONS=${LSAN_OPTIONS-suppressions=$PWD/tests/support/lsan.txt:print_suppressions=0}
 
-tests=(tests/test_*.c # a build folder may hold tests that are no more
-    tests/golden.sh
-    tests/transcripts.sh
-    tests/signals.sh
-    tests/outputs.sh
-    tests/outputs_full.sh
-    tests/progress.sh
-    tests/kill.sh
-    tests/library.sh
-    tests/install.sh
-    tests/dist.sh
-    tests/library_python.sh
-    tests/abi.sh
-    tests/add_filter.sh
-    tests/layers.sh
-    tests/pages.sh
-    tests/completion.sh
-    tests/plot.sh
-    tests/docs.sh
-    tests/numpy.sh
-    tests/verify.sh
-    tests/png_readers.sh
-    tests/fuzz.sh
-    tests/faults.sh
-    tests/batch.sh
-    tests/batch_resume.sh
-    tests/batch_bar.sh
-    tests/hostile_batch.sh
-    tests/shard.sh
-    tests/recipes.sh
-    tests/mpi.sh
-    tests/mpi_killed.sh
-    tests/mpi_image.sh
-    tests/gpu_faults.sh
-    tests/make.sh
-    tests/doc_commands.sh)
+tests=(tests/unit/*/test_*.c tests/long/test_*.c # a build folder may hold tests that are no more
+    tests/system/golden.sh
+    tests/system/transcripts.sh
+    tests/system/signals.sh
+    tests/system/outputs.sh
+    tests/system/outputs_full.sh
+    tests/system/progress.sh
+    tests/long/kill.sh
+    tests/docs/library.sh
+    tests/system/install.sh
+    tests/system/dist.sh
+    tests/docs/library_python.sh
+    tests/system/abi.sh
+    tests/docs/add_filter.sh
+    tests/docs/layers.sh
+    tests/docs/pages.sh
+    tests/system/completion.sh
+    tests/system/plot.sh
+    tests/docs/docs.sh
+    tests/system/numpy.sh
+    tests/system/verify.sh
+    tests/system/png_readers.sh
+    tests/long/fuzz.sh
+    tests/long/faults.sh
+    tests/system/batch.sh
+    tests/system/batch_resume.sh
+    tests/system/batch_bar.sh
+    tests/long/hostile_batch.sh
+    tests/system/shard.sh
+    tests/docs/recipes.sh
+    tests/system/mpi.sh
+    tests/system/mpi_killed.sh
+    tests/system/mpi_image.sh
+    tests/long/gpu_faults.sh
+    tests/system/make.sh
+    tests/docs/doc_commands.sh)
 [ $# -le 1 ] || tests=("${@:2}")
 tests=("${tests[@]#tests/}")
 number=0 passed=0 failed=0 skipped=0 without_gpu=0
@@ -57,11 +57,11 @@ add() { sed -n "$1" "$2" | awk '{ sum += $1 } END { print sum + 0 }'; } # SED FI
 so_far() { printf '%3d/%d  %2d:%02d  ' $number ${#tests[@]} $((SECONDS / 60)) $((SECONDS % 60)); }
 
 for name in "${tests[@]}"; do
-    said=$log/${name%.c} start=$SECONDS p='' f='' s=''
+    said=$log/$(basename "$name" .c) start=$SECONDS p='' f='' s=''
     number=$((number + 1))
     [ ! -t 1 ] || printf '\r\033[K%s%s ...' "$(so_far)" "$name"
     command=("tests/$name" "$build")
-    [ "$name" = "${name%.c}" ] || command=("$build/tests/${name%.c}")
+    [ "$name" = "${name%.c}" ] || command=("$build/tests/$(basename "$name" .c)")
     timeout 900 "${command[@]}" >"$said" 2>&1 # a hang is a failure, not a wait
     code=$?
     if [ "$name" != "${name%.c}" ]; then

@@ -8,7 +8,7 @@
 /* ---- which way ------------------------------------------------------------------------------- */
 
 /* Values that round in 16 bits, found by trying every factor, and proven for every T by
- * tests/test_smooth_simd.c. Both have radius 2 and a weight of 0.6. */
+ * tests/unit/filters/test_smooth_simd.c. Both have radius 2 and a weight of 0.6. */
 static const struct {
     double scale;
     gf_smooth_seven by;

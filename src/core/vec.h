@@ -218,7 +218,7 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
  * q = fl(x * inverse) is within an ulp of x / n, r = x - q * n is exact, and fl(q + r * inverse) is
  * the correctly rounded quotient (Markstein), also among the subnormals: x / n is never in the
  * middle between two of them. Zeros (whose sign would get lost) and infinities are put back.
- * tests/test_smooth_simd.c tries them all. Narrower vectors divide as fast as that. */
+ * tests/unit/filters/test_smooth_simd.c tries them all. Narrower vectors divide as fast as that. */
 static inline vec vec_over_odd(vec x, vec n, vec inverse) {
 #if VEC_FLOATS == 16
     const vec q = x * inverse;

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""Runs every command line that a document or the help tells its reader to type: doc_commands.py BUILD FIXTURES TREE
+
+In Markdown, command lines stand
+  * in code blocks, fenced or indented by four spaces. A fenced block marked sh, bash or console is commands, one marked
+    otherwise is none; one without a mark, and an indented one, is commands if a line of it begins with one of PROGRAMS.
+    If lines begin with "$ ", only those are typed;
+  * in `code` in running text, if that is one of PROGRAMS with at least one operand or option (for gpufilter, beside the
+    filter: `gpufilter smooth` is a name). In a column of a table headed "command" everything in `code` is one.
+In the help they are the lines that begin with "  gpufilter ".
+
+The lines of a block run in order in one bash, in a folder with the files of FIXTURES and of TREE, a copy of the project.
+Each must end with exit code 0. tests/docs/doc_commands.txt says what is done with lines that cannot run as they stand:
+
+    PATTERN => ACTION       the first that matches applies; * stands for anything. "FILE: PATTERN" is for one document
+    NAME = VALUE            a placeholder, such as FILE, and its value
+
+Actions, which "needs PROGRAM, PROGRAM; " may precede ("a GPU" and "cairo" count as programs; without them the line is
+skipped):
+
+    run                     as it stands
+    exit N                  as it stands, and must end with this exit code
+    exit 3 without a GPU    as it stands: exit code 3 and one line on standard error where there is no GPU, else 0
+    as COMMAND              this shorter command runs instead
+    dry                     "make -n" for make: the target exists, and a Makefile or script names each variable
+    by SCRIPT               nothing: this script, which tests/run.sh runs, contains the same line
+    by SCRIPT list          ... or prints it as "SCRIPT BUILD list"; "by SCRIPT: TEXT" contains TEXT instead
+    skip: WHY               nothing
+"""
+import collections
+import concurrent.futures
+import functools
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+TABLE = "tests/docs/doc_commands.txt"
+LIMIT = 600 # seconds for a block
+LEAST = 200 # a search that finds fewer lines does not work
+
+# What a command line begins with; so does whatever lies in a folder of PLACES.
+PROGRAMS = set("""gpufilter gpufilter-mpi make sudo apt apt-get dpkg dpkg-deb dpkg-buildpackage docker podman lintian
+    mpirun mpiexec srun sbatch salloc parallel seq numactl cc gcc clang c++ nvcc pkg-config cmake python3 pip bash
+    compute-sanitizer ncu nsys valgrind perf cat echo printf cp ln mkdir cd export find ls git tar curl wget ldd""".split())
+PLACES = ("./", "build/", "tests/", "bench/", "samples/", "packaging/", ".ci/")
+
+Command = collections.namedtuple("Command", "path line text")
+
+# ---- finding command lines -----------------------------------------------------------------------------
+
+
+def program_of(text):
+    """The program and its arguments, without sudo and NAME=VALUE before it; "" if it is none of PROGRAMS."""
+    words = text.split()
+    while words and (words[0] == "sudo" or re.match(r"[A-Za-z_]\w*=", words[0])):
+        words = words[1:]
+    known = words and (words[0] in PROGRAMS or words[0].startswith(PLACES))
+    return (words[0], words[1:]) if known else ("", [])
+
+
+def is_line(span):
+    program, words = program_of(span)
+    least = 1 if program != "gpufilter" or words[:1] and words[0].startswith("-") else 2
+    return bool(program) and len(words) >= least
+
+
+def bare(text):
+    """On one line, without its comment, one space between words."""
+    text = re.sub(r"\\\n\s*", " ", text)
+    if "\n" not in text:
+        text = re.sub(r"(^|\s)# .*$", "", text)
+    return " ".join(text.split())
+
+
+def is_open(text):
+    """Does bash expect more lines, of a quotation, a loop or a here-document?"""
+    said = subprocess.run(["bash", "-n"], input=text + "\n", capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": "C"}).stderr
+    return text.endswith("\\") or "unexpected end" in said or "unexpected EOF" in said or "here-document at" in said
+
+
+def commands_in(path, lines, mark):
+    """The commands of a code block, given as (number, text) without indentation."""
+    if mark not in ("", "sh", "bash", "console"):
+        return []
+    if not mark and not any(program_of(text.removeprefix("$ "))[0] for _, text in lines):
+        return []
+    prompt = any(text.startswith("$ ") for _, text in lines)
+    found, first, whole = [], 0, ""
+    for number, text in lines:
+        if whole:
+            whole += "\n" + (text.removeprefix("> ") if prompt else text).rstrip()
+        elif prompt and text.startswith("$ ") or not prompt and text.strip() and not text.lstrip().startswith("#"):
+            first, whole = number, text.removeprefix("$ ").rstrip()
+        if whole and not is_open(whole):
+            found.append(Command(path, first, whole))
+            whole = ""
+    return found
+
+
+def spans_in(path, number, text, wanted):
+    """The commands in `code` of a paragraph or a cell, each a block of its own."""
+    for found in re.finditer(r"(`+)(.+?)\1(?!`)", text, re.S):
+        span = " ".join(found[2].split())
+        if wanted(span):
+            yield [Command(path, number + text.count("\n", 0, found.start()), span)]
+
+
+def in_markdown(path, text):
+    """The blocks of commands in a document."""
+    lines = list(enumerate(text.split("\n"), 1))
+    columns, at = [], 0
+    while at < len(lines):
+        number, line = lines[at]
+        start, at = at, at + 1
+        fence = re.match(r"( *)(```+|~~~+) *([\w-]*)", line)
+        if fence:
+            while at < len(lines) and lines[at][1].strip() != fence[2]:
+                at += 1
+            code, mark = lines[start + 1:at], fence[3]
+            at += 1
+        elif line.startswith("    "):
+            while at < len(lines) and (lines[at][1].startswith("    ") or not lines[at][1].strip()):
+                at += 1
+            code, mark = lines[start:at], ""
+        elif line.startswith("|"):
+            cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:]]
+            columns = columns or cells
+            for column, cell in zip(columns, cells):
+                yield from spans_in(path, number, cell, str if column == "command" else is_line)
+            continue
+        else: # a paragraph ends at an empty line, or where another one, an item or a table begins
+            columns = []
+            while line.strip() and at < len(lines) and re.match(r" *(?![*+-] |\d+\. |\||```|#)\S", lines[at][1]):
+                at += 1
+            yield from spans_in(path, number, "\n".join(text for _, text in lines[start:at]), is_line)
+            continue
+        indent = min((len(text) - len(text.lstrip()) for _, text in code if text.strip()), default=0)
+        yield commands_in(path, [(number, text[indent:]) for number, text in code], mark)
+
+
+def in_help(program):
+    """The examples in the help of each filter and command."""
+    def page(*names):
+        return subprocess.run([program, "help", *names], capture_output=True, text=True, check=True).stdout.split("\n")
+
+    section = ""
+    for line in page():
+        section = "" if not line else line.rstrip(":") if line.endswith(":") else section
+        if section in ("Filters", "Commands") and line.startswith("  "):
+            name = line.split()[0]
+            yield [Command(f"gpufilter help {name}", number, re.sub(r"  .*", "", text.strip()))
+                   for number, text in enumerate(page(name), 1) if text.startswith("  gpufilter ")]
+
+
+def find_blocks(program):
+    blocks = list(in_help(program))
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name != "build" and not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(".md") and name != "CHANGELOG.md": # that names what is no more
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    blocks += in_markdown(os.path.relpath(os.path.join(folder, name), ROOT), file.read())
+    return [block for block in blocks if block]
+
+
+# ---- what is done with them ----------------------------------------------------------------------------
+
+Action = collections.namedtuple("Action", "kind value needs")
+
+
+class Table:
+    FORM = re.compile(r"(?:needs (?P<needs>[^;]+?)(?:; |$))?(?:(?P<kind>run|dry|exit|as|by|skip)(?::? (?P<value>.+))?)?")
+
+    def __init__(self):
+        self.rules, self.placeholders, self.used = [], {}, set()
+        with open(os.path.join(ROOT, TABLE), encoding="utf-8") as file:
+            for number, line in enumerate(file.read().split("\n"), 1):
+                pattern, arrow, text = line.partition(" => ")
+                placeholder, action = re.fullmatch(r"([A-Z]+) = (.+)", line), self.FORM.fullmatch(text)
+                if placeholder:
+                    self.placeholders[placeholder[1]] = placeholder[2]
+                elif arrow and action:
+                    path, _, rest = pattern.rpartition(": ") if re.match(r"[\w./-]+\.\w+: ", pattern) else ("", "", pattern)
+                    regex = re.compile(".*".join(re.escape(part) for part in rest.split("*")), re.S)
+                    needs = tuple(action["needs"].split(", ")) if action["needs"] else ()
+                    self.rules.append((number, path, regex, Action(action["kind"] or "run", action["value"] or "", needs)))
+                elif line and not line.startswith("#"):
+                    sys.exit(f"{TABLE}:{number}: not PATTERN => ACTION: {line}")
+
+    def find(self, path, text):
+        for number, only, regex, action in self.rules:
+            if only in ("", path) and regex.fullmatch(text):
+                self.used.add(number)
+                return action
+        return Action("run", "", ())
+
+    def fill(self, text):
+        """With the values of its placeholders: words, or parts of words as in K/N, but not NAME=VALUE."""
+        names = "|".join(sorted(self.placeholders, key=len, reverse=True))
+        return re.sub(rf"(?<![\w=$.'\"{{-])({names})(?![\w='\"}}])", lambda found: self.placeholders[found[1]], text)
+
+
+# The lines of a block, each in a file. A reader who tries examples one after the other removes what the one before has
+# made: an output of an earlier line that stands in the way goes, but what was there from the beginning stays.
+RUN_BLOCK = r"""
+remove_outputs() { # ERRORS: were there any?
+    local name removed=1
+    while read -r name; do
+        [ -e "$FIXTURES/$name" ] || ! rm "$HERE/$name" || removed=0
+    done < <(sed -n 's/^gpufilter: \(.*\): exists already.*/\1/p' "$1")
+    return $removed
+}
+for line in "$@"; do
+    . "$line" >/dev/null 2>"$line.err" </dev/null
+    code=$?
+    while [ $code -eq 1 ] && remove_outputs "$line.err"; do
+        . "$line" >/dev/null 2>"$line.err" </dev/null
+        code=$?
+    done
+    echo $code >"$line.code"
+done
+"""
+
+
+class Checker:
+    def __init__(self, build, fixtures, tree):
+        self.build, self.fixtures, self.tree = map(os.path.abspath, (build, fixtures, tree))
+        self.program = os.path.join(self.build, "gpufilter")
+        self.table = Table()
+        devices = subprocess.run([self.program, "devices"], capture_output=True, text=True, check=False).stdout
+        self.gpu = bool(re.search(r"^cuda \d", devices, re.M))
+
+    @functools.lru_cache(maxsize=None)
+    def has(self, need):
+        if need == "a GPU":
+            return self.gpu
+        if need == "cairo":
+            return self.run_block(["gpufilter hist -q --plot p.svg in.png"])[0][0] == 0
+        if need.startswith("build/"):
+            return os.path.exists(os.path.join(self.build, need[6:]))
+        return shutil.which(need, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+
+    @functools.lru_cache(maxsize=None)
+    def lines_of(self, script):
+        """The text of a script, or what it prints when it is asked for the lines that it runs."""
+        name, _, listed = script.partition(" ")
+        if listed:
+            text = subprocess.run([os.path.join(ROOT, name), self.build, listed], capture_output=True, text=True,
+                                  check=True).stdout
+        else:
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                text = file.read()
+        return " ".join(re.sub(r"\\\n\s*", " ", text).split())
+
+    def not_left(self, value, text):
+        """Why a line is not run by the script that the table names; None if it is."""
+        script, colon, part = value.partition(": ")
+        name, suite = script.partition(" ")[0], "tests/run.sh " + self.lines_of("tests/run.sh")
+        unit = re.fullmatch(r"build/tests/(test_\w+)", text)
+        if unit:
+            found = bool(glob.glob(f"{ROOT}/tests/*/**/{unit[1]}.c", recursive=True))
+        else:
+            line = part if colon else text.removesuffix(" build") if name == "tests/run.sh" else text
+            found = name in suite and line in self.lines_of(script)
+        return None if found else f"{name} does not run that line, or is not run by tests/run.sh"
+
+    @functools.lru_cache(maxsize=None)
+    def run_dry(self, text):
+        if not re.fullmatch(r"(sudo )?make( [^&;|<>]*)?", text):
+            return None, "only a make alone can be run dry"
+        for name in re.findall(r"\s([A-Z_]+)=", text):
+            if subprocess.run(["grep", "-rqw", "--include=Makefile", "--include=*.mk", "--include=*.sh", name, self.tree],
+                              check=False).returncode:
+                return None, f"no Makefile knows {name}"
+        return self.run_block([re.sub(r"^(sudo )?make\b", "make -n", text)])[0]
+
+    def run_block(self, texts):
+        """(exit code, standard error) of each line; no exit code if it was not reached, or did not end."""
+        with tempfile.TemporaryDirectory(prefix="gpufilter-docs-", ignore_cleanup_errors=True) as place:
+            here, home = os.path.join(place, "here"), os.path.join(place, "home")
+            subprocess.run(["cp", "-a", "--sparse=always", self.fixtures, here], check=True)
+            os.mkdir(home)
+            for name in os.listdir(self.tree):
+                os.symlink(os.path.join(self.tree, name), os.path.join(here, name))
+            os.symlink(self.build, os.path.join(here, "build"))
+            os.symlink(self.program, os.path.join(here, "gpufilter"))
+            files = [os.path.join(place, str(i)) for i in range(len(texts))]
+            for path, text in zip(files, texts):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            kept = {name: value for name, value in os.environ.items()
+                    if not name.startswith(("GF_", "MAKE", "MFLAGS")) and name not in ("BUILD", "SAN", "MPI")}
+            # CUDA=0: a dry make need not try the compiler each time.
+            environment = {**kept, "PATH": f"{self.build}:{kept['PATH']}", "LC_ALL": "C", "HOME": home, "TERM": "dumb",
+                           "CUDA": "0", "HERE": here, "FIXTURES": self.fixtures}
+            bash = subprocess.Popen(["bash", "--norc", "-c", RUN_BLOCK, "bash", *files], cwd=here, start_new_session=True,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    env=environment)
+            try:
+                bash.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                pass
+            try:
+                os.killpg(bash.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            bash.wait()
+            return [(int(read(path + ".code") or -1), read(path + ".err")) for path in files]
+
+    def check_block(self, block):
+        """What came of each line: (how, why, standard error). How: run, dry, left, skipped or FAIL."""
+        outcomes, running = [None] * len(block), {}
+        for i, command in enumerate(block):
+            text = bare(command.text)
+            action = self.table.find(command.path, text)
+            missing = [need for need in action.needs if not self.has(need)]
+            if missing or action.kind == "skip":
+                outcomes[i] = "skipped", f"there is no {missing[0].removeprefix('a ')}" if missing else action.value, ""
+            elif action.kind == "by":
+                why = self.not_left(action.value, text)
+                outcomes[i] = "FAIL" if why else "left", why, ""
+            elif action.kind == "dry":
+                code, said = self.run_dry(text)
+                outcomes[i] = ("dry", None, "") if code == 0 else ("FAIL", "make -n fails", said)
+            elif action.kind != "as" and "..." in text:
+                outcomes[i] = "FAIL", f"it has ... in it: {TABLE} must say what is run instead", ""
+            else:
+                given = command.text if "\n" in command.text else text
+                running[i] = action, action.value if action.kind == "as" else self.table.fill(given)
+        came = self.run_block([text for _, text in running.values()]) if running else []
+        for (i, (action, text)), (code, said) in zip(running.items(), came):
+            want = int(action.value.split()[0]) if action.kind == "exit" else 0
+            if action.value.endswith("without a GPU"):
+                want = 0 if self.gpu else want
+                if want and not re.fullmatch(r"gpufilter: .*\n", said):
+                    code = f"{code}, and standard error is not one line that says why"
+            why = f"`{text}`: exit code {code}, not {want} (-1: did not end)"
+            outcomes[i] = "run" if code == want else "FAIL", why, said
+        return outcomes
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def main():
+    checker = Checker(*sys.argv[1:4])
+    blocks = find_blocks(checker.program)
+    # A block that stands in two documents is run once, unless the table has something for one of them.
+    alike = {tuple((command.text, checker.table.find(command.path, bare(command.text))) for command in block): block
+             for block in reversed(blocks)}
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        came = list(zip(alike.values(), pool.map(checker.check_block, alike.values())))
+    counts, skipped = collections.Counter(), collections.Counter()
+    for command, (how, why, said) in ((c, o) for block, outcomes in came for c, o in zip(block, outcomes)):
+        counts[how] += 1
+        if how == "skipped":
+            skipped[why] += 1
+        if how == "FAIL":
+            print(f"FAIL {command.path}:{command.line}: {bare(command.text)}\n     {why}")
+            for line in said.rstrip().split("\n")[:8] if said else []:
+                print(f"     | {line}")
+    for number, _, regex, _ in checker.table.rules:
+        if number not in checker.table.used:
+            counts["FAIL"] += 1
+            print(f"FAIL {TABLE}:{number}: no document has such a line: {regex.pattern}")
+    for why, count in sorted(skipped.items()):
+        print(f"SKIP {count}: command lines of the documents: {why}")
+    if sum(counts.values()) < LEAST:
+        counts["FAIL"] += 1
+        print(f"FAIL only {sum(counts.values())} command lines were found")
+    print(", ".join(f"{counts[how]} {how}" for how in ("run", "dry", "left", "skipped")))
+    print(f"{counts['run'] + counts['dry'] + counts['left']} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
+    sys.exit(counts["FAIL"] != 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Every fuzzing harness over its seeds and over what was found before, without fuzzing: tests/long/fuzz.sh BUILD
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+. tests/support/check.sh
+build=${1:-build}
+for source in tests/long/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    inputs=("$build/fuzz/corpus/$name")
+    [ ! -d "tests/long/fuzz/found/$name" ] || inputs+=("tests/long/fuzz/found/$name")
+    check "$name" "$build/fuzz/$name" "${inputs[@]}"
+done
+check_sum

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Every harness by clang's libFuzzer, with sanitizers, one per core: run.sh BUILD SECONDS [HARNESS]...
+# The corpus that it grows stays in BUILD/evolved for the next run, inputs that fail go to BUILD/crashes. An
+# input that takes longer than ten seconds is a hang: sanitizers are slow, and the machine may be busy.
+set -uo pipefail
+cd "$(dirname "$0")/../../.." || exit
+build=$1 seconds=$2
+shift 2
+harnesses=("$@")
+[ $# -gt 0 ] || mapfile -t harnesses < <(ls "$build/libfuzzer")
+mkdir -p "$build/crashes" "$build/log"
+
+run() { # NAME
+    local name=$1 inputs=("$build/fuzz/corpus/$1")
+    mkdir -p "$build/evolved/$name"
+    [ ! -d "tests/long/fuzz/found/$name" ] || inputs+=("tests/long/fuzz/found/$name")
+    CMOCKA_TEST_ABORT=1 nice -n 10 "$build/libfuzzer/$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+        -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
+        "$build/evolved/$name" "${inputs[@]}" >"$build/log/$name" 2>&1
+    local code=$?
+    echo "$name: executions $(sed -n 's/^stat::number_of_executed_units: *//p' "$build/log/$name")," \
+        "$(sed -n 's/^stat::average_exec_per_sec: *//p' "$build/log/$name") a second," \
+        "$(grep -o 'cov: [0-9]*' "$build/log/$name" | tail -n 1), memory" \
+        "$(sed -n 's/^stat::peak_rss_mb: *//p' "$build/log/$name") MiB$([ $code -eq 0 ] || echo ", FAILED, see $build/log/$name")"
+}
+export -f run
+export build seconds
+
+printf '%s\n' "${harnesses[@]}" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'run {}' | tee "$build/log/all"
+awk '{for (i = 1; i < NF; i++) if ($i == "executions") n += $(i + 1)} END {printf "executions %d", n}' "$build/log/all"
+found() { find "$build/crashes" -name "*-$1-*" | wc -l; }
+echo ", crashes $(($(found crash) + $(found oom))), hangs $(found timeout), leaks $(found leak)"
+! grep -q FAILED "$build/log/all"

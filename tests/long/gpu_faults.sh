@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# A device that is missing or has no memory: tests/long/gpu_faults.sh BUILD. What runs gives golden's bytes, what
+# does not says why in one line and leaves nothing. Without a device only what is said of that.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+. tests/support/check.sh
+build=$(cd "${1:-build}" && pwd)
+export PATH=$build:$PATH LC_ALL=C
+hold=$build/tests/hold_memory
+holder=
+release() { # the memory that hold_memory has
+    [ -z "$holder" ] && return
+    exec 9>&-
+    wait "$holder" 2>/dev/null
+    holder=
+}
+trap 'release; rm -rf "$work"' EXIT
+cd "$work" || exit
+
+"$build/draw" --photo 1200 900 1 photo.png
+"$build/draw" --photo 640 480 2 small.ppm
+mkdir many
+for i in $(seq -w 40); do cp small.ppm "many/$i.ppm"; done
+
+cases=("smooth -k" "smooth --axis xy --radius 9" "normalize")
+golden() {
+    local i=0
+    for job in "${cases[@]}"; do
+        # shellcheck disable=SC2086 # options
+        gpufilter $job -q -b golden photo.png golden$i.png || return 1
+        i=$((i + 1))
+    done
+    gpufilter hist -b golden --json photo.png --bins 9 --extract 4 --out golden.csv >/dev/null &&
+        gpufilter axis-sum -b golden --axis y --csv photo.png >golden-sums.csv &&
+        gpufilter smooth -q -b golden many/*.ppm --out-dir golden-many
+}
+same() { # BACKEND...: all jobs, to golden's bytes
+    local i=0
+    for job in "${cases[@]}"; do
+        # shellcheck disable=SC2086 # options
+        gpufilter $job -q -f "$@" photo.png out.png && cmp golden$i.png out.png || return 1
+        i=$((i + 1))
+    done
+    gpufilter hist -f "$@" --json photo.png --bins 9 --extract 4 --out out.csv >/dev/null && cmp golden.csv out.csv &&
+        gpufilter axis-sum "$@" --axis y --csv photo.png >sums.csv && cmp golden-sums.csv sums.csv && same_batch "$@"
+}
+same_batch() {
+    rm -rf out
+    gpufilter smooth -q -f "$@" many/*.ppm --out-dir out && all_there
+}
+all_there() {
+    for file in golden-many/*; do cmp "$file" "out/${file#*/}" || return 1; done
+    [ "$(find out -type f | wc -l)" -eq 40 ]
+}
+nothing() { # no output, no temporary file
+    [ ! -e none.png ] && [ -z "$(find . -name '.*gpufilter-*.tmp')" ]
+}
+one_line() { # CODES COMMAND...: an exit code out of "1 3", and one line on standard error
+    local codes=$1
+    shift
+    "$@" 2>errors >/dev/null
+    local code=$?
+    cat errors
+    [[ " $codes " == *" $code "* ]] && [ "$(wc -l <errors)" -eq 1 ] && grep -q '^gpufilter: ' errors && nothing
+}
+silent() { # COMMAND...
+    "$@" 2>errors && [ ! -s errors ]
+}
+says() { # PATTERN COMMAND...
+    local pattern=$1
+    shift
+    "$@" 2>errors && grep -q "$pattern" errors
+}
+
+check "golden" golden
+
+# ---- no device -----------------------------------------------------------------------------------
+
+hidden() { CUDA_VISIBLE_DEVICES='' "$@"; }
+check "no device: auto" hidden same -b auto
+check "no device: auto is silent" hidden silent gpufilter smooth -f photo.png out.png
+check "no device: auto with --verify" hidden silent gpufilter smooth -f --verify photo.png out.png
+check "no device: cuda" hidden one_line 3 gpufilter smooth -b cuda photo.png none.png
+check "no device: --device" hidden one_line 3 gpufilter smooth --device 0 photo.png none.png
+check "no device: a batch on cuda" hidden one_line 3 gpufilter smooth -b cuda many/*.ppm --out-dir none
+check "no device: its folder" test ! -e none
+
+if ! gpufilter smooth -q -f -b cuda photo.png out.png 2>/dev/null; then
+    if [ -n "${GF_REQUIRE_CUDA:-}" ]; then
+        check "GF_REQUIRE_CUDA is set" gpufilter smooth -q -f -b cuda photo.png out.png
+    else
+        skip 13 "no GPU"
+    fi
+    check_sum
+    exit
+fi
+
+# ---- there is one --------------------------------------------------------------------------------
+
+check "cuda" same -b cuda
+check "cuda, verified" same -b cuda --verify
+check "cuda: --verify is told" says verified gpufilter smooth -f -v -b cuda --verify photo.png out.png
+check "no such device" one_line 3 gpufilter smooth --device 99 photo.png none.png
+
+# ---- another process has the memory --------------------------------------------------------------
+
+take() { # MEGABYTES that stay free
+    rm -f fifo && mkfifo fifo
+    "$hold" 0 "$1" <fifo >held &
+    holder=$!
+    exec 9>fifo
+    for _ in $(seq 300); do
+        grep -q held held && return
+        kill -0 $holder 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+total=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+check "95 % of the memory is another's" take $((${total:-16000} / 20))
+check "95 %: cuda" same -b cuda
+check "95 %: auto" same -b auto
+release
+# A context takes a few hundred megabytes: with less than that the device does not start, with a little
+# more there is room for low strips only.
+either() { # golden's bytes, or one line and nothing
+    same -b cuda 2>errors >/dev/null && return
+    cat errors
+    one_line "1 3" gpufilter smooth -b cuda photo.png none.png
+}
+for free in 0 300 500 520 540 600; do
+    check "$free MB are left" take $free
+    check "$free MB: cuda" either
+    check "$free MB: auto" same -b auto
+    check "$free MB: auto, verified" same -b auto --verify
+    release
+done
+
+# It comes and goes while batches run: every file is there, or named.
+comes_and_goes() {
+    local code failed
+    for _ in 1 2 3; do
+        take 200 && release
+    done &
+    local taker=$!
+    rm -rf out
+    gpufilter smooth -b cuda many/*.ppm --out-dir out 2>errors
+    code=$?
+    wait $taker
+    failed=$(grep -c '^gpufilter: many/' errors)
+    cat errors
+    for file in out/*.ppm; do
+        [ ! -e "$file" ] || cmp "golden-many/${file#*/}" "$file" || return 1
+    done
+    nothing && { [ $code -eq 0 ] && all_there || [ $code -eq 3 ] ||
+        [ "$(find out -name '*.ppm' | wc -l)" -eq $((40 - failed)) ]; }
+}
+check "memory comes and goes" comes_and_goes
+
+# ---- its own tools -------------------------------------------------------------------------------
+
+sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
+if [ -x "$sanitizer" ]; then
+    for tool in memcheck initcheck; do
+        check "compute-sanitizer $tool" "$sanitizer" --tool $tool --error-exitcode 9 gpufilter smooth -q -f -b cuda \
+            --axis xy photo.png out.png
+    done
+else
+    skip 2 "gpu_faults: no compute-sanitizer"
+fi
+check_sum

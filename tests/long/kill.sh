@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Signals at any moment: tests/long/kill.sh BUILD [ROUNDS]. Runs with threads, one image or several outputs or a batch, are
+# ended ROUNDS times by each of KILL, TERM, INT and HUP, at random moments. Every output is then the old one or the new one,
+# to the byte; those that belong together are all old or all new, but after KILL; a batch goes
+# on with --resume to what it would have been.
+# Ends with what was counted. GF_TEST_SEED has other moments.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+. tests/support/check.sh
+build=$(cd "${1:-build}" && pwd)
+rounds=${2:-10}
+export PATH=$build:$PATH LC_ALL=C
+cd "$work" || exit
+ulimit -c 0
+RANDOM=${GF_TEST_SEED:-1}
+sent=0 hit=0 torn=0 lost=0 parted=0 leftover=0 windows=0 wrong=0
+
+draw --photo 900 600 3 in.ppm && gpufilter smooth in.ppm in.png -q || exit
+gpufilter smooth --radius 1 in.png old.png -q && gpufilter smooth --radius 9 in.png new.png -q
+measure() { gpufilter hist in.ppm -q --bins "$1" -x 1 --out "$2/v.csv" --mask "$2/m.png" --plot "$2/p.svg" --force; }
+mkdir old new && measure 4 old && measure 3 new || exit
+mkdir in && for i in $(seq -w 40); do draw --photo 200 150 "1$i" in/$i.ppm || exit; done
+gpufilter smooth in/*.ppm -O want --threads 4 -q
+
+microseconds() { local now=$EPOCHREALTIME; echo "${now/[.,]/}"; }
+lasts() { # COMMAND...: microseconds
+    local begun
+    begun=$(microseconds)
+    "$@" >/dev/null 2>&1
+    echo $(($(microseconds) - begun))
+}
+kill_at() { # SIGNAL MICROSECONDS COMMAND...: code is what it ended with
+    local signal=$1 delay=$2 until name
+    shift 2
+    # A shell's background jobs ignore INT; the program leaves ignored signals ignored.
+    env --default-signal "$@" >out 2>err &
+    local program=$!
+    # Sooner, it might be the shell that is hit, on its way to the program: with the shell's traps.
+    until name= && { read -r name </proc/$program/comm; } 2>/dev/null; [ "$name" != bash ] && [ "$name" != env ]; do :; done
+    until=$(($(microseconds) + delay))
+    while [ "$(microseconds)" -lt $until ]; do :; done
+    kill -s "$signal" $program 2>/dev/null && sent=$((sent + 1))
+    wait $program 2>/dev/null
+    code=$?
+    case $code in
+    $((128 + $(kill -l "$signal")))) hit=$((hit + 1)) ;;
+    0) ;; # it was over before that
+    *)
+        wrong=$((wrong + 1))
+        echo "exit $code after $signal: $*"
+        cat err
+        ;;
+    esac
+}
+# What is left of temporary names: none, but for KILL in the one moment between two calls in which a file that replaces
+# another has one. It is complete then.
+left_in() { # FOLDER SIGNAL NEW...
+    local file folder=$1 signal=$2 whole candidate
+    shift 2
+    while IFS= read -r -d '' file; do
+        whole=no
+        for candidate; do cmp -s "$file" "$candidate" && whole=yes; done
+        if [ "$signal" = KILL ] && [ $whole = yes ]; then
+            windows=$((windows + 1))
+        else
+            leftover=$((leftover + 1))
+            echo "left after $signal: $file"
+        fi
+        rm "$file"
+    done < <(find "$folder" -name '.*.tmp' -print0)
+}
+
+one_image() { # SIGNAL
+    local duration i enough file
+    mkdir -p one && cp old.png one/o.png
+    duration=$(lasts gpufilter smooth --radius 9 in.png one/o.png --force --threads 4)
+    for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
+        cp old.png one/o.png && rm -f one/n.png
+        if [ $((i % 2)) -eq 0 ]; then
+            kill_at "$1" $((RANDOM * duration / 36000)) gpufilter smooth --radius 9 in.png one/o.png --force --threads 4
+        else
+            kill_at "$1" $((RANDOM * duration / 36000)) gpufilter smooth --radius 9 in.png one/n.png --threads 4
+        fi
+        left_in one "$1" new.png old.png
+        [ -e one/o.png ] || lost=$((lost + 1))
+        for file in one/*.png; do cmp -s $file new.png || { [ $file = one/o.png ] && cmp -s $file old.png; } || torn=$((torn + 1)); done
+        { [ $code -ne 0 ] || cmp -s one/$([ $((i % 2)) -eq 0 ] && echo o || echo n).png new.png; } || lost=$((lost + 1))
+    done
+}
+several() { # SIGNAL
+    local duration i enough file olds news
+    rm -rf all && cp -r old all
+    duration=$(lasts measure 3 all)
+    for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
+        rm -rf all && cp -r old all
+        kill_at "$1" $((RANDOM * duration / 36000)) gpufilter hist in.ppm -q --bins 3 -x 1 --out all/v.csv --mask all/m.png --plot all/p.svg \
+            --force --threads 4
+        left_in all "$1" new/* old/*
+        olds=0 news=0
+        for file in v.csv m.png p.svg; do
+            if [ ! -e all/$file ]; then
+                lost=$((lost + 1))
+            elif cmp -s all/$file new/$file; then
+                news=$((news + 1))
+            elif cmp -s all/$file old/$file; then
+                olds=$((olds + 1))
+            else
+                torn=$((torn + 1))
+            fi
+        done
+        [ "$1" = KILL ] || [ $((olds * news)) -eq 0 ] || parted=$((parted + 1))
+    done
+}
+batch() { # SIGNAL: on and on, until it is done; and from the start again
+    local duration i enough file
+    duration=$(lasts gpufilter smooth in/*.ppm -O timed --threads 4 -q)
+    rm -rf timed many
+    for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
+        kill_at "$1" $((RANDOM * duration / 60000)) gpufilter smooth in/*.ppm -O many --threads 4 -q --resume
+        [ ! -d many ] || left_in many "$1" want/*
+        for file in many/*.ppm; do [ ! -e "$file" ] || cmp -s "$file" "want/${file#many/}" || torn=$((torn + 1)); done
+        if [ $code -eq 0 ] || [ $hit -eq $enough ]; then
+            gpufilter smooth in/*.ppm -O many --threads 4 -q --resume || wrong=$((wrong + 1))
+            diff -r -x '.*' want many >/dev/null || lost=$((lost + 1))
+            rm -rf many
+        fi
+    done
+}
+for signal in KILL TERM INT HUP; do
+    one_image $signal
+    several $signal
+    batch $signal
+done
+echo "signals sent $sent, runs ended by them $hit; torn $torn, lost $lost, parted $parted, leftovers $leftover, wrong exits $wrong;" \
+    "complete files under a temporary name after KILL: $windows"
+none_wrong() { [ $((torn + lost + parted + leftover + wrong)) -eq 0 ]; }
+are_enough() { [ $hit -ge $((rounds * 9)) ]; }
+check "nothing torn, lost, parted or left" none_wrong
+check "enough runs were ended by a signal" are_enough
+check_sum

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# For tests of batches, to be sourced: a folder with many pictures, what a run makes of them, and what is asked of a run.
+# `build` is set.
+. tests/support/check.sh
+export PATH=$build:$PATH LC_ALL=C
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit
+ulimit -c 0
+
+# 300 pictures of several sizes, 30 of them broken, in folders.
+for i in $(seq -w 300); do
+    folder=in/$((10#$i % 7))
+    mkdir -p $folder
+    n=$((8 + 10#$i % 5))
+    { printf 'P5\n%d 9\n255\n' $n && head -c $((9 * n)) <(printf "picture %d of many. " {1..20}"$i"); } >$folder/$i.pgm
+    [ $((10#$i % 10)) -ne 3 ] || truncate -s -4 $folder/$i.pgm
+done
+gpufilter smooth -R in --out-dir want >/dev/null 2>want.log
+code=$?
+
+summary() { grep -q "^$1 done, $2 failed, $3 skipped in " "$4"; }
+same() { diff -r -x '.*' want "$1"; }

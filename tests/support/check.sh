@@ -1,0 +1,33 @@
+# What shell tests share, to be sourced: a folder of their own, $work, and checks that are counted. A test
+# ends with check_sum: its line is what tests/run.sh reads.
+# shellcheck shell=bash
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LSAN_OPTIONS=${LSAN_OPTIONS-suppressions=$PWD/tests/support/lsan.txt:print_suppressions=0}
+
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $what"
+        head -n 20 "$work/log"
+    fi
+}
+
+under_way() { # PID: outputs that it has begun, and that have no name yet, or a temporary one
+    find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | grep -cE '/#[0-9]+ \(deleted\)$|/\..*\.gpufilter-[0-9a-f]+\.tmp$'
+}
+
+skip() { # HOW_MANY WHY: those that need a GPU say so with that word
+    skipped=$((skipped + $1))
+    echo "SKIP $1: $2"
+}
+
+check_sum() { # fails if a check did
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ $failed -eq 0 ]
+}

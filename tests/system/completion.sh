@@ -1,0 +1,279 @@
+#!/usr/bin/env bash
+# Completion in the shells themselves: tests/system/completion.sh BUILD. Every option and every choice that the program's help
+# names is offered by bash, zsh and fish; so are files, with names as files have them. Shells that are not here are skipped.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+. tests/support/check.sh
+build=$(cd "${1:-build}" && pwd)
+type=$PWD/tests/support/tools/type.py
+export LC_ALL=C
+mkdir "$work/here" "$work/here/my dir" "$work/here/photos" "$work/home" "$work/bin"
+(cd "$work/here" && touch 'in put.png' in.png a:b.png "it's.pgm" 'x=y.PNG' notes.txt scan.data 'my dir/q.png')
+touch "$work/home/at home.png"
+
+# In the place of the program: what it was called with, a line each time.
+cat >"$work/bin/gpufilter" <<END
+#!/bin/sh
+printf '[%s]' "\$@" >>"$work/called"
+echo >>"$work/called"
+END
+chmod +x "$work/bin/gpufilter"
+
+listed() { "$build/gpufilter" help | awk -v "list=^($1):" '$0 ~ list {on = 1; next} /^$/ {on = 0} on {print $1}'; }
+mapfile -t names < <(listed 'Filters|Commands')
+mapfile -t filters < <(listed Filters)
+for name in "${names[@]}"; do
+    "$build/gpufilter" help "$name" | awk -f tests/support/tools/help_options.awk | tr '\t' '\037' >"$work/options.$name"
+done
+
+# ---- what is to be offered ------------------------------------------------------------------------
+
+# All lines are asked at once, in one session of the shell; then answers are looked up.
+offered() { # LINE: what $shell offered at its end, one a line
+    if [ "$shell" = none ]; then
+        printf '%s\n' "$1" >>"$work/lines"
+    else
+        awk -v line="$1" -F '\037' '$1 == line {print $2}' "$work/answers"
+    fi
+}
+offers() { diff <(printf '%s\n' "${@:2}" | sort) <(offered "$1" | sort); } # LINE EXPECTED...
+offers_nothing() { ! offered "$1" | grep .; }                             # LINE
+# Long and short, and nothing else.
+offers_options() { # NAME
+    diff <(while IFS=$'\x1f' read -r _ name letter _; do printf '%s\n' "--$name" ${letter:+"-$letter"}; done \
+        <"$work/options.$1" | sort) <(offered "gpufilter $1 -" | sort)
+}
+# Each with the sentence of the help.
+tells_options() { # NAME
+    diff <(while IFS=$'\x1f' read -r _ name _ text _; do printf '%s\037%s\n' "--$name" "$text"; done <"$work/options.$1" | sort) \
+        <(awk -v line="gpufilter $1 -" -F '\037' '$1 == line && $2 ~ /^--/ {print $2 FS $3}' "$work/answers" | sort)
+}
+# Choices, of a letter and behind "=", too, and lists of them; of numbers nothing.
+offers_values() { # NAME
+    local name letter range words line bad=0
+    while IFS=$'\x1f' read -r _ name letter _ range words _; do
+        if [ -n "$words" ]; then
+            for line in "--$name " "--$name=" ${letter:+"-$letter "}; do
+                diff <(tr -d ' ' <<<"$words" | tr ',' '\n' | sort) \
+                    <(offered "gpufilter $1 $line" | sed 's/^--.*=//' | grep -v , | sort) || { echo "$1 $line" && bad=1; }
+            done
+        elif [ -n "$range" ]; then
+            ! offered "gpufilter $1 --$name " | grep . || { echo "$1 --$name" && bad=1; }
+        fi
+    done <"$work/options.$1"
+    return $bad
+}
+check_answers() { # HOW
+    local shell=$2 images=('a:b.png' 'in put.png' 'in.png' "it's.pgm" 'x=y.PNG') folders=('my dir/' 'photos/')
+    local how=$1 name
+    check "$how: names" offers 'gpufilter ' "${names[@]}" help version
+    check "$how: help" offers 'gpufilter help ' "${names[@]}"
+    check "$how: nothing follows help NAME" offers_nothing 'gpufilter help smooth '
+    check "$how: options without a name" offers 'gpufilter -' --help --version -h -V
+    for name in "${names[@]}"; do
+        check "$how: options of $name" offers_options "$name"
+        check "$how: values of $name" offers_values "$name"
+        [[ $how = bash* ]] || check "$how: what options of $name are" tells_options "$name"
+    done
+    check "$how: part of a name" offers 'gpufilter smooth --ax' --axis
+    check "$how: a list" offers 'gpufilter smooth --stages ' "${lists[@]}"
+    check "$how: what may follow in a list" offers 'gpufilter smooth --stages enhance,' "${lists[@]:1:3}"
+    check "$how: all that may follow in a list" offers 'gpufilter smooth --stages blur,' blur,smooth
+    check "$how: nothing follows the last of a list" offers_nothing 'gpufilter smooth --stages smooth,'
+    check "$how: operands" offers 'gpufilter smooth ' "${images[@]}" "${folders[@]}"
+    check "$how: operands behind options" offers 'gpufilter smooth -r 3 -fk --axis x -O out ' "${images[@]}" "${folders[@]}"
+    check "$how: operands of a command" offers 'gpufilter info in.png ' "${images[@]}" "${folders[@]}"
+    check "$how: what is no image by its name" offers 'gpufilter smooth sc' scan.data
+    check "$how: images for an option" offers 'gpufilter hist --mask ' "${images[@]}" "${folders[@]}"
+    check "$how: files for an option" offers 'gpufilter hist -o ' "${images[@]}" "${folders[@]}" notes.txt scan.data
+    check "$how: folders for an option" offers 'gpufilter smooth --out-dir ' "${folders[@]}"
+    check "$how: a letter behind others" offers 'gpufilter smooth -fka ' x y xy
+    check "$how: no options behind --" offers_nothing 'gpufilter smooth -- --'
+    check "$how: files behind --" offers 'gpufilter smooth -- ' "${images[@]}" "${folders[@]}"
+    check "$how: names of filters" offers 'gpufilter bench ' "${filters[@]}"
+    if [ "$how" = fish ]; then # which offers options behind a hyphen only
+        check "$how: no operands" offers_nothing 'gpufilter devices '
+    else
+        check "$how: options where there are no operands" diff <(offered 'gpufilter devices -') <(offered 'gpufilter devices ')
+    fi
+    check "$how: nothing is known of other names" offers_nothing 'gpufilter nothing -'
+}
+lists=('enhance' 'enhance,blur' 'enhance,blur,smooth' 'enhance,smooth' 'blur' 'blur,smooth' 'smooth')
+check_answers '' none >/dev/null
+passed=0 failed=0
+check_shell() { # HOW ASK
+    sort -u "$work/lines" | "$2" >"$work/answers" 2>"$work/complaints"
+    check "$1: no complaints" cmp /dev/null "$work/complaints"
+    check_answers "$1" "$2"
+}
+
+# Lines as they are typed, with Tab and Enter, and what the program is then called with.
+cat >"$work/typed" <<'END'
+gpufilter sm	--keep-b	--ax	xy in\ p	out.png
+gpufilter smooth --out-dir=my	 in.	
+gpufilter smooth "in p	
+gpufilter smooth 'in p	
+gpufilter smooth a	
+gpufilter smooth it	
+gpufilter smooth "it's.	
+gpufilter hist "my	q	
+gpufilter smooth ~/at	
+gpufilter hist --sync=al	in.	
+gpufilter hist -x3 -C lu	in.	
+gpufilter smooth --stages bl	,s	 -- in.	
+gpufilter dot in.	in\ 	
+exit
+END
+cat >"$work/expected" <<END
+[smooth][--keep-brightness][--axis][xy][in put.png][out.png]
+[smooth][--out-dir=my dir/][in.png]
+[smooth][in put.png]
+[smooth][in put.png]
+[smooth][a:b.png]
+[smooth][it's.pgm]
+[smooth][it's.pgm]
+[hist][my dir/q.png]
+[smooth][$work/home/at home.png]
+[hist][--sync=always][in.png]
+[hist][-x3][-C][luma][in.png]
+[smooth][--stages][blur,smooth][--][in.png]
+[dot][in.png][in put.png]
+END
+in_terminal() { # SHELL...: types what comes from standard input
+    (cd "$work/here" && PATH=$work/bin:$PATH HOME=$work/home "$type" "$@")
+}
+typing() { # EXPECTED SHELL...
+    : >"$work/called"
+    sed 's/$/\r/' "$work/typed" | in_terminal "${@:2}" | tail -n 20
+    diff "$1" "$work/called"
+}
+has_terminal=$(python3 -c 'import pty, os; os.waitstatus_to_exitcode' 2>/dev/null && echo yes)
+
+# ---- bash -----------------------------------------------------------------------------------------
+
+check "bash understands it" bash -n "$build/completions/gpufilter.bash"
+if command -v shellcheck >/dev/null 2>&1; then
+    check "shellcheck has nothing against it" shellcheck "$build/completions/gpufilter.bash"
+fi
+
+# Calls the function as bash does, which cuts lines at "=" and ":", too.
+cat >"$work/ask.bash" <<'END'
+source "$before"
+source "$completion"
+cut() { # LINE: sets COMP_WORDS, of which the last is empty behind a blank
+    local rest=$1
+    COMP_WORDS=()
+    while [[ $rest =~ ^\ *([=:]+|[^=:\ ]+)(.*)$ ]]; do
+        COMP_WORDS+=("${BASH_REMATCH[1]}")
+        rest=${BASH_REMATCH[2]}
+    done
+    [[ $1 != *\  ]] || COMP_WORDS+=('')
+}
+registered=$(complete -p gpufilter)
+[[ $registered =~ -F\ ([a-z_]+) ]] || exit
+function=${BASH_REMATCH[1]}
+while IFS= read -r line; do
+    cut "$line"
+    COMP_LINE=$line COMP_POINT=${#line} COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
+    "$function" gpufilter "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    for word in "${COMPREPLY[@]}"; do
+        [[ $line == *\  && -d $word ]] && word=$word/ # which bash adds to folders
+        printf '%s\037%s\n' "$line" "$word"
+    done
+done
+END
+ask_bash() {
+    (cd "$work/here" && before=$before completion=$build/completions/gpufilter.bash bash --norc --noprofile "$work/ask.bash")
+}
+type_into_bash() { # [LOAD]: the rest of what it reads when it starts
+    printf '%s\n' "source '$before'" "PS1='READY\\#>'" "bind 'set bell-style none'" "$@" >"$work/rc"
+    typing "$work/expected" bash --noprofile --rcfile "$work/rc" -i
+}
+check_bash() { # HOW BEFORE
+    before=$2
+    check_shell "$1" ask_bash
+    if [ -n "$has_terminal" ]; then
+        check "$1: typed" type_into_bash "source '$build/completions/gpufilter.bash'"
+        # shellcheck disable=SC2016 # for the other shell
+        check "$1: typed, with fewer characters that end words" type_into_bash \
+            "source '$build/completions/gpufilter.bash'" 'COMP_WORDBREAKS=${COMP_WORDBREAKS//[=:]/}'
+    else
+        skip 2 "completion: no python3 to type with"
+    fi
+}
+check_bash bash /dev/null
+package=/usr/share/bash-completion/bash_completion
+if [ -r $package ]; then
+    check_bash "bash with its package" $package
+    mkdir -p "$work/home/.local/share/bash-completion/completions"
+    cp "$build/completions/gpufilter.bash" "$work/home/.local/share/bash-completion/completions/"
+    [ -z "$has_terminal" ] || check "bash: loaded by its package when it is needed" type_into_bash
+else
+    skip 1 "completion: no package bash-completion"
+fi
+
+# ---- zsh ------------------------------------------------------------------------------------------
+
+# Lists are shown below the line: what things are stands behind " -- ", blanks in names behind a backslash. No command
+# is run in between: what is typed ahead then is at the mercy of the terminal.
+ask_zsh() {
+    (sed 's/$/\x14\x07/' | tr -d '\n' && printf '\004') | in_terminal zsh -d -i | tr -d '\r' | sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g' |
+        awk 'sub(/^.*@@/, "") {for (i = 0; i < count; i++) print $0 "\037" words[i]; count = 0; next}
+            /READY/ {next}
+            {
+                what = match($0, / -- /) ? substr($0, RSTART + 4) : ""
+                sub(/ +-- .*/, "")
+                sub(/ +$/, "", what)
+                fields = split($0, field, /  +/)
+                for (i = 1; i <= fields; i++)
+                    if (field[i] != "") {
+                        gsub(/\\/, "", field[i])
+                        words[count++] = field[i] "\037" what
+                    }
+            }'
+}
+if command -v zsh >/dev/null 2>&1; then
+    check "zsh understands it" zsh -n "$build/completions/_gpufilter"
+fi
+if command -v zsh >/dev/null 2>&1 && [ -n "$has_terminal" ]; then
+    export ZDOTDIR=$work/zsh
+    mkdir "$ZDOTDIR"
+    cat >"$ZDOTDIR/.zshrc" <<END
+PS1='READY%!>'
+fpath=('$build/completions' \$fpath)
+autoload -U compinit
+compinit -D -u
+bindkey '^T' list-choices
+show-line() { zle -I; print -r -- "@@\$BUFFER"; BUFFER= }
+zle -N show-line
+bindkey '^G' show-line
+LISTMAX=100000
+unsetopt beep list_beep prompt_sp prompt_cr always_last_prompt
+END
+    check_shell zsh ask_zsh
+    sed 's/\[--axis\]\[xy\]/[--axis=xy]/; s|dir/\]\[in|dir][in|' "$work/expected" >"$work/expected.zsh"
+    check "zsh: typed" typing "$work/expected.zsh" zsh -d -i
+else
+    skip 1 "completion: no zsh, or no python3 to type with"
+fi
+
+# ---- fish -----------------------------------------------------------------------------------------
+
+ask_fish() {
+    (cd "$work/here" && HOME=$work/home PATH=$work/bin:$PATH fish -c 'while read -l line
+            for word in (complete -C $line)
+                printf "%s\037%s\n" $line (string replace \t \x1f -- $word)
+            end
+        end')
+}
+if command -v fish >/dev/null 2>&1; then
+    check "fish understands it" fish -n "$build/completions/gpufilter.fish"
+    export XDG_CONFIG_HOME=$work/config XDG_DATA_HOME=$work/home/.local/share
+    mkdir -p "$XDG_CONFIG_HOME/fish/completions"
+    cp "$build/completions/gpufilter.fish" "$XDG_CONFIG_HOME/fish/completions/"
+    check_shell fish ask_fish
+else
+    skip 1 "completion: no fish"
+fi
+
+check_sum

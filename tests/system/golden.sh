@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# Golden regression tests: tests/system/golden.sh BUILD [write].
+#
+# golden/manifest.txt holds the SHA-256 of what every filter case makes of a sample picture: the raw pixels
+# (as PAM or PFM), or the result as JSON with the extracted samples and the pixels that were drawn. Only the
+# golden backend writes it (make golden); all backends of this machine are held to it.
+# golden/*.png are a few of the results for human eyes, and must hold the very pixels of their case.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+build=${1:-build}
+gpufilter=$build/gpufilter
+manifest=golden/manifest.txt
+samples=(scene.png page.png gradient16.png cutout.png ramp.pfm)
+pictures=( # file, filter, sample, parameters
+    "scene-keep-xy.png smooth scene.png keep-brightness axis=xy"
+    "cutout-keep-xy.png smooth cutout.png keep-brightness axis=xy radius=7"
+    "gradient-keep-y.png smooth gradient16.png keep-brightness axis=y radius=64"
+)
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+format_of() { # SAMPLE: a format that holds its pixels raw
+    case $1 in *.pfm) echo pfm ;; *) echo pam ;; esac
+}
+
+options() { # SAMPLE PARAMETER...: "radius=3 axis=xy keep-brightness" as options, files in $work
+    local sample=$1 word
+    shift
+    for word in "$@"; do
+        word=${word/@samples/$work/samples.csv}
+        printf ' --%s' "${word/@image/$work/image.$(format_of "$sample")}"
+    done
+}
+
+# The second image of a filter that reads two: the first one, smoothed.
+second() { # SAMPLE
+    local file
+    file=$work/second-$1.$(format_of "$1")
+    [ -e "$file" ] || "$gpufilter" smooth --backend golden -k -a xy "samples/$1" "$file"
+    echo "$file"
+}
+
+declare -A inputs_of makes # by filter
+while IFS=$'\t' read -r filter inputs kind _; do
+    inputs_of[$filter]=$inputs makes[$filter]=$kind
+done < <("$build/tests/list_cases")
+
+# What a case makes, as bytes; fails if it does not suit the sample.
+make_case() { # BACKEND FILTER SAMPLE PARAMETER...
+    local backend=$1 filter=$2 sample=$3 code
+    shift 3
+    local -a command=("$gpufilter" "$filter" --backend "$backend")
+    # shellcheck disable=SC2207 # words are options
+    command+=($(options "$sample" "$@"))
+    rm -f "$work"/samples.csv "$work"/image.*
+    if [ "${makes[$filter]}" = image ]; then
+        "${command[@]}" --format "$(format_of "$sample")" "samples/$sample" -
+        return
+    fi
+    local -a inputs=("samples/$sample")
+    [ "${inputs_of[$filter]}" = 1 ] || inputs+=("$(second "$sample")")
+    "${command[@]}" --json "${inputs[@]}" >"$work/json"
+    code=$?
+    [ $code -le 1 ] || return $code # a test may say no
+    sed 's/.*"result": //' "$work/json"
+    cat "$work"/samples.csv "$work"/image.* 2>/dev/null
+    return 0
+}
+
+digest() { # BACKEND FILTER SAMPLE PARAMETER...
+    make_case "$@" | sha256sum | cut -d ' ' -f 1
+}
+
+# Each case on one sample in turn that suits it, and the first case of every filter on all of them.
+cases() {
+    local i=0 filter parameters sample last= try
+    while IFS=$'\t' read -r filter _ _ parameters; do
+        if [ "$filter" != "$last" ]; then
+            for sample in "${samples[@]}"; do echo "$filter $sample${parameters:+ $parameters}"; done
+            last=$filter
+        else
+            for ((try = i; try < i + ${#samples[@]}; try++)); do
+                sample=${samples[try % ${#samples[@]}]}
+                # shellcheck disable=SC2086 # words are parameters
+                make_case golden "$filter" "$sample" $parameters >/dev/null 2>&1 && break
+            done
+            echo "$filter $sample${parameters:+ $parameters}"
+        fi
+        i=$((i + 1))
+    done < <("$build/tests/list_cases")
+}
+
+if [ "${2:-}" = write ]; then
+    all=$(cases)
+    while read -r -a words; do
+        sum=$(digest golden "${words[@]}") || exit 1
+        echo "$sum  ${words[*]}"
+    done <<<"$all" >$manifest.new || exit 1
+    mv $manifest.new $manifest
+    for picture in "${pictures[@]}"; do
+        read -r -a words <<<"$picture"
+        # shellcheck disable=SC2046
+        "$gpufilter" "${words[1]}" --backend golden --force -c 9 $(options "${words[@]:2}") \
+            "samples/${words[2]}" "golden/${words[0]}" || exit 1
+    done
+    echo "wrote $(wc -l <$manifest) digests and ${#pictures[@]} pictures in golden/"
+    exit
+fi
+
+check() { # WHAT WANT GOT
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $1: want $2, got $3"
+    fi
+}
+
+# The manifest covers exactly the cases there are.
+check "cases in $manifest" "$(cases)" "$(cut -d ' ' -f 3- $manifest)"
+
+backends=(golden cpu)
+if "$gpufilter" smooth --backend cuda --format pfm samples/ramp.pfm - >/dev/null 2>"$build/cuda-reason"; then
+    backends+=(cuda)
+elif [ -n "${GF_REQUIRE_CUDA:-}" ]; then
+    check "a CUDA device" "there" "$(cat "$build/cuda-reason")"
+else
+    skipped=$(wc -l <$manifest)
+    echo "SKIP $skipped: no GPU ($(cat "$build/cuda-reason"))"
+fi
+for backend in "${backends[@]}"; do
+    while read -r want line; do
+        read -r -a words <<<"$line"
+        check "$backend: $line" "$want" "$(digest "$backend" "${words[@]}")"
+    done <$manifest
+done
+
+for picture in "${pictures[@]}"; do
+    read -r -a words <<<"$picture"
+    # enhance with gain 1 gives back the pixels it reads.
+    check "golden/${words[0]}" "$(digest golden "${words[@]:1}")" \
+        "$("$gpufilter" smooth --stages enhance --gain 1 --format pam "golden/${words[0]}" - |
+            sha256sum | cut -d ' ' -f 1)"
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# One image by the processes of an MPI job: tests/system/mpi_image.sh BUILD. The same output, files and exit code as the plain
+# program's, whatever the number of ranks; failures are told once; ranks that are killed end the job and leave nothing.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+. tests/support/check.sh
+. tests/support/mpi_run.sh
+build=$(cd "${1:-build}" && pwd)
+export PATH=$build:$PATH LC_ALL=C
+if why=$(mpi_missing "$build"); then
+    skip 1 "ranks of MPI: $why"
+    check_sum
+    exit
+fi
+export shared=$work/shared
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work" "$shared"' EXIT
+cd "$work" || exit
+ulimit -c 0
+
+mpi() { # RANKS ARGUMENTS...: what mpirun itself has to say about failures is left out
+    local ranks=$1 code
+    shift
+    timeout -k 5 60 mpirun -n "$ranks" gpufilter-mpi "$@" 2>mpi.log
+    code=$?
+    grep '^gpufilter: ' mpi.log >&2
+    return $code
+}
+
+# ---- the same as the plain program ------------------------------------------------------------------------------------
+
+# Sane floats, of all sizes and both signs, from the bytes of a picture.
+floats() { # NAME WIDTH HEIGHT FILE
+    printf '%s\n%d %d\n-1\n' "$1" "$2" "$3"
+    local bytes=$(($2 * $3))
+    [ "$1" = Pf ] || bytes=$((3 * bytes))
+    printf '%b' "$(tail -c $bytes "$4" | od -An -v -tu1 -w1 | awk '{
+        m = ($1 * 7919 + NR * 104729) % 8388608; e = 118 + $1 % 11; s = NR % 13 == 0
+        printf "\\0%03o\\0%03o\\0%03o\\0%03o", m % 256, int(m / 256) % 256, int(m / 65536) + e % 2 * 128,
+            int(e / 2) + s * 128 }')"
+}
+draw --photo 41 31 7 a8.ppm
+draw --16 --photo 41 31 7 a16.png
+gpufilter smooth --gain 1 --weight 0 a16.png a16.ppm
+floats PF 41 31 a8.ppm >a32.pfm
+for a in a8.ppm a16.ppm a32.pfm; do
+    gpufilter smooth --radius 1 $a b${a#a}
+done
+tail -c $((41 * 31 * 3 * 2)) a16.ppm >a.raw
+tail -c $((41 * 31 * 3 * 2)) b16.ppm >b.raw
+
+same() { # RANKS ARGUMENTS...: in a folder of its own, the inputs in the one above
+    local ranks=$1
+    shift
+    rm -rf one many && mkdir one many
+    (cd one && gpufilter "$@" --backend cpu >stdout 2>stderr; echo $? >code)
+    (cd many && mpi "$ranks" "$@" --backend cpu >stdout 2>stderr; echo $? >code; rm mpi.log)
+    diff -r one many
+}
+ranks=0
+some() { # ARGUMENTS...: by 2, 3 or 4 ranks
+    ranks=$((ranks % 3 + 1))
+    check "$((ranks + 1)) ranks: $*" same $((ranks + 1)) "$@"
+}
+for kind in 8.ppm 16.ppm 32.pfm; do
+    end=${kind#*.}
+    a=../a$kind b=../b$kind
+    for n in 1 2 3 4; do
+        check "$n ranks: smooth $kind" same $n smooth --axis xy --radius 9 $a out.$end
+        check "$n ranks: hist $kind" same $n hist --csv --bins 300 $a
+        check "$n ranks: hist --extract $kind" same $n hist --channel g --bins 8 -x 3 -o samples.csv $a
+        check "$n ranks: axis-sum x $kind" same $n axis-sum --csv $a
+        check "$n ranks: axis-sum y $kind" same $n axis-sum --csv --axis y $a
+        check "$n ranks: dot $kind" same $n dot --csv $a $b
+    done
+    some smooth --radius 127 $a out.$end
+    some smooth --axis y --radius 127 --rows-per-strip 1 $a out.$end
+    some normalize $a out.$end
+    some compare $a $b
+    some compare $a $a
+    some hist --channel all --bins 5 -x all -o samples.npy -m mask.raw $a
+    some hist --bins 9 -x 4 -o samples.json -q $a
+    some hist --bins 9 -x 2,4 -o samples.csv --per-row --csv $a
+    some hist --bins 9 -x 2,4 -o samples.json -m mask.png $a
+done
+for shape in 41x31x3:u16be 123x31:u16le 31x41x3:u16 1x3813:u16be 3813x1:u16be 41x30x3:u16be+246; do
+    some smooth --axis y --raw $shape ../a.raw out.raw
+    some axis-sum --csv --axis y --raw $shape ../a.raw
+    some dot --csv --raw $shape ../a.raw ../b.raw
+done
+tail -c $((41 * 31 * 3 * 4)) a32.pfm >floats.raw
+some axis-sum --csv --axis y --raw 2x1906:f32+4 ../floats.raw
+some axis-sum --csv --axis y --raw 3x1271:f32be ../floats.raw
+some normalize --raw 123x31:f32le ../floats.raw out.pfm
+printf 'P5\n1 1\n255\n7' >pixel.pgm
+some smooth ../pixel.pgm out.pgm
+some normalize ../pixel.pgm out.pgm
+some axis-sum --axis y --csv ../pixel.pgm
+some hist -x 7 -o samples.npy --csv ../pixel.pgm
+
+# In memory some ranks write by mapping, others do not; upwards, too.
+shared=$(mktemp -d /dev/shm/gpufilter-XXXXXX 2>/dev/null) || shared=$work/shared
+draw --photo 1300 1001 3 large.ppm
+bytes() { "$@" smooth ../large.ppm out.ppm --force --json | grep -o '"bytes_[a-z]*": [0-9]*'; }
+bytes_as_by_one() { mkdir -p counted && (cd counted && bytes gpufilter >one && bytes mpi 3 >many && cmp one many); }
+check "bytes that were read and written" bytes_as_by_one
+tail -c $((1300 * 1001 * 3)) large.ppm >large.raw
+mixed() { # FORMAT ARGUMENTS...
+    local format=$1
+    shift
+    gpufilter "$@" "large.$format" --force -q || return 1
+    # shellcheck disable=SC2016
+    mpirun -n 3 sh -c 'exec gpufilter-mpi "$@" --threads $((1 + 3 * ((OMPI_COMM_WORLD_RANK + 1) % 2)))' sh "$@" \
+        "$shared/large.$format" --force -q && cmp "large.$format" "$shared/large.$format"
+}
+if [ "$(stat -f -c %T "$shared" 2>/dev/null)" = tmpfs ]; then
+    check "mapped by some" mixed pam smooth --axis y --radius 20 large.ppm
+    check "mapped by some, upwards" mixed pfm normalize --raw 325x3003:f32 large.raw
+else
+    skip 2 "mapped by some: no file system in memory"
+fi
+
+# ---- failures are told once, by all ranks' exit code ------------------------------------------------------------------
+
+some smooth ../missing.ppm out.ppm
+some smooth ../a8.ppm
+some smooth --radius 128 ../a8.ppm out.ppm
+some smooth ../a8.ppm none/out.ppm
+some smooth ../a8.ppm ../b8.ppm
+some smooth ../a8.ppm ../one
+some smooth ../a8.ppm out.ppm --max-memory 1
+some hist -x 3 -o out.pam -m out.pam --sample-format csv ../a8.ppm
+some compare ../a8.ppm ../a16.ppm
+some smooth --help
+some axis-sum --max-memory 1 --axis y ../a32.pfm
+once() { # CODE LINE ARGUMENTS...: not of a filter
+    local code=$1 line=$2
+    shift 2
+    mpi 3 "$@" >out.log 2>err.log
+    [ $? -eq "$code" ] && [ "$(cat out.log err.log | grep -c "$line")" -eq 1 ]
+}
+check "the version, once" once 0 '^gpufilter [0-9]' --version
+check "help, once" once 0 '^Usage: ' help
+check "no such command, once" once 2 'no such filter' nonsense
+check "info, once" once 0 'a8.ppm: ' info a8.ppm
+unlike() { # of the ranks one is told something else
+    timeout -k 5 30 mpirun "$@" >err.log 2>&1
+    [ $? -eq 2 ] && [ "$(grep -c '^gpufilter: .*must be an integer' err.log)" -eq 1 ]
+}
+good=(gpufilter-mpi smooth a8.ppm unlike.ppm) bad=(gpufilter-mpi smooth --radius 128 a8.ppm unlike.ppm)
+check "the first one's line is wrong" unlike -n 1 "${bad[@]}" : -n 2 "${good[@]}"
+check "the last one's line is wrong" unlike -n 2 "${good[@]}" : -n 1 "${bad[@]}"
+
+# ---- standard input and output; who waits -----------------------------------------------------------------------------
+
+standard() { # FILTER: each rank has a standard input of its own, a file; and rank 0 one from mpirun
+    gpufilter "$1" a8.ppm want.ppm --force -q
+    # shellcheck disable=SC2016
+    mpirun -n 3 sh -c 'exec gpufilter-mpi "$0" - got.ppm --force <a8.ppm' "$1" && cmp want.ppm got.ppm && rm got.ppm &&
+        mpi 3 "$1" - got.ppm <a8.ppm && cmp want.ppm got.ppm && rm got.ppm
+}
+check "standard input: smooth" standard smooth
+check "standard input: normalize" standard normalize
+samples_out() {
+    mpi 3 hist -x 90 -o - a8.ppm >got.csv && gpufilter hist -x 90 -o - a8.ppm 2>/dev/null >want.csv && cmp want.csv got.csv
+}
+check "samples to standard output" samples_out
+idle() { # rank 1 waits for rank 0, which waits for its input
+    rm -f cpu.*
+    # shellcheck disable=SC2016
+    (sleep 3 && cat a8.ppm) | mpirun -n 2 bash -c 'TIMEFORMAT="%3U %3S" && { time gpufilter-mpi smooth - late.ppm; } \
+        2>cpu.$OMPI_COMM_WORLD_RANK' && cat cpu.1 && awk '{exit $1 + $2 > 1}' cpu.1
+}
+check "who waits leaves the core to others" idle
+
+# What nobody may write to is replaced all the same. Root may write to it, so another user tries.
+if [ "$(id -u)" -ne 0 ]; then
+    other() { "$@"; }
+elif setpriv --reuid=65534 --clear-groups gpufilter --version >/dev/null 2>&1; then
+    other() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$PWD" TMPDIR="$PWD" "$@"; }
+else
+    other() { return 127; }
+fi
+chmod 755 .
+read_only() {
+    mkdir -m 777 open && cp a8.ppm b8.ppm open && cd open || return 1
+    other sh -c 'cp a8.ppm kept.ppm && chmod 444 kept.ppm && mpirun -n 2 gpufilter-mpi smooth --radius 1 a8.ppm kept.ppm -f' &&
+        cmp b8.ppm kept.ppm && [ "$(stat -c %a kept.ppm)" = 444 ]
+}
+if other test -x "$build/gpufilter-mpi"; then
+    check "a file that nobody may write to" eval '(read_only)'
+else
+    skip 1 "a file that nobody may write to: nobody but root is here, or may come to $build"
+fi
+
+# ---- two hosts ----------------------------------------------------------------------------------------------------------
+
+over_hosts() { # ARGUMENTS...: two ranks on each
+    rm -rf one many && mkdir one many
+    (cd one && gpufilter "$@" --backend cpu >stdout) && (
+        cd many && mpi_hosts "$work/agent" &&
+            timeout -k 5 60 mpirun --host here:2,there:2 gpufilter-mpi "$@" --backend cpu >stdout 2>../mpi.log
+    ) && diff -r one many
+}
+if mpi_hosts "$work/agent"; then
+    check "two hosts: smooth" over_hosts smooth --axis xy --radius 9 ../a16.ppm out.ppm
+    check "two hosts: normalize" over_hosts normalize ../a32.pfm out.pfm
+    check "two hosts: axis-sum of columns" over_hosts axis-sum --axis y --csv ../a32.pfm
+    check "two hosts: hist" over_hosts hist --bins 8 --extract 2,3 --out out.csv ../a8.ppm
+else
+    skip 4 "two hosts: this user may not give a process another host name"
+fi
+export OMPI_MCA_btl=self,vader
+
+# ---- ranks that end -----------------------------------------------------------------------------------------------------
+
+# Nothing on the disk, but much to compute.
+truncate -s 6000000000 zeros.raw
+mkdir dying
+alive() { for pid in $(cat pid.*); do kill -0 "$pid" 2>/dev/null && return 0; done; return 1; }
+dies() { # WHO SIGNAL: rank 0 or 2, or mpirun
+    local program pid code started under_way=false
+    rm -f pid.* dying/.*.tmp
+    echo old >dying/out.raw
+    # shellcheck disable=SC2016
+    env --default-signal mpirun -n 3 sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec gpufilter-mpi "$@"' sh smooth \
+        --axis xy --radius 100 --threads 1 --backend cpu --raw 60000x100000:u8 zeros.raw dying/out.raw --force >dying.log 2>&1 &
+    program=$!
+    for _ in $(seq 500); do
+        [ "$(find dying -name '.*.tmp' -size +64k | wc -l)" -eq 1 ] && under_way=true && break
+        sleep 0.02
+    done
+    pid=$program
+    [ "$1" = mpirun ] || pid=$(cat pid."$1")
+    started=$SECONDS
+    kill -s "$2" "$pid"
+    wait $program
+    code=$?
+    cat dying.log
+    for _ in $(seq 100); do alive || break; sleep 0.1; done
+    echo "exit code $code, $((SECONDS - started)) s"
+    ls -A dying
+    $under_way && ! alive && [ $code -ne 0 ] && [ $((SECONDS - started)) -lt 15 ] && [ "$(cat dying/out.raw)" = old ] &&
+        { [ "$2" = KILL ] && [ "$1" = mpirun ] || [ "$(ls -A dying)" = out.raw ]; }
+}
+for who in 0 2 mpirun; do
+    check "KILL to $who" dies $who KILL
+done
+check "TERM to 0" dies 0 TERM
+check "TERM to mpirun" dies mpirun TERM
+check "INT to mpirun" dies mpirun INT
+check_sum

@@ -1,0 +1,142 @@
+"""Every filter once more, in NumPy, from docs/numerics.md alone, and the program compared with it.
+
+    tests/system/numpy/check.py BUILD [FILTER...]
+
+Random and adversarial images go through the program on every backend of this machine; pixels, JSON and
+extracted samples must be exactly what the functions in filters/ say. GF_TEST_SEED (1) chooses the images. One
+check is one run of the program. Where one fails, its command line is printed and its files are kept.
+
+A filter is a file in filters/, called as the filter is: random_case(rng) makes one of its CASES, and published(rng) a
+published check, if there is one."""
+
+import concurrent.futures
+import glob
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import numpy as np
+
+from arithmetic import F32
+from differing import differing_pixels, differing_samples, differing_value, read_json
+from files import read_image, write_image
+
+
+def all_filters():
+    found = glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "filters", "*.py"))
+    return sorted(os.path.basename(path)[:-3].replace("_", "-") for path in found)
+
+
+def load(name):
+    return importlib.import_module("filters." + name.replace("-", "_"))
+
+
+def published_cases(filter_):
+    """One for each type of sample."""
+    return 3 if hasattr(filter_, "published") else 0
+
+
+def case_count(filter_):
+    return published_cases(filter_) + filter_.CASES
+
+
+def run(program, folder, case, inputs, backend, spread):
+    """Runs a case on one backend: the command line, and what differs or None."""
+    image = case.made is not None and os.path.join(
+        folder, "out-%s.%s" % (backend, "pfm" if case.made.dtype == F32 else "pam"))
+    samples = case.samples is not None and os.path.join(folder, "out-%s.npy" % backend)
+    command = [program, case.name] + spread + case.options
+    if backend != "default":
+        command += ["--backend", backend]
+    if case.result is not None:
+        command += ["--json"]
+    if samples:
+        command += ["--out", samples]
+    if image and case.draws:
+        command += [case.draws, image]
+    command += inputs
+    if image and not case.draws:
+        command += [image]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
+        if done.returncode != case.code:
+            said = done.stderr.decode().strip()
+            return command, "exit code %d, want %d: %s" % (done.returncode, case.code, said)
+        wrong = None
+        if case.result is not None:
+            record = read_json(done.stdout)
+            wrong = differing_value(case.result, record["result"])
+            wrong = wrong and "result" + wrong
+            if not wrong and case.passed is not None and record["passed"] != case.passed:
+                wrong = "passed: got %r" % record["passed"]
+        if not wrong and image:
+            wrong = differing_pixels(case.made, read_image(image))
+        if not wrong and samples:
+            wrong = differing_samples(case.samples, np.load(samples))
+        return command, wrong
+    except (OSError, ValueError, KeyError, TypeError, subprocess.TimeoutExpired) as error:
+        return command, repr(error)
+
+
+def check(job):
+    """Makes a case from its own random numbers and runs it on every backend: what failed."""
+    program, folder, backends, seed, name, number = job
+    filter_ = load(name)
+    published = number < published_cases(filter_)
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+    with np.errstate(all="ignore"):
+        case = filter_.published(rng) if published else filter_.random_case(rng)
+    folder = os.path.join(folder, "%s-%d" % (case.name, number))
+    os.mkdir(folder)
+    inputs = [write_image(os.path.join(folder, "in%d" % i), image) for i, image in enumerate(case.images)]
+    spread = ["--threads", str(rng.integers(1, 4))]
+    spread += ["--rows-per-strip", str(rng.integers(1, 20))] if rng.random() < 0.5 else []
+    runs = [run(program, folder, case, inputs, backend, spread) for backend in backends]
+    failures = [" ".join(command) + "\n  " + wrong for command, wrong in runs if wrong]
+    if not failures:
+        shutil.rmtree(folder)
+    return len(runs) - len(failures), failures
+
+
+BACKENDS = ["golden", "cpu", "default"]
+
+
+def main(build, *wanted):
+    program = os.path.join(build, "gpufilter")
+    seed = int(os.environ.get("GF_TEST_SEED", "1"))
+    folder = tempfile.mkdtemp(prefix="gpufilter-numpy-")
+    cases = [(name, number) for name in wanted or all_filters() for number in range(case_count(load(name)))]
+    print("seed %d, %d cases, NumPy %s" % (seed, len(cases), np.__version__))
+
+    jobs = [(program, folder, BACKENDS, seed, name, number) for name, number in cases]
+    # CUDA takes long to start: every third case goes there, and of each published check one.
+    passed, skipped, failures = 0, 0, []
+    probe = write_image(os.path.join(folder, "probe"), np.zeros((1, 1, 1), np.uint8))
+    command = [program, "smooth", "--backend", "cuda", probe, os.path.join(folder, "probe.pam")]
+    cuda = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    if cuda.returncode == 0:
+        jobs[::3] = [(program, folder, BACKENDS + ["cuda"], *job[3:]) for job in jobs[::3]]
+    elif os.environ.get("GF_REQUIRE_CUDA"):
+        failures.append(" ".join(command) + "\n  " + cuda.stderr.decode().strip())
+    else:
+        skipped = len(jobs[::3])
+        print("SKIP %d: no GPU (%s)" % (skipped, cuda.stderr.decode().strip()))
+
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        for good, bad in pool.map(check, jobs):
+            passed += good
+            failures += bad
+    for failure in failures:
+        print("FAIL", failure)
+    if not failures:
+        shutil.rmtree(folder)
+    print("%d passed, %d failed, %d skipped" % (passed, len(failures), skipped))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,276 @@
+/* How far an image has come, and how many bytes went in and out. */
+#include "io_util.h"
+#include "testing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define WIDTH 64
+#define HEIGHT 40
+#define STRIP 4
+
+static gf_engine *open_engine(const char *backend, bool unthreaded) {
+    const gf_engine_options options = {
+        .backend = backend, .threads = 2, .rows_per_strip = STRIP, .unthreaded = unthreaded};
+    gf_engine *engine;
+    gf_error error = {0};
+
+    if (gf_engine_open(&options, &engine, &error))
+        fail_msg("%s", error.message);
+    return engine;
+}
+
+/* A colour picture, in the format that the name says. */
+static void put_picture(const char *name) {
+    const gf_format format = {WIDTH, HEIGHT, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    const gf_file_options options = {.force = true};
+    gf_error error = {0};
+
+    if (save_image(in_folder(name), &format, pixels, NULL, &options, 1, &error))
+        fail_msg("%s", error.message);
+    free(pixels);
+}
+
+static uint64_t file_size(const char *name) {
+    struct stat info;
+
+    assert_int_equal(stat(in_folder(name), &info), 0);
+    return (uint64_t)info.st_size;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+typedef struct received {
+    pthread_t thread;
+    uint64_t calls, done, total;
+} received;
+
+static void receive(void *context, const gf_progress *progress) {
+    received *so_far = context;
+
+    assert_true(pthread_equal(pthread_self(), so_far->thread));
+    assert_int_equal(progress->in.width, WIDTH);
+    assert_int_equal(progress->in.height, HEIGHT);
+    assert_int_equal(progress->in.channels, 3);
+    assert_true(progress->done > so_far->done);
+    assert_true(progress->done <= progress->total);
+    so_far->done = progress->done;
+    so_far->total = progress->total;
+    so_far->calls++;
+}
+
+static received run(const char *backend, bool unthreaded, const char *name, const char *in) {
+    const gf_filter *filter = gf_filter_find(name);
+    const bool image = gf_filter_describe(filter)->makes_image;
+    gf_settings *settings = test_settings(filter, "");
+    gf_engine *engine = open_engine(backend, unthreaded);
+    char path[1200], second[1200];
+    const char *paths[2] = {path, second};
+    received all = {.thread = pthread_self()};
+    const gf_file_options options = {.progress = receive, .progress_context = &all, .force = true};
+    gf_result *result = NULL;
+    gf_error error = {0};
+
+    (void)snprintf(path, sizeof path, "%s", in_folder(in));
+    (void)snprintf(second, sizeof second, "%s", in_folder(in));
+    if (gf_run_file(engine, filter, settings, paths, image ? in_folder("out.ppm") : NULL, &options,
+                    &result, NULL, &error))
+        fail_msg("%s", error.message);
+    gf_result_free(result);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return all;
+}
+
+/* Every strip is told of, in order, in the caller's thread; of a filter that reads twice both
+ * times. */
+static void reports_of_every_strip(void **state) {
+    (void)state;
+    put_picture("in.ppm");
+    put_picture("in.png");
+    for (size_t i = 0; i < gf_filter_count(); i++) {
+        const char *name = gf_filter_describe(gf_filter_at(i))->name;
+        const uint64_t times = strcmp(name, "normalize") == 0 ? 2 : 1;
+        for (int way = 0; way < 4; way++) {
+            const received all = run("cpu", way & 1, name, way & 2 ? "in.png" : "in.ppm");
+            assert_int_equal(all.calls, times * HEIGHT / STRIP);
+            assert_int_equal(all.done, times * HEIGHT);
+            assert_int_equal(all.total, times * HEIGHT);
+        }
+    }
+}
+
+/* Golden takes the image whole. */
+static void reports_of_a_whole_image(void **state) {
+    (void)state;
+    put_picture("in.ppm");
+    const received all = run("golden", false, "smooth", "in.ppm");
+    assert_true(all.calls >= 1);
+    assert_int_equal(all.done, HEIGHT);
+    assert_int_equal(all.total, HEIGHT);
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+#define ITEMS 6
+
+typedef struct received_items {
+    atomic_uint_least64_t done[ITEMS], total[ITEMS];
+} received_items;
+
+static void receive_item(void *context, const gf_progress *progress) {
+    received_items *all = context;
+
+    assert_true(progress->item < ITEMS);
+    assert_true(progress->done > all->done[progress->item]);
+    all->done[progress->item] = progress->done;
+    all->total[progress->item] = progress->total;
+}
+
+static void reports_of_which_item(void **state) {
+    char in[1200], out[ITEMS][1200];
+    gf_batch_item items[ITEMS];
+    static received_items all;
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, "");
+    const gf_batch_options options = {
+        .engine = {.backend = "cpu", .threads = 3, .rows_per_strip = STRIP},
+        .files = {.progress = receive_item, .progress_context = &all, .force = true}};
+    gf_error error = {0};
+
+    (void)state;
+    put_picture("in.ppm");
+    (void)snprintf(in, sizeof in, "%s", in_folder("in.ppm"));
+    for (size_t i = 0; i < ITEMS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%zu.ppm", i);
+        (void)snprintf(out[i], sizeof out[i], "%s", in_folder(name));
+        items[i] = (gf_batch_item){.in = in, .out = out[i]};
+    }
+    if (gf_run_batch(filter, settings, items, ITEMS, &options, &error))
+        fail_msg("%s", error.message);
+    for (size_t i = 0; i < ITEMS; i++) {
+        assert_int_equal(all.done[i], HEIGHT);
+        assert_int_equal(all.total[i], HEIGHT);
+    }
+    gf_settings_free(settings);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static gf_report run_bytes(const char *filter_name, const char *in, const char *second,
+                           const char *out, const char *samples) {
+    const gf_filter *filter = gf_filter_find(filter_name);
+    gf_settings *settings = test_settings(filter, samples ? "bins=2 extract=1" : "");
+    gf_engine *engine = open_engine("cpu", false);
+    char paths[2][1200], to[1200];
+    const char *const names[2] = {paths[0], paths[1]};
+    /* Memory checkers are not let into the sandbox: tests/long/valgrind.sh. */
+    const gf_file_options options = {.force = true, .no_sandbox = getenv("GF_TEST_NO_SANDBOX")};
+    gf_result *result = NULL;
+    gf_report report;
+    gf_error error = {0};
+
+    (void)snprintf(paths[0], sizeof paths[0], "%s", in_folder(in));
+    (void)snprintf(paths[1], sizeof paths[1], "%s", in_folder(second ? second : in));
+    (void)snprintf(to, sizeof to, "%s", in_folder(out ? out : ""));
+    if (samples)
+        assert_int_equal(gf_settings_set(settings, "out", in_folder(samples), NULL), GF_OK);
+    if (gf_run_file(engine, filter, settings, names, out ? to : NULL, &options, &result, &report,
+                    &error))
+        fail_msg("%s", error.message);
+    gf_result_free(result);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    return report;
+}
+
+static void counts_the_bytes_of_files(void **state) {
+    static const char *const inputs[] = {"in.ppm", "in.png", "in.jpg", "in.bmp", "in.tga"};
+    static const char *const outputs[] = {"o.png", "o.ppm", "o.pam", "o.raw", "o.jpg", "o.bmp"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        put_picture(inputs[i]);
+        for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
+            const gf_report report = run_bytes("smooth", inputs[i], NULL, outputs[k], NULL);
+            assert_int_equal(report.in_bytes, file_size(inputs[i]));
+            assert_int_equal(report.out_bytes, file_size(outputs[k]));
+        }
+    }
+}
+
+static void counts_all_inputs_and_samples(void **state) {
+    (void)state;
+    put_picture("in.ppm");
+    put_picture("in.png");
+    gf_report report = run_bytes("dot", "in.ppm", "in.png", NULL, NULL);
+    assert_int_equal(report.in_bytes, file_size("in.ppm") + file_size("in.png"));
+    assert_int_equal(report.out_bytes, 0);
+    report = run_bytes("hist", "in.png", NULL, NULL, "s.csv");
+    assert_int_equal(report.in_bytes, file_size("in.png"));
+    assert_int_equal(report.out_bytes, file_size("s.csv"));
+    assert_true(report.out_bytes > 0);
+}
+
+/* normalize holds what comes through a pipe. */
+static void counts_the_bytes_of_a_pipe(void **state) {
+    static const char *const names[] = {"smooth", "normalize"};
+    static const char *const kinds[] = {"in.ppm", "in.png", "in.jpg"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 3; k++) {
+            put_picture(kinds[k]);
+            assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+            const pid_t feeder = fork();
+            if (feeder == 0) {
+                char from[1200], to[1200];
+                (void)snprintf(from, sizeof from, "%s", in_folder(kinds[k]));
+                (void)snprintf(to, sizeof to, "%s", in_folder("pipe"));
+                execlp("cp", "cp", from, to, (char *)NULL);
+                _exit(127);
+            }
+            const gf_report report = run_bytes(names[i], "pipe", NULL, "o.ppm", NULL);
+            assert_int_equal(report.in_bytes, file_size(kinds[k]));
+            assert_int_equal(waitpid(feeder, NULL, 0), feeder);
+            assert_int_equal(unlink(in_folder("pipe")), 0);
+        }
+}
+
+static void memory_has_none(void **state) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+    unsigned char *in = random_pixels(&format, 1), *out = random_pixels(&format, 2);
+    gf_settings *settings = test_settings(filter, "");
+    gf_engine *engine = open_engine("cpu", false);
+    gf_report report;
+
+    (void)state;
+    assert_int_equal(gf_run_memory(engine, filter, settings, &format, &(gf_pixels){in, WIDTH}, out,
+                                   WIDTH, NULL, &report, NULL),
+                     GF_OK);
+    assert_int_equal(report.in_bytes, 0);
+    assert_int_equal(report.out_bytes, 0);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    free(in);
+    free(out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(reports_of_every_strip, empty_folder),
+        cmocka_unit_test_teardown(reports_of_a_whole_image, empty_folder),
+        cmocka_unit_test_teardown(reports_of_which_item, empty_folder),
+        cmocka_unit_test_teardown(counts_the_bytes_of_files, empty_folder),
+        cmocka_unit_test_teardown(counts_all_inputs_and_samples, empty_folder),
+        cmocka_unit_test_teardown(counts_the_bytes_of_a_pipe, empty_folder),
+        cmocka_unit_test_teardown(memory_has_none, empty_folder),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
