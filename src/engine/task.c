@@ -169,10 +169,10 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
  * or that failed. */
 static bool task_spare(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
-    if (!sink || !sink->spare)
+    if (!sink || !sink->shrink)
         return false;
     task->memory += task->sink_memory;
-    if (sink->spare(sink, error))
+    if (sink->shrink(sink, error))
         return false;
     task->sink_memory = sink->memory < task->memory ? sink->memory : task->memory;
     task->memory -= task->sink_memory;

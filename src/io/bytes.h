@@ -1,4 +1,4 @@
-/* Byte order of numbers, samples and rows in files. */
+/* Byte order of integers, samples and rows in files. */
 #ifndef GF_BYTES_H
 #define GF_BYTES_H
 
@@ -38,11 +38,11 @@ static inline void gf_put_big32(unsigned char *p, uint32_t v) {
         p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-/* Copies 16-bit samples of the given byte order to native ones, or back. dst == src is allowed, any
- * other overlap is not; neither need be aligned. */
+/* Convert 16-bit samples from the given byte order to native order, or back. dst == src is allowed;
+ * any other overlap is not. No alignment is required. */
 static inline void gf_copy_order16(void *dst, const void *src, uint64_t count, bool little) {
     typedef uint16_t lanes __attribute__((vector_size(16)));
-    enum { BLOCK = 4 }; /* vectors that are on their way at a time */
+    enum { UNROLL = 4 }; /* vectors per iteration */
     unsigned char *out = dst;
     const unsigned char *in = src;
     uint64_t i = 0;
@@ -51,10 +51,10 @@ static inline void gf_copy_order16(void *dst, const void *src, uint64_t count, b
         memmove(dst, src, count * 2);
         return;
     }
-    for (; i + BLOCK * sizeof(lanes) / 2 <= count; i += BLOCK * sizeof(lanes) / 2) {
-        lanes v[BLOCK];
+    for (; i + UNROLL * sizeof(lanes) / 2 <= count; i += UNROLL * sizeof(lanes) / 2) {
+        lanes v[UNROLL];
         memcpy(v, in + 2 * i, sizeof v);
-        for (int k = 0; k < BLOCK; k++)
+        for (int k = 0; k < UNROLL; k++)
             v[k] = v[k] << 8 | v[k] >> 8;
         memcpy(out + 2 * i, v, sizeof v);
     }
@@ -70,8 +70,8 @@ static inline void gf_copy_big16(void *dst, const void *src, uint64_t count) {
     gf_copy_order16(dst, src, count, false);
 }
 
-/* Copies 32-bit samples of the given byte order to native ones, or back, as bits: a float's NaN
- * payload survives. dst == src is allowed, any other overlap is not; neither need be aligned. */
+/* Convert 32-bit samples from the given byte order to native order, or back. The payload of a NaN
+ * is preserved. dst == src is allowed; any other overlap is not. No alignment is required. */
 static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, bool little) {
     unsigned char *out = dst;
     const unsigned char *in = src;
@@ -88,21 +88,20 @@ static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, b
     }
 }
 
-/* How rows lie in a plain file: one behind the other, in a byte order that may not be the host's.
- */
+/* Layout of the rows in an uncompressed file: consecutive, in either byte order and row order. */
 typedef struct gf_row_order {
     gf_format format;
-    uint64_t start; /* offset of the first sample in the file */
-    bool upwards;   /* the last row comes first */
-    bool little;    /* byte order of samples of more than a byte */
+    uint64_t start; /* file offset of the first sample, in bytes */
+    bool bottom_up; /* the last row is stored first */
+    bool little;    /* byte order of samples of more than one byte */
 } gf_row_order;
 
-/* Is a row in the file the same bytes as in memory? */
+/* Return true if a row has the same bytes in the file and in memory. */
 static inline bool gf_row_order_plain(const gf_row_order *order) {
     return order->format.type == GF_U8 || order->little == gf_host_is_little();
 }
 
-/* Copies samples of rows from the file's order to the host's, or back; dst == src is allowed. */
+/* Convert samples from the byte order of the file to native order, or back. dst may equal src. */
 static inline void gf_row_order_copy(const gf_row_order *order, void *dst, const void *src,
                                      uint64_t samples) {
     if (gf_row_order_plain(order)) {
@@ -115,9 +114,9 @@ static inline void gf_row_order_copy(const gf_row_order *order, void *dst, const
     }
 }
 
-/* Where `rows` rows of the image from row y on begin in the file. */
+/* Return the file offset at which rows y to y + rows - 1 of the image start. */
 static inline uint64_t gf_row_order_offset(const gf_row_order *order, uint64_t y, uint64_t rows) {
-    const uint64_t first = order->upwards ? order->format.height - y - rows : y;
+    const uint64_t first = order->bottom_up ? order->format.height - y - rows : y;
     return order->start + first * gf_row_bytes(&order->format);
 }
 

@@ -1,4 +1,4 @@
-/* A deflate coder. */
+/* Deflate encoder. */
 #include <math.h>
 #include <stdbool.h>
 
@@ -12,24 +12,24 @@ typedef struct leaf {
     uint32_t symbol;
 } leaf;
 
-/* Ascending by frequency, then by symbol: there is one order, and so one code. */
+/* Sort the used symbols by frequency, then by symbol. This makes the code unique. */
 static unsigned code_sort_used(const uint32_t *frequency, unsigned count, leaf *leaves) {
     leaf from[GF_DEFLATE_LITERALS] = {{0, 0}};
     unsigned used = 0;
     for (unsigned s = 0; s < count; s++)
         if (frequency[s])
             from[used++] = (leaf){frequency[s], s};
-    /* A stable radix sort; after four passes the last is where the first was. */
+    /* Stable radix sort. After four passes the data is in the first array again. */
     leaf *a = from, *b = leaves;
     for (unsigned shift = 0; shift < 32; shift += 8) {
-        unsigned place[257] = {0};
+        unsigned offset[257] = {0};
         for (unsigned i = 0; i < used; i++)
             /* cppcheck-suppress uninitvar ; the first `used` are set */
-            place[(a[i].frequency >> shift & 255) + 1]++;
+            offset[(a[i].frequency >> shift & 255) + 1]++;
         for (unsigned i = 0; i < 256; i++)
-            place[i + 1] += place[i];
+            offset[i + 1] += offset[i];
         for (unsigned i = 0; i < used; i++)
-            b[place[a[i].frequency >> shift & 255]++] = a[i];
+            b[offset[a[i].frequency >> shift & 255]++] = a[i];
         leaf *swap = a;
         a = b;
         b = swap;
@@ -38,8 +38,8 @@ static unsigned code_sort_used(const uint32_t *frequency, unsigned count, leaf *
     return used;
 }
 
-/* Huffman's algorithm on sorted leaves with two queues: new nodes come in ascending order. How many
- * leaves lie at each depth is all that is asked for. */
+/* Count the leaves at each depth with Huffman's algorithm: sorted leaves and two queues, because
+ * new nodes are created in ascending order. The tree itself is not needed. */
 static void code_count_depths(const leaf *leaves, unsigned used, unsigned *at_depth,
                               unsigned max_bits) {
     uint32_t weight[GF_DEFLATE_LITERALS];
@@ -69,17 +69,16 @@ static void code_count_depths(const leaf *leaves, unsigned used, unsigned *at_de
     }
 }
 
-/* Leaves that were too deep came up to the limit and take more than there is of it: others go down
- * until the code is complete. */
+/* Leaves moved up to max_bits exceed the Kraft sum: move other leaves down until it is 1. */
 static void code_limit_depths(unsigned *at_depth, unsigned max_bits) {
-    uint32_t taken = 0; /* in leaves of the lowest level */
+    uint32_t kraft = 0; /* in units of a leaf at max_bits */
     for (unsigned d = 1; d <= max_bits; d++)
-        taken += at_depth[d] << (max_bits - d);
-    for (; taken > 1u << max_bits; taken--) {
+        kraft += at_depth[d] << (max_bits - d);
+    for (; kraft > 1u << max_bits; kraft--) {
         unsigned d = max_bits - 1;
         while (!at_depth[d])
             d--;
-        /* One leaf of depth d becomes a node; it and one from the lowest level hang below. */
+        /* Replace a leaf of depth d by a node of two leaves: itself and one of depth max_bits. */
         at_depth[d]--;
         at_depth[d + 1] += 2;
         at_depth[max_bits]--;
@@ -96,7 +95,7 @@ static unsigned reverse(unsigned code, unsigned bits) {
 }
 
 void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
-                          gf_deflate_word *words) {
+                          gf_deflate_codeword *codewords) {
     leaf leaves[GF_DEFLATE_LITERALS] = {{0, 0}};
     uint8_t bits[GF_DEFLATE_LITERALS] = {0};
     unsigned at_depth[16], next_code[16];
@@ -115,24 +114,25 @@ void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned ma
         code = (code + at_depth[d]) << 1;
     }
     for (unsigned s = 0; s < count; s++)
-        words[s] = bits[s] ? reverse(next_code[bits[s]]++, bits[s]) | (uint32_t)bits[s] << 16 : 0;
+        codewords[s] =
+            bits[s] ? reverse(next_code[bits[s]]++, bits[s]) | (uint32_t)bits[s] << 16 : 0;
 }
 
-/* ---- a block's description ------------------------------------------------------------------- */
+/* ---- block header ---------------------------------------------------------------------------- */
 
-enum { REPEAT = 16, FEW_ZEROS = 17, MANY_ZEROS = 18 };
+enum { REPEAT_PREVIOUS = 16, FEW_ZEROS = 17, MANY_ZEROS = 18 };
 
-static const uint8_t extra_of[19] = {[REPEAT] = 2, [FEW_ZEROS] = 3, [MANY_ZEROS] = 7};
+static const uint8_t extra_bits_of[19] = {[REPEAT_PREVIOUS] = 2, [FEW_ZEROS] = 3, [MANY_ZEROS] = 7};
 static const uint8_t sent_order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                        11, 4,  12, 3, 13, 2, 14, 1, 15};
 
-static void code_add_step(gf_deflate_codes *codes, unsigned symbol, unsigned extra) {
-    codes->step[codes->steps].symbol = (uint8_t)symbol;
-    codes->step[codes->steps++].extra = (uint8_t)extra;
+static void code_add_length_symbol(gf_deflate_codes *codes, unsigned symbol, unsigned extra) {
+    codes->length_symbol[codes->length_symbols].symbol = (uint8_t)symbol;
+    codes->length_symbol[codes->length_symbols++].extra = (uint8_t)extra;
 }
 
 static void code_run_length_code(gf_deflate_codes *codes, const uint8_t *lengths, unsigned count) {
-    codes->steps = 0;
+    codes->length_symbols = 0;
     for (unsigned i = 0; i < count;) {
         unsigned run = 1;
         while (i + run < count && lengths[i + run] == lengths[i])
@@ -141,23 +141,24 @@ static void code_run_length_code(gf_deflate_codes *codes, const uint8_t *lengths
         const unsigned length = lengths[i - 1];
         if (length == 0) {
             for (; run > 10; run -= run < 138 ? run : 138)
-                code_add_step(codes, MANY_ZEROS, (run < 138 ? run : 138) - 11);
+                code_add_length_symbol(codes, MANY_ZEROS, (run < 138 ? run : 138) - 11);
             if (run >= 3) {
-                code_add_step(codes, FEW_ZEROS, run - 3);
+                code_add_length_symbol(codes, FEW_ZEROS, run - 3);
                 run = 0;
             }
         } else {
-            code_add_step(codes, length, 0);
+            code_add_length_symbol(codes, length, 0);
             for (run--; run >= 3; run -= run < 6 ? run : 6)
-                code_add_step(codes, REPEAT, (run < 6 ? run : 6) - 3);
+                code_add_length_symbol(codes, REPEAT_PREVIOUS, (run < 6 ? run : 6) - 3);
         }
         for (; run > 0; run--)
-            code_add_step(codes, length, 0);
+            code_add_length_symbol(codes, length, 0);
     }
 }
 
-static unsigned code_cut_unused(const gf_deflate_word *words, unsigned count, unsigned min) {
-    while (count > min && !words[count - 1])
+static unsigned code_cut_unused(const gf_deflate_codeword *codewords, unsigned count,
+                                unsigned min) {
+    while (count > min && !codewords[count - 1])
         count--;
     return count;
 }
@@ -179,23 +180,24 @@ void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *co
     for (unsigned i = 0; i < codes->distances; i++)
         lengths[codes->literals + i] = (uint8_t)gf_deflate_bits(codes->distance[i]);
     code_run_length_code(codes, lengths, codes->literals + codes->distances);
-    for (unsigned i = 0; i < codes->steps; i++)
-        frequency[codes->step[i].symbol]++;
-    gf_deflate_make_code(frequency, 19, 7, codes->length_word);
+    for (unsigned i = 0; i < codes->length_symbols; i++)
+        frequency[codes->length_symbol[i].symbol]++;
+    gf_deflate_make_code(frequency, 19, 7, codes->length_codeword);
     codes->lengths = 19;
-    while (codes->lengths > 4 && !codes->length_word[sent_order[codes->lengths - 1]])
+    while (codes->lengths > 4 && !codes->length_codeword[sent_order[codes->lengths - 1]])
         codes->lengths--;
-    codes->head_bits = 3 + 5 + 5 + 4 + 3 * codes->lengths;
-    for (unsigned i = 0; i < codes->steps; i++)
-        codes->head_bits += gf_deflate_bits(codes->length_word[codes->step[i].symbol]) +
-                            extra_of[codes->step[i].symbol];
+    codes->header_bits = 3 + 5 + 5 + 4 + 3 * codes->lengths;
+    for (unsigned i = 0; i < codes->length_symbols; i++)
+        codes->header_bits +=
+            gf_deflate_bits(codes->length_codeword[codes->length_symbol[i].symbol]) +
+            extra_bits_of[codes->length_symbol[i].symbol];
 }
 
-/* Bits of a whole block: description, symbols, extra bits. */
+/* Return the size of a block in bits: header, symbols and extra bits. */
 static uint64_t deflate_size(const gf_deflate_counts *counts, const gf_deflate_codes *codes) {
-    uint64_t bits = codes->head_bits;
+    uint64_t bits = codes->header_bits;
     for (unsigned s = 0; s < GF_DEFLATE_LITERALS; s++) {
-        /* Lengths 265 to 284 carry 1 to 5 bits, four symbols each. */
+        /* Lengths 265 to 284 have 1 to 5 extra bits, four symbols per number. */
         const unsigned extra = s >= 265 && s < 285 ? (s - 261) / 4 : 0;
         bits += (uint64_t)counts->literal[s] * (gf_deflate_bits(codes->literal[s]) + extra);
     }
@@ -206,24 +208,24 @@ static uint64_t deflate_size(const gf_deflate_counts *counts, const gf_deflate_c
     return bits;
 }
 
-/* Writes what stands in front of the symbols. */
-static void deflate_put_head(gf_bit_writer *out, const gf_deflate_codes *codes, int last) {
+/* Write the block header. */
+static void deflate_put_header(gf_bit_writer *out, const gf_deflate_codes *codes, int last) {
     gf_put_bits(out, (last ? 1u : 0u) | 2u << 1, 3);
     gf_put_bits(out, codes->literals - 257, 5);
     gf_put_bits(out, codes->distances - 1, 5);
     gf_put_bits(out, codes->lengths - 4, 4);
     for (unsigned i = 0; i < codes->lengths; i++)
-        gf_put_bits(out, gf_deflate_bits(codes->length_word[sent_order[i]]), 3);
-    for (unsigned i = 0; i < codes->steps; i++) {
-        const unsigned symbol = codes->step[i].symbol;
-        gf_put_word(out, codes->length_word[symbol]);
-        gf_put_bits(out, codes->step[i].extra, extra_of[symbol]);
+        gf_put_bits(out, gf_deflate_bits(codes->length_codeword[sent_order[i]]), 3);
+    for (unsigned i = 0; i < codes->length_symbols; i++) {
+        const unsigned symbol = codes->length_symbol[i].symbol;
+        gf_put_codeword(out, codes->length_codeword[symbol]);
+        gf_put_bits(out, codes->length_symbol[i].extra, extra_bits_of[symbol]);
     }
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
-/* How many bytes at a and b are the same, most of them at most; a lies before b. */
+/* Return the number of equal bytes at a and b, at most max. a < b. */
 static inline size_t deflate_same_bytes(const unsigned char *a, const unsigned char *b,
                                         size_t max) {
     size_t n = 0;
@@ -270,7 +272,7 @@ void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]) {
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* A length takes 9 bits or so and the distance 1: less than as many literals of a bit each. */
+/* Encode a run as matches: about 9 bits per length and 1 per distance, less than 1-bit literals. */
 static size_t deflate_add_run(gf_deflate_plan *plan, size_t literals, size_t length) {
     size_t done = 0;
     while (length - done >= GF_DEFLATE_MIN_MATCH) {
@@ -303,15 +305,15 @@ void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src,
 /* ---- matches --------------------------------------------------------------------------------- */
 
 enum {
-    LONG_ENOUGH = 64, /* a match for which no longer one is looked for */
-    PATIENCE = 6      /* log2 of the misses after which a byte more is left out each time */
+    NICE_LENGTH = 64, /* a match of this length ends the search */
+    SKIP_TRIGGER = 6  /* log2 of the misses after which the step grows by one byte */
 };
 
 static inline uint32_t deflate_hash4(uint32_t v) {
     return v * 2654435761u >> (32 - GF_DEFLATE_HASH_BITS);
 }
 
-/* The length of the match that lies `distance` back, 0 if that is nowhere. */
+/* Return the length of the match at `distance`; 0 if there is none. */
 static inline size_t deflate_match_at(const unsigned char *src, size_t i, size_t n,
                                       size_t distance) {
     if (distance - 1 >= GF_DEFLATE_WINDOW || distance > i ||
@@ -322,33 +324,34 @@ static inline size_t deflate_match_at(const unsigned char *src, size_t i, size_t
 }
 
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
-                             gf_deflate_seen *seen, gf_deflate_plan *plan) {
-    size_t done = 0, i = 0, missed = 0, cut = 0;
+                             gf_deflate_hash *hash, gf_deflate_plan *plan) {
+    size_t done = 0, i = 0, misses = 0, continued = 0;
     memset(&plan->counts, 0, sizeof plan->counts);
-    memset(seen, 0, sizeof *seen);
+    memset(hash, 0, sizeof *hash);
     plan->tokens = 0;
     while (i + 8 <= n) {
-        const uint32_t hash = deflate_hash4(gf_little32(src + i));
-        size_t distance = i + 1 - seen->at[hash]; /* i + 1, which is too far, if it was not seen */
-        seen->at[hash] = (uint32_t)(i + 1);
+        const uint32_t h = deflate_hash4(gf_little32(src + i));
+        size_t distance = i + 1 - hash->position[h]; /* i + 1 is out of range: new hash */
+        hash->position[h] = (uint32_t)(i + 1);
         size_t length = deflate_match_at(src, i, n, distance);
-        const size_t others[] = {cut, pixel, row};
-        for (int k = cut ? 0 : 1; k < 3 && length < (k ? LONG_ENOUGH : GF_DEFLATE_MAX_MATCH); k++) {
-            const size_t other = deflate_match_at(src, i, n, others[k]);
-            if (other > length) {
-                length = other;
-                distance = others[k];
+        const size_t candidates[] = {continued, pixel, row};
+        for (int k = continued ? 0 : 1; k < 3 && length < (k ? NICE_LENGTH : GF_DEFLATE_MAX_MATCH);
+             k++) {
+            const size_t candidate = deflate_match_at(src, i, n, candidates[k]);
+            if (candidate > length) {
+                length = candidate;
+                distance = candidates[k];
             }
         }
-        /* A match as long as can be may go on. */
-        cut = length == GF_DEFLATE_MAX_MATCH ? distance : 0;
+        /* A match of the maximum length may continue. */
+        continued = length == GF_DEFLATE_MAX_MATCH ? distance : 0;
         if (length < 4) {
-            /* What holds no matches is gone through in longer and longer steps. */
-            i += 1 + (missed++ >> PATIENCE);
+            /* Without matches, the step between searched positions grows. */
+            i += 1 + (misses++ >> SKIP_TRIGGER);
             continue;
         }
-        missed = 0;
-        /* It may have begun among what was left out. */
+        misses = 0;
+        /* The match may start in the skipped bytes. */
         while (i > done && i > distance && length < GF_DEFLATE_MAX_MATCH &&
                src[i - 1] == src[i - 1 - distance]) {
             i--;
@@ -358,7 +361,7 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
             plan->counts.literal[src[k]]++;
         deflate_add_token(plan, i - done, length, distance);
         for (size_t k = i + 1; k < i + length && k + 4 <= n; k += 1 + (length >> 4))
-            seen->at[deflate_hash4(gf_little32(src + k))] = (uint32_t)(k + 1);
+            hash->position[deflate_hash4(gf_little32(src + k))] = (uint32_t)(k + 1);
         i += length;
         done = i;
     }
@@ -368,37 +371,38 @@ void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, s
     deflate_finish_plan(plan);
 }
 
-/* ---- recurring ------------------------------------------------------------------------------- */
+/* ---- repeats --------------------------------------------------------------------------------- */
 
-/* Flat areas repeat anywhere: a word tells something if half of its bytes differ from those before.
- */
-static bool deflate_reports_something(const unsigned char *word) {
+/* Return true if at least half of the bytes differ from their predecessor. Other patterns, as in
+ * flat areas, repeat anywhere. */
+static bool deflate_is_varied(const unsigned char *pattern) {
     unsigned changes = 0;
-    for (unsigned k = 1; k < GF_DEFLATE_WORD; k++)
-        changes += word[k] != word[k - 1];
-    return changes >= GF_DEFLATE_WORD / 2;
+    for (unsigned k = 1; k < GF_DEFLATE_PATTERN; k++)
+        changes += pattern[k] != pattern[k - 1];
+    return changes >= GF_DEFLATE_PATTERN / 2;
 }
 
-bool gf_deflate_recurs(const gf_deflate_simd *simd, const unsigned char *src, size_t n) {
-    enum { PLACES = 12, WORDS = 4, MIN_BYTES = 4096, UNEVEN = 97 };
+bool gf_deflate_has_repeats(const gf_deflate_simd *simd, const unsigned char *src, size_t n) {
+    enum { POSITIONS = 12, PATTERNS = 4, MIN_BYTES = 4096, SKEW = 97 };
     if (n < MIN_BYTES)
         return false;
-    for (size_t k = 0, words = 0; k < PLACES && words < WORDS; k++) {
-        /* Behind the first quarter, and not in step with rows or tiles. */
-        const size_t at = n / 4 + n / (2 * PLACES) * (5 * k % PLACES) + UNEVEN * k * k % (n / 8);
+    for (size_t k = 0, probed = 0; k < POSITIONS && probed < PATTERNS; k++) {
+        /* After the first quarter, and not aligned with rows or tiles. */
+        const size_t at =
+            n / 4 + n / (2 * POSITIONS) * (5 * k % POSITIONS) + SKEW * k * k % (n / 8);
         const size_t before = at < GF_DEFLATE_WINDOW ? at : GF_DEFLATE_WINDOW;
-        if (!deflate_reports_something(src + at))
+        if (!deflate_is_varied(src + at))
             continue;
-        if (simd->find_word(src + at, src + at - before, before))
+        if (simd->find_pattern(src + at, src + at - before, before))
             return true;
-        words++;
+        probed++;
     }
     return false;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-enum { STORED = 65535 }; /* bytes of a stored block at most */
+enum { STORED = 65535 }; /* maximum bytes per stored block */
 
 size_t gf_deflate_bound(size_t n) {
     return n + (n / STORED + 1) * 5 + 32;
@@ -428,7 +432,7 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
         gf_deflate_write_stored(src, n, last, out);
         return;
     }
-    deflate_put_head(out, codes, last);
+    deflate_put_header(out, codes, last);
     for (uint32_t t = 0; t < plan->tokens; t++) {
         const gf_token *token = &plan->token[t];
         simd->put(out, codes, src, token->literals);
@@ -437,12 +441,12 @@ void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
             continue;
         const gf_deflate_split length = gf_split_length(token->length);
         const gf_deflate_split distance = gf_split_distance(token->distance_less_1 + 1u);
-        gf_put_word(out, codes->literal[length.symbol]);
+        gf_put_codeword(out, codes->literal[length.symbol]);
         gf_put_bits(out, length.extra, length.extra_bits);
-        gf_put_word(out, codes->distance[distance.symbol]);
+        gf_put_codeword(out, codes->distance[distance.symbol]);
         gf_put_bits(out, distance.extra, distance.extra_bits);
     }
-    gf_put_word(out, codes->literal[GF_DEFLATE_END]);
+    gf_put_codeword(out, codes->literal[GF_DEFLATE_END]);
 }
 
 void gf_deflate_sync(gf_bit_writer *out) {

@@ -1,9 +1,9 @@
-/* A deflate coder (RFC 1951) for the bytes of filtered image rows.
+/* Deflate encoder (RFC 1951) for filtered image rows.
  *
- * Filtered photographs are noise around zero: searching them for matches costs much and saves
- * little, often less than nothing. So there are two ways. Runs: Huffman codes, and matches of
- * distance 1 where one byte is repeated long enough. Matches: those too that lie a row back, or
- * wherever the same four bytes were seen last; for text, drawings and patterns. */
+ * The residuals of photographs are noise around zero: a match search is slow and saves little,
+ * often less than it costs. The encoder therefore has two planners. Runs: Huffman codes, with
+ * matches of distance 1 for repeated bytes. Matches: also matches one row back or at the last
+ * position with the same four bytes, for text, drawings and patterns. */
 #ifndef GF_DEFLATE_H
 #define GF_DEFLATE_H
 
@@ -24,25 +24,25 @@ enum {
     GF_DEFLATE_MIN_MATCH = 3,
     GF_DEFLATE_MAX_MATCH = 258,
     GF_DEFLATE_WINDOW = 32768,
-    /* Deflate allows 15. With 14, four codes and what is left of a byte fit into 64 bits. */
+    /* The format allows 15. With 14, four codewords and up to 7 pending bits fit into 64 bits. */
     GF_DEFLATE_MAX_BITS = 14
 };
 
-/* A code in its low 16 bits, the first bit sent lowest; its length above them. Length 0: unused. */
-typedef uint32_t gf_deflate_word;
+/* Codeword in the low 16 bits, first bit lowest, with its length above. Length 0: unused symbol. */
+typedef uint32_t gf_deflate_codeword;
 
-static inline unsigned gf_deflate_bits(gf_deflate_word word) {
-    return word >> 16;
+static inline unsigned gf_deflate_bits(gf_deflate_codeword codeword) {
+    return codeword >> 16;
 }
 
-/* Bits on their way into bytes, the first bit lowest. Up to 8 bytes behind `at` are overwritten. */
+/* Bit buffer, first bit lowest. Writes overwrite up to 8 bytes after `at`. */
 typedef struct gf_bit_writer {
     uint64_t bits;
     unsigned used; /* below 8 between calls */
     unsigned char *at;
 } gf_bit_writer;
 
-/* Appends count <= 56 bits; those above them are zero. */
+/* Append count <= 56 bits. Higher bits must be zero. */
 static inline void gf_put_bits(gf_bit_writer *out, uint64_t bits, unsigned count) {
     out->bits |= bits << out->used;
     out->used += count;
@@ -54,39 +54,40 @@ static inline void gf_put_bits(gf_bit_writer *out, uint64_t bits, unsigned count
     out->used &= 7;
 }
 
-static inline void gf_put_word(gf_bit_writer *out, gf_deflate_word word) {
-    gf_put_bits(out, word & 0xffff, word >> 16);
+static inline void gf_put_codeword(gf_bit_writer *out, gf_deflate_codeword codeword) {
+    gf_put_bits(out, codeword & 0xffff, codeword >> 16);
 }
 
-/* Fills up the last byte with zeros. */
+/* Pad the last byte with zeros. */
 static inline void gf_align_bits(gf_bit_writer *out) {
     if (out->used)
         gf_put_bits(out, 0, 8 - out->used);
 }
 
-/* A code for `count` <= GF_DEFLATE_LITERALS symbols of these frequencies, none longer than max_bits
- * (<= 15): the shortest there is, but for what the limit costs. Symbols that do not occur get none;
- * at least two get one, so that the code is complete. Frequencies add up to less than 2^32. */
+/* Build a Huffman code for `count` <= GF_DEFLATE_LITERALS symbols with codewords of at most
+ * max_bits (<= 15) bits. The code is optimal unless the limit applies. It is complete: at least two
+ * symbols get a codeword, others of frequency 0 none. The sum of the frequencies is below 2^32. */
 void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
-                          gf_deflate_word *words);
+                          gf_deflate_codeword *codewords);
 
-/* A dynamic block's codes, and the description of them that goes in front of it. */
+/* Codes of a dynamic block, and their encoding in the block header. */
 typedef struct gf_deflate_codes {
-    gf_deflate_word literal[GF_DEFLATE_LITERALS];
-    gf_deflate_word distance[GF_DEFLATE_DISTANCES];
-    uint16_t byte_code[256], byte_bits[256]; /* of literal, apart */
-    /* The lengths of both, run-length coded: symbol, extra bits and how many. */
-    unsigned literals, distances; /* how many lengths are sent */
-    unsigned steps;
+    gf_deflate_codeword literal[GF_DEFLATE_LITERALS];
+    gf_deflate_codeword distance[GF_DEFLATE_DISTANCES];
+    uint16_t byte_code[256]; /* codewords of the byte literals */
+    uint16_t byte_bits[256]; /* and their lengths */
+    /* Code lengths of both codes, run-length encoded with the code length alphabet. */
+    unsigned literals, distances; /* number of code lengths sent */
+    unsigned length_symbols;
     struct {
         uint8_t symbol, extra;
-    } step[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
-    gf_deflate_word length_word[19];
-    unsigned lengths;   /* how many of length_word are sent */
-    uint64_t head_bits; /* of the description, with the block's 3 */
+    } length_symbol[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
+    gf_deflate_codeword length_codeword[19];
+    unsigned lengths;     /* number of length_codeword lengths sent */
+    uint64_t header_bits; /* size of the block header, with its first 3 bits */
 } gf_deflate_codes;
 
-/* What occurs in a block. */
+/* Symbol frequencies of a block. */
 typedef struct gf_deflate_counts {
     uint32_t literal[GF_DEFLATE_LITERALS];
     uint32_t distance[GF_DEFLATE_DISTANCES];
@@ -96,12 +97,12 @@ void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *co
 
 /* ---- lengths and distances ------------------------------------------------------------------- */
 
-/* A length's or distance's symbol, and what is sent behind it. */
+/* Symbol and extra bits of a length or distance. */
 typedef struct gf_deflate_split {
     unsigned symbol, extra_bits, extra;
 } gf_deflate_split;
 
-/* length: 3 to 258. */
+/* length: 3..258 */
 static inline gf_deflate_split gf_split_length(unsigned length) {
     const unsigned l = length - GF_DEFLATE_MIN_MATCH;
     if (length == GF_DEFLATE_MAX_MATCH)
@@ -113,7 +114,7 @@ static inline gf_deflate_split gf_split_length(unsigned length) {
                               l & ((1u << bits) - 1)};
 }
 
-/* distance: 1 to GF_DEFLATE_WINDOW. */
+/* distance: 1..GF_DEFLATE_WINDOW */
 static inline gf_deflate_split gf_split_distance(unsigned distance) {
     const unsigned d = distance - 1;
     if (d < 4)
@@ -124,57 +125,55 @@ static inline gf_deflate_split gf_split_distance(unsigned distance) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* So many literals, and then a match (length 0: none). */
+/* A number of literals followed by a match (length 0: none). */
 typedef struct gf_token {
     uint32_t literals;
     uint16_t length;
     uint16_t distance_less_1;
 } gf_token;
 
-/* A block is at most this long, so that scratch is bounded, and codes follow the picture. */
+/* Maximum bytes per block: bounds the scratch memory and lets the codes follow the image. */
 enum { GF_DEFLATE_BLOCK = 1 << 18, GF_DEFLATE_HASH_BITS = 14 };
 
-/* Shorter runs may be shorter as literals; longer ones are not. */
+/* Minimum length of a run. Shorter runs may take fewer bits as literals. */
 enum { GF_DEFLATE_RUN = 12 };
 
-/* Noise does not repeat so many bytes by chance. */
-enum { GF_DEFLATE_WORD = 32 };
+/* Bytes compared to detect repeats: noise does not repeat so long a pattern by chance. */
+enum { GF_DEFLATE_PATTERN = 32 };
 
-/* A block's bytes as tokens; what one thread needs to make and to write them. */
+/* Tokens and codes of one block. Each thread has its own. */
 typedef struct gf_deflate_plan {
     gf_deflate_counts counts;
     gf_deflate_codes codes;
-    uint64_t bits;     /* the block takes so many, coded */
+    uint64_t bits;     /* size of the encoded block */
     uint64_t literals; /* bytes outside of matches */
     uint32_t tokens;
     gf_token token[GF_DEFLATE_BLOCK / 4 + 2];
 } gf_deflate_plan;
 
-/* Where four bytes with this hash were last seen, plus one. */
-typedef struct gf_deflate_seen {
-    uint32_t at[1 << GF_DEFLATE_HASH_BITS];
-} gf_deflate_seen;
+/* Last position of four bytes with this hash, plus one; 0: none. */
+typedef struct gf_deflate_hash {
+    uint32_t position[1 << GF_DEFLATE_HASH_BITS];
+} gf_deflate_hash;
 
-/* How often bytes occur, in several tables, so that equal neighbours need not wait for each other.
- */
+/* Byte histogram in several tables: increments of equal neighbours do not depend on each other. */
 typedef struct gf_byte_counts {
     uint32_t table[8][256];
 } gf_byte_counts;
 
-/* Adds the tables up. */
+/* Add up the tables. */
 void gf_sum_byte_counts(const gf_byte_counts *counts, uint32_t sums[256]);
 
-/* Loops compiled once a SIMD level; all give the same. */
+/* Loops compiled once per SIMD level, with identical results. */
 typedef struct gf_deflate_simd {
-    /* Adds n bytes. */
+    /* Count n bytes. */
     void (*count)(const unsigned char *src, size_t n, gf_byte_counts *counts);
-    /* The first i >= from >= 1 where src[i-1] is repeated GF_DEFLATE_RUN times; n if there is none.
-     */
+    /* Return the first i >= from >= 1 with GF_DEFLATE_RUN repeats of src[i-1]; n if none. */
     size_t (*find_run)(const unsigned char *src, size_t from, size_t n);
-    /* Do these bytes occur again, beginning at one of src[0..n)? Reads GF_DEFLATE_WORD - 1 more. */
-    bool (*find_word)(const unsigned char word[GF_DEFLATE_WORD], const unsigned char *src,
-                      size_t n);
-    /* Writes literals. Up to 16 bytes behind the end are overwritten. */
+    /* Return true if pattern starts in src[0..n). Reads GF_DEFLATE_PATTERN - 1 more bytes. */
+    bool (*find_pattern)(const unsigned char pattern[GF_DEFLATE_PATTERN], const unsigned char *src,
+                         size_t n);
+    /* Write literals. Up to 16 bytes after the end are overwritten. */
     void (*put)(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
                 size_t n);
 } gf_deflate_simd;
@@ -186,24 +185,23 @@ static inline const gf_deflate_simd *gf_deflate_simd_of(gf_isa isa) {
     return levels[isa];
 }
 
-/* Do bytes that look like noise repeat what is up to a window before them, as tiles do? By samples.
- */
-bool gf_deflate_recurs(const gf_deflate_simd *simd, const unsigned char *src, size_t n);
-/* Plans a block of n <= GF_DEFLATE_BLOCK bytes by runs. */
+/* Return true if one of a few noise-like patterns repeats within a window, as in tiles. */
+bool gf_deflate_has_repeats(const gf_deflate_simd *simd, const unsigned char *src, size_t n);
+/* Plan a block of n <= GF_DEFLATE_BLOCK bytes with runs. */
 void gf_deflate_plan_runs(const gf_deflate_simd *simd, const unsigned char *src, size_t n,
                           gf_deflate_plan *plan);
-/* Plans a block by matches, which do not reach back before src. pixel and row are distances worth
- * trying. */
+/* Plan a block with matches. Matches do not reference bytes before src. The distances pixel and row
+ * are tried at each position. */
 void gf_deflate_plan_matches(const unsigned char *src, size_t n, size_t pixel, size_t row,
-                             gf_deflate_seen *seen, gf_deflate_plan *plan);
-/* Bytes that gf_deflate_write overwrites at most for a block of n bytes. */
+                             gf_deflate_hash *hash, gf_deflate_plan *plan);
+/* Return the maximum number of bytes that gf_deflate_write overwrites for a block of n bytes. */
 size_t gf_deflate_bound(size_t n);
-/* Writes the planned block: coded, or stored where that is shorter. */
+/* Write the planned block, or a stored block where that is shorter. */
 void gf_deflate_write(const gf_deflate_simd *simd, const gf_deflate_plan *plan,
                       const unsigned char *src, size_t n, int last, gf_bit_writer *out);
-/* Writes any number of bytes as stored blocks. */
+/* Write any number of bytes as stored blocks. */
 void gf_deflate_write_stored(const unsigned char *src, size_t n, int last, gf_bit_writer *out);
-/* Ends on a whole byte, with an empty stored block: what follows can be joined to it. */
+/* Append an empty stored block, which ends on a byte boundary: further data can be concatenated. */
 void gf_deflate_sync(gf_bit_writer *out);
 
 #endif

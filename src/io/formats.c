@@ -1,4 +1,4 @@
-/* Files of every format: which one it is, who reads or writes it, and what that costs. */
+/* File formats: detection, selection of the source or sink, and estimated costs. */
 #include "io/formats.h"
 
 #include <inttypes.h>
@@ -15,28 +15,28 @@
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* P and a digit or f, and then something that ends the word. */
+/* Match the signature of PNM: P, a digit or f, and a delimiter. */
 static bool is_pnm(const gf_input *input) {
     return input->head_size >= 3 && input->head[0] == 'P' && input->head[1] != '\0' &&
            strchr("1234567fF", input->head[1]) && input->head[2] != '\0' &&
            strchr(" \t\n\v\f\r#", input->head[2]);
 }
 
-/* Two letters are little: the size of the second header has few possible values, too. */
+/* "BM" is a weak signature: also check the size of the second header, one of a few values. */
 static bool is_bmp(const gf_input *input) {
     return input->head_size == GF_PEEK && memcmp(input->head, "BM", 2) == 0 &&
            input->head[14] != 0 && strchr("\x0c\x28\x34\x38\x40\x6c\x7c", input->head[14]) &&
            input->head[15] == 0;
 }
 
-/* TGA has no magic: only its name tells. */
+/* TGA has no signature: match the extension. */
 static bool is_tga(const gf_input *input) {
     return strcasecmp(gf_path_extension(input->name), "tga") == 0;
 }
 
 static const struct source_kind {
-    const char *name;  /* NULL where the source knows better */
-    const char *magic; /* that the file begins with; NULL: match tells */
+    const char *name;  /* NULL: set by the source */
+    const char *magic; /* first bytes of the file; NULL: call match */
     bool (*match)(const gf_input *input);
     gf_open_source *open;
 } source_kinds[] = {
@@ -49,7 +49,7 @@ static const struct source_kind {
     {"gif", "GIF89a", NULL, gf_stb_source_open},
     {"hdr", "#?RADIANCE\n", NULL, gf_stb_source_open},
     {"hdr", "#?RGBE\n", NULL, gf_stb_source_open},
-    {"tga", NULL, is_tga, gf_stb_source_open}, /* last: its match is weakest */
+    {"tga", NULL, is_tga, gf_stb_source_open}, /* last: its match is the weakest */
 };
 
 static bool source_matches(const struct source_kind *kind, const gf_input *input) {
@@ -75,8 +75,8 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
         return status;
     }
     return gf_fail(error, GF_FAILED,
-                   "%s: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "
-                   "TGA by its name, PSD, GIF, HDR; rows without a header with --raw)",
+                   "%s: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "
+                   "TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
                    input->name);
 }
 
@@ -94,7 +94,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         gf_input_close(&input);
         return status;
     }
-    /* Every kind also hands out rows, which the caller must hold. */
+    /* The caller allocates at least one row. */
     status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name, "a row",
                              error);
     if (status) {
@@ -115,20 +115,20 @@ enum {
 };
 
 static const struct sink_kind {
-    const char *name;  /* also an ending */
+    const char *name;  /* also its extension */
     const char *label; /* for messages */
     gf_sink_kind kind;
     gf_open_sink *open;
-    unsigned types, channels;  /* that it holds: bits of gf_type, and of their number */
-    const char *without_alpha; /* advice for an image with an alpha channel */
-    uint64_t max_columns;      /* and rows; 0: any number */
+    unsigned types, channels; /* supported: bits of gf_type, and of the number of channels */
+    const char *alpha_advice; /* advice for an image with an alpha channel */
+    uint64_t max_columns;     /* maximum number of columns and rows; 0: unlimited */
 } sink_kinds[] = {
     {"png", "PNG", GF_SINK_PNG, gf_png_sink_open, INTEGERS, ANY_CHANNELS, NULL, INT32_MAX},
     {"pgm", "PGM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY, "write .png or .pam", 0},
     {"ppm", "PPM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, RGB, "write .png or .pam", 0},
     {"pnm", "PNM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY | RGB, "write .png or .pam", 0},
     {"pam", "PAM", GF_SINK_PAM, gf_plain_sink_open, INTEGERS, ANY_CHANNELS, NULL, 0},
-    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "drop it first", 0},
+    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "remove it first", 0},
     {"jpg", "JPEG", GF_SINK_JPG, gf_stb_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
      65535},
     {"jpeg", "JPEG", GF_SINK_JPG, gf_stb_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
@@ -136,7 +136,7 @@ static const struct sink_kind {
     {"bmp", "BMP", GF_SINK_BMP, gf_stb_sink_open, 1 << GF_U8, GREY | RGB | RGBA,
      "write .png, .pam or .tga", INT32_MAX},
     {"tga", "TGA", GF_SINK_TGA, gf_stb_sink_open, 1 << GF_U8, ANY_CHANNELS, NULL, 65535},
-    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "drop it first",
+    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "remove it first",
      INT32_MAX / 16},
     {"raw", "raw", GF_SINK_RAW, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
 };
@@ -145,7 +145,7 @@ const char *const *gf_output_formats(void) {
     static const char *const names[] = {"png",  "pgm", "ppm", "pnm", "pam", "pfm", "jpg",
                                         "jpeg", "bmp", "tga", "hdr", "raw", NULL};
     _Static_assert(sizeof names / sizeof *names == sizeof sink_kinds / sizeof *sink_kinds + 1,
-                   "one name a kind");
+                   "one name per format");
     return names;
 }
 
@@ -156,8 +156,8 @@ static const struct sink_kind *sink_find_kind(const char *text) {
     return NULL;
 }
 
-/* The format that an ending stands for, where nothing writes it; NULL for none that is known. */
-static const char *sink_unwritten(const char *extension) {
+/* Return the name of a known but unsupported output format; NULL for an unknown extension. */
+static const char *sink_unsupported(const char *extension) {
     static const char *const known[][2] = {
         {"tif", "TIFF"},      {"tiff", "TIFF"},   {"gif", "GIF"},   {"psd", "PSD"},
         {"webp", "WebP"},     {"avif", "AVIF"},   {"heic", "HEIC"}, {"jxl", "JPEG XL"},
@@ -176,7 +176,7 @@ static gf_status sink_choose_kind(const char *path, const char *format,
         *kind = sink_find_kind(format);
         if (!*kind)
             return gf_fail(error, GF_USAGE,
-                           "--format: '%s' is not written; use png, pgm, ppm, pnm, pam, pfm, jpg, "
+                           "--format: cannot write '%s'; use png, pgm, ppm, pnm, pam, pfm, jpg, "
                            "jpeg, bmp, tga, hdr or raw",
                            format);
         return GF_OK;
@@ -185,20 +185,21 @@ static gf_status sink_choose_kind(const char *path, const char *format,
     *kind = sink_find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_extension(path));
     if (!*kind && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
-    const char *known = sink_unwritten(gf_path_extension(path));
+    const char *known = sink_unsupported(gf_path_extension(path));
     if (!*kind && known)
-        return gf_fail(error, GF_USAGE,
-                       "%s: cannot write %s; use an ending such as .png, .pam or .pfm, or --format",
-                       path, known);
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: cannot write %s; use an extension such as .png, .pam or .pfm, or --format", path,
+            known);
     if (!*kind)
         return gf_fail(error, GF_USAGE,
-                       "%s: cannot tell the format from this name; use a known ending such as "
-                       ".png, or --format",
+                       "%s: cannot infer the format from this name; use a known extension "
+                       "such as .png, or --format",
                        path);
     return GF_OK;
 }
 
-/* Do rows have their place in such a file? */
+/* Return true if every row has a fixed offset in the file. */
 static bool sink_is_plain(const struct sink_kind *kind) {
     return kind->open == gf_plain_sink_open;
 }
@@ -206,31 +207,30 @@ static bool sink_is_plain(const struct sink_kind *kind) {
 static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, gf_type type,
                                 gf_error *error) {
     if (kind->types == INTEGERS)
-        return gf_fail(error, GF_FAILED,
-                       "%s: %s holds no f32 samples and this image has them; write .pfm", name,
+        return gf_fail(error, GF_FAILED, "%s: %s does not support f32 samples; write .pfm", name,
                        kind->label);
-    return gf_fail(error, GF_FAILED, "%s: %s holds only %s samples and this image is %s; write %s",
-                   name, kind->label, kind->types == 1 << GF_F32 ? "f32" : "u8", gf_type_name(type),
+    return gf_fail(error, GF_FAILED,
+                   "%s: %s supports only %s samples, and this image is %s; write %s", name,
+                   kind->label, kind->types == 1 << GF_F32 ? "f32" : "u8", gf_type_name(type),
                    type == GF_F32 ? ".pfm" : ".png or .pam");
 }
 
 static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,
                                     uint32_t channels, gf_error *error) {
     if (gf_has_alpha(channels))
-        return gf_fail(error, GF_FAILED,
-                       "%s: %s%s holds no alpha channel and the image to write has one; %s", name,
-                       kind->kind == GF_SINK_BMP ? "grey " : "", kind->label, kind->without_alpha);
+        return gf_fail(error, GF_FAILED, "%s: %s%s does not support an alpha channel; %s", name,
+                       kind->kind == GF_SINK_BMP ? "grey " : "", kind->label, kind->alpha_advice);
     if (channels == 1)
         return gf_fail(error, GF_FAILED,
-                       "%s: %s is for colour and this image is grey; write .pgm, .pnm or .png",
-                       name, kind->label);
+                       "%s: %s does not support grey images; write .pgm, .pnm or .png", name,
+                       kind->label);
     return gf_fail(error, GF_FAILED,
-                   "%s: %s is for grey and this image is in colour; write .ppm, .pnm or .png", name,
+                   "%s: %s does not support colour images; write .ppm, .pnm or .png", name,
                    kind->label);
 }
 
-/* stb computes the bytes of a file in an int: 4096 leave room for headers, and row padding is at
- * most 3 bytes. Grey is written as RGB; HDR has 4 bytes for each pixel. */
+/* stb computes file sizes in an int. 4096 bytes are reserved for headers; row padding is at most 3
+ * bytes. Grey is written as RGB. HDR has 4 bytes per pixel. */
 static gf_status sink_check_size(const struct sink_kind *kind, const char *name,
                                  const gf_format *format, gf_error *error) {
     const uint64_t pixel = kind->kind == GF_SINK_HDR ? 4
@@ -243,17 +243,17 @@ static gf_status sink_check_size(const struct sink_kind *kind, const char *name,
         return GF_OK;
     if (kind->open == gf_stb_sink_open)
         return gf_fail(error, GF_FAILED,
-                       "%s: %s written here has at most %" PRIu64
-                       " columns and rows and 2 GiB, and this image is %" PRIu64 "x%" PRIu64
+                       "%s: %s output is limited to %" PRIu64
+                       " columns and rows and to 2 GiB, and this image is %" PRIu64 "x%" PRIu64
                        "; write .png or .pam",
                        name, kind->label, kind->max_columns, format->width, format->height);
     return gf_fail(error, GF_FAILED,
-                   "%s: %s holds at most %" PRIu64 " columns and rows and this image is %" PRIu64
+                   "%s: %s is limited to %" PRIu64 " columns and rows, and this image is %" PRIu64
                    "x%" PRIu64 "; write .pam",
                    name, kind->label, kind->max_columns, format->width, format->height);
 }
 
-/* Can this kind of file hold the image as it is? The message says which kind can. */
+/* Check that the format supports the type, channels and size. The message names one that does. */
 static gf_status sink_check(const struct sink_kind *kind, const char *name, const gf_format *format,
                             gf_error *error) {
     if (!(kind->types >> format->type & 1))
@@ -269,13 +269,13 @@ bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
            sink_is_plain(kind);
 }
 
-/* Which part of a file that processes share a sink writes. */
+/* The part of a shared file that this process writes. */
 typedef struct sink_part {
-    const char *temporary; /* rows of the file that a process has begun so; NULL: its header */
-    uint64_t first;        /* of these rows */
+    const char *temporary; /* existing file to add rows to; NULL: create it with its header */
+    uint64_t first;        /* first row of the part */
 } sink_part;
 
-/* part: NULL for the whole of a file that nobody shares. */
+/* Open a sink. part: NULL for a file that only this process writes. */
 static gf_status sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
                            gf_sink **sink, gf_error *error) {
@@ -330,7 +330,7 @@ bool gf_format_costs(const char *format, const char *compression, uint32_t threa
     if (!kind)
         return false;
     if (sink_is_plain(kind)) {
-        /* 16 threads saturate a bus to a GPU; a plain file is written by one, but in memory. */
+        /* At most 16 threads read an uncompressed file. One thread writes it. */
         *costs = (gf_codec_costs){GF_PLAIN_COST, GF_PLAIN_COST, 1, 1};
         costs->decode_threads =
             threads < GF_PLAIN_DECODE_THREADS ? threads : GF_PLAIN_DECODE_THREADS;
@@ -344,7 +344,7 @@ bool gf_format_costs(const char *format, const char *compression, uint32_t threa
 
 /* ---- whole files ----------------------------------------------------------------------------- */
 
-/* Appends a name of 4 characters unless it is there already or there is no room. */
+/* Append a name of 4 characters unless it is present or does not fit. */
 static void inspect_add_name(char *names, size_t size, const char *name) {
     const size_t used = strlen(names);
     if (used + 6 > size)
@@ -391,18 +391,18 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     return status;
 }
 
-/* ---- reading back ---------------------------------------------------------------------------- */
+/* ---- verification of written files ----------------------------------------------------------- */
 
-#define PIECE_BYTES ((size_t)1 << 20)
+#define READ_BACK_BYTES ((size_t)1 << 20)
 
 static gf_status read_back_digest(gf_source *source, const char *name, uint64_t *digest,
                                   gf_error *error) {
     const size_t row = gf_row_bytes(&source->format);
-    const uint64_t height = source->format.height, max = PIECE_BYTES / row + 1;
+    const uint64_t height = source->format.height, max = READ_BACK_BYTES / row + 1;
     gf_rows rows = {.stride = row, .rows = max < height ? max : height};
     rows.data = malloc((size_t)rows.rows * row); /* NOLINT: an image has at least one sample */
     if (!rows.data)
-        return gf_fail_memory(error, name, rows.rows * row, "rows that are read back");
+        return gf_fail_memory(error, name, rows.rows * row, "rows to read back");
     gf_status status = GF_OK;
     *digest = 0;
     for (uint64_t y = 0; y < height && !status; y += rows.rows) {
@@ -425,7 +425,7 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     const char *name = gf_output_name(sink->output);
     const gf_raw raw = {.format = *format};
     gf_limits own = *limits;
-    own.raw = sink->headless ? &raw : NULL;
+    own.raw = sink->headerless ? &raw : NULL;
     gf_source *source = NULL;
     gf_error cause = {0};
     uint64_t found = ~digest;
@@ -435,12 +435,12 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     if (source)
         source->ops->close(source);
     if (status)
-        return gf_fail(error, GF_FAILED, "%s: what was written cannot be read back: %s", name,
+        return gf_fail(error, GF_FAILED, "%s: cannot read back the written file: %s", name,
                        cause.message);
     if (found != digest)
         return gf_fail(error, GF_FAILED,
-                       "%s: what was written is not what was computed; do not trust this disk or "
-                       "this memory",
+                       "%s: the rows read back differ from the computed rows; check the disk and "
+                       "the memory of this machine",
                        name);
     return GF_OK;
 }

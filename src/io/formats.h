@@ -1,4 +1,4 @@
-/* The kinds of files behind gf_source_open and gf_sink_open. */
+/* Table of file formats behind gf_source_open and gf_sink_open, and their costs. */
 #ifndef GF_FORMATS_H
 #define GF_FORMATS_H
 
@@ -6,14 +6,14 @@
 #include "io/io.h"
 #include "io/output.h"
 
-/* Opens a source over an input whose head is filled and nothing else read. The source copies *input
- * and closes it with itself; on failure it stays the caller's to close. limits are resolved. */
+/* Open a source. Only the head of the input has been read. The source copies *input and closes it
+ * in its close; on failure the caller still owns it. limits are resolved. */
 typedef gf_status gf_open_source(const gf_input *input, const gf_limits *limits, gf_source **source,
                                  gf_error *error);
 
 gf_open_source gf_png_source_open;
 gf_open_source gf_pnm_source_open; /* P1 to P7, PF and Pf */
-gf_open_source gf_raw_source_open; /* what limits->raw says */
+gf_open_source gf_raw_source_open; /* as described by limits->raw */
 gf_open_source gf_stb_source_open; /* JPEG, BMP, TGA, PSD, GIF, HDR */
 
 typedef enum gf_sink_kind {
@@ -33,15 +33,15 @@ typedef struct gf_sink_setup {
     gf_output *output;
     const gf_format *format;
     const gf_metadata *metadata; /* never NULL */
-    const char *compression;     /* of gf_file_options */
+    const char *compression;     /* as in gf_file_options */
     uint64_t max_memory;
-    uint32_t threads; /* that may encode; at least 1 */
-    uint64_t first;   /* of the rows that are written here */
-    bool header;      /* and does it write what comes before them? */
+    uint32_t threads; /* maximum number of encoding threads; at least 1 */
+    uint64_t first;   /* first row that this process writes */
+    bool header;      /* this process writes the file header */
 } gf_sink_setup;
 
-/* Opens a sink for a format that the kind of file holds. setup->output is the sink's, and closed if
- * there is none. */
+/* Open a sink for an image that the file format can store. The sink takes ownership of
+ * setup->output and closes it on failure. */
 typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_error *error);
 
 gf_open_sink gf_png_sink_open;
@@ -50,16 +50,16 @@ gf_open_sink gf_stb_sink_open;   /* JPEG, BMP, TGA, HDR */
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* Estimates for the choice of a backend: nanoseconds of one core for a sample of a photograph. */
+/* Estimates from which the backend is chosen, in ns per sample of a photograph on one core. */
 #define GF_PNG_DECODE_COST 3.0
 #define GF_PNG_ENCODE_COST_NONE 0.6
 #define GF_PNG_ENCODE_COST_FAST 2.0
-#define GF_PNG_ENCODE_COST_SLOW 50.0 /* what asks zlib, about */
-#define GF_STB_DECODE_COST 10.0      /* a JPEG, about */
+#define GF_PNG_ENCODE_COST_SLOW 50.0 /* with zlib; approximate */
+#define GF_STB_DECODE_COST 10.0      /* JPEG; approximate */
 #define GF_STB_ENCODE_COST 15.0
-#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copying and swapping bytes, either way */
+#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copy and byte swap, in either direction */
 
-/* Threads that read a plain file at a time, at most: as many as saturate a bus to a GPU. */
+/* Maximum number of threads that read an uncompressed file: they saturate the bus to a GPU. */
 #define GF_PLAIN_DECODE_THREADS 16u
 
 #endif

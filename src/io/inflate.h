@@ -1,42 +1,41 @@
-/* From the IDAT chunks of a PNG to its filtered rows: each row is a byte that names its filter and
- * the row's bytes as that filter left them. ISA-L decodes one block at a time; a stream that would
- * cost ISA-L much more than zlib is handed to zlib.
+/* Decompression of PNG image data: from the IDAT chunks to filtered rows, each a filter type byte
+ * followed by the filtered bytes. ISA-L decodes one deflate block at a time. Streams that ISA-L
+ * decodes much more slowly than zlib are passed to zlib.
  *
- * Only for streams that declare a window of 32 KiB, as all but small images do: then zlib's verdict
- * on distances does not depend on the sizes of its buffers. It accepts the streams that
- * zlib accepts to their end, with its bytes, whatever the chunks. "Differences from libpng" in
- * docs/design-files.md lists where libpng differs. */
+ * Only for streams that declare a window of 32 KiB, as all but small images do: zlib's check of
+ * distances then does not depend on its buffer sizes. The decoder accepts the streams that zlib
+ * decodes to their end, with the same output, for any split into chunks. "Differences from libpng"
+ * in docs/design-files.md lists the differences. */
 #ifndef GF_INFLATE_H
 #define GF_INFLATE_H
 
 #include "io/input.h"
 
-/* The compressed data of a PNG: what is in its IDAT chunks, which follow one another. */
+/* Compressed data of a PNG: the contents of consecutive IDAT chunks. */
 
-#define GF_PNG_CHUNK_HEADER 8 /* bytes: a length and a name */
+#define GF_PNG_CHUNK_HEADER 8 /* bytes: length and chunk type */
 
 typedef struct gf_png_idat {
     gf_input *input;                           /* borrowed */
-    uint32_t left;                             /* bytes of the present chunk that were not read */
-    uint32_t crc;                              /* of its name and what was read of it */
-    bool ended;                                /* the header of another chunk was read, which is */
-    unsigned char header[GF_PNG_CHUNK_HEADER]; /* this one */
+    uint32_t remaining;                        /* unread bytes of the current chunk */
+    uint32_t crc;                              /* CRC-32 of the chunk type and the data read */
+    bool ended;                                /* a chunk of another type follows */
+    unsigned char header[GF_PNG_CHUNK_HEADER]; /* its header */
 } gf_png_idat;
 
-/* Is it the header of an IDAT chunk of a length that PNG allows? */
+/* Return true for the header of an IDAT chunk with a valid length. */
 bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]);
 
-/* `header` is that of the first IDAT chunk, whose data the input gives next. */
+/* Start at the data of the first IDAT chunk, whose header has been read. */
 void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
                        const unsigned char header[GF_PNG_CHUNK_HEADER]);
 
-/* Reads up to size bytes, across chunks, and checks the CRC of each chunk that it comes to the end
- * of. *got is fewer than size only when another chunk follows: the input then gives what is behind
- * that one's header. */
+/* Read up to size bytes, across chunks, and check the CRC at the end of each chunk. *got is less
+ * than size only if another type of chunk follows; its header has then been read. */
 gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
                            gf_error *error);
 
-/* The header of a deflate block: what kind of block it begins, and whether zlib would accept it. */
+/* Deflate block headers: the type of the block, and whether zlib would accept the header. */
 
 typedef enum gf_inflate_kind {
     GF_INFLATE_STORED,
@@ -47,45 +46,43 @@ typedef enum gf_inflate_kind {
 typedef struct gf_inflate_header {
     bool last;
     gf_inflate_kind kind;
-    uint32_t stored; /* stored: bytes of data */
-    uint32_t bytes;  /* begun by the header. Those of a stored block end where its data begins */
-    uint32_t long_codes; /* dynamic: literals and single lengths whose code and extra bits are
-                            longer than ISA-L's first table, 12 bits */
+    uint32_t stored;     /* stored: bytes of data */
+    uint32_t bytes;      /* bytes that contain the header; for a stored block, up to its data */
+    uint32_t long_codes; /* dynamic: literals and match lengths whose code and extra bits exceed the
+                            12 bits of ISA-L's first table */
 } gf_inflate_header;
 
-typedef enum gf_inflate_verdict {
-    GF_INFLATE_GOOD,
-    GF_INFLATE_SHORT, /* the bytes end within the header */
-    GF_INFLATE_BAD    /* zlib refuses it */
-} gf_inflate_verdict;
+typedef enum gf_inflate_result {
+    GF_INFLATE_VALID,
+    GF_INFLATE_TRUNCATED, /* the data ends within the header */
+    GF_INFLATE_INVALID    /* zlib rejects the header */
+} gf_inflate_result;
 
-/* Reads the header that begins with bit `bit` (0 to 7) of the first byte. It has at most 287 bytes.
- */
-gf_inflate_verdict gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
-                                          gf_inflate_header *header);
+/* Read the header at bit `bit` (0..7) of the first byte. A header spans at most 287 bytes. */
+gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
+                                         gf_inflate_header *header);
 
 typedef struct gf_png_inflate gf_png_inflate;
 
-/* Can the stream be read here? head is its first two bytes: zlib's header. */
-bool gf_png_inflate_can(const unsigned char head[2]);
+/* Return true if this decoder supports the stream. head: the first two bytes, the zlib header. */
+bool gf_png_inflate_supports(const unsigned char head[2]);
 
-/* Starts behind what *idat has read: the header of the zlib stream. row_bytes: of a row without its
- * filter byte. */
+/* Start after the zlib header, read from *idat. row_bytes: a row without its filter type byte. */
 gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **opened,
                               gf_error *error);
 
-/* The next row: 1 + row_bytes bytes, there until the next call. */
+/* Decode the next row of 1 + row_bytes bytes. It is valid until the next call. */
 gf_status gf_png_inflate_row(gf_png_inflate *rows, const unsigned char **row, gf_error *error);
 
-/* After the last row: checks that the stream ends as it should, and reads what is left of the IDAT
- * chunks. header receives that of the chunk behind them. */
+/* After the last row: check the end of the stream and read the rest of the IDAT chunks. header
+ * receives the header of the chunk that follows. */
 gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
                                 gf_error *error);
 
-/* NULL is allowed. */
+/* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
 
-/* Fail for a PNG that cannot be read, whoever finds out: libpng or we. */
+/* Fail for a PNG that libpng or this decoder cannot read. */
 gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what);
 gf_status gf_png_fail_short(gf_error *error, const char *name);
 

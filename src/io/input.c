@@ -29,7 +29,8 @@ bool gf_can_retry(int fd, short events, int cause) {
     return cause == EAGAIN || cause == EINTR;
 }
 
-/* fread that waits where it must. Fewer than size bytes: end of file, or *cause is set. */
+/* Read with fread, and wait if the descriptor is non-blocking. Fewer than size bytes are returned
+ * at the end of the file or with *cause set. */
 static size_t input_read_stream(FILE *file, unsigned char *data, size_t size, int *cause) {
     size_t got = 0;
     *cause = 0;
@@ -66,14 +67,14 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
         goto failed;
     }
     if (!standard) {
-        /* Only a hint. Given no buffer, glibc ignores the size and reads 4 KiB at a time: 1 to 3 %
-         * of a run. */
+        /* Failure is harmless. The buffer is allocated here because glibc ignores the size if the
+         * pointer is NULL and reads 4 KiB at a time: 1 to 3 % of a run. */
         input->buffer = malloc(BUFFER_BYTES);
         if (input->buffer)
             (void)setvbuf(input->file, input->buffer, _IOFBF, BUFFER_BYTES);
     }
-    /* Offsets count from where reading starts, so a shared standard input that was read from before
-     * is treated as a pipe. */
+    /* Offsets are relative to the start of the input. Standard input that another process has
+     * already read from is treated as a pipe. */
     if (S_ISREG(info.st_mode) && ftello(input->file) == 0) {
         input->regular = true;
         input->size = (uint64_t)info.st_size;
@@ -144,12 +145,13 @@ gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t of
 
 void gf_input_skip_to(gf_input *input, uint64_t offset) {
     if (input->file == stdin)
-        (void)fseeko(stdin, (off_t)offset, SEEK_SET); /* what comes next is not this image's */
+        (void)fseeko(stdin, (off_t)offset,
+                     SEEK_SET); /* the following data is not part of this image */
     input->offset = offset;
 }
 
 void gf_input_close(gf_input *input) {
-    /* Nothing was written, so closing cannot lose anything. */
+    /* The file was only read: an error of fclose loses no data. */
     if (input->file && input->file != stdin)
         (void)fclose(input->file);
     free(input->buffer);

@@ -1,5 +1,5 @@
-/* What sources and sinks have in common: limits and metadata. And those that have no file: over
- * images in memory, over many of them, and two sources as one. */
+/* Common functions of sources and sinks, limits, metadata, and the sources and sinks that have no
+ * file: images in memory and pairs of sources. */
 #include "io/io.h"
 
 #include <inttypes.h>
@@ -68,8 +68,8 @@ gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name,
                    name, bytes, what, max_memory);
 }
 
-void *gf_hold(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
-              gf_error *error) {
+void *gf_alloc_limited(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
+                       gf_error *error) {
     if (gf_check_memory(bytes, max_memory, name, what, error))
         return NULL;
     void *memory = calloc(1, (size_t)bytes);
@@ -93,7 +93,7 @@ void gf_metadata_clear(gf_metadata *metadata) {
 
 gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
                              size_t size, const char *file, gf_error *error) {
-    /* Capacities are powers of two, so the count alone says when the array is full. */
+    /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
     if ((metadata->count & (metadata->count - 1)) == 0) {
         size_t capacity = metadata->count ? 2 * metadata->count : 1;
         gf_chunk *grown = realloc(metadata->chunks, capacity * sizeof *grown);
@@ -103,7 +103,7 @@ gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late,
     }
     gf_chunk chunk = {.late = late, .size = size};
     memcpy(chunk.name, name, 4);
-    /* One byte for an empty chunk: malloc(0) may give NULL. */
+    /* malloc(0) may return NULL: allocate one byte for an empty chunk. */
     chunk.data = malloc(size ? size : 1);
     if (!chunk.data)
         return gf_fail_memory(error, file, size, "metadata");
@@ -130,7 +130,7 @@ gf_status gf_source_read_all(gf_source *source, const char *name, const char *wh
                              uint64_t max_memory, void **pixels, gf_error *error) {
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
-    void *rows = gf_hold(format->height * row, max_memory, name, what, error);
+    void *rows = gf_alloc_limited(format->height * row, max_memory, name, what, error);
     if (!rows)
         return GF_FAILED;
     gf_status status = source->ops->read(source, rows, row, format->height, error);
@@ -155,16 +155,16 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
     return sink;
 }
 
-/* ---- images in memory: one, or many below each other ----------------------------------------- */
+/* ---- images in memory ------------------------------------------------------------------------ */
 
 typedef struct memory_source {
     gf_source base;
-    const gf_pixels *images; /* each `step` behind the one before */
+    const gf_pixels *images; /* image i is images[i * step] */
     size_t step;
-    gf_pixels one;                /* images points here if there is one */
-    uint64_t y, height;           /* the next row of all; rows of an image */
-    void *owned;                  /* released in the end, if not borrowed */
-    void (*release)(void *owned); /* NULL: borrowed */
+    gf_pixels one;                /* images points here if there is one image */
+    uint64_t y, height;           /* next row of the stack; rows per image */
+    void *owned;                  /* argument of release */
+    void (*release)(void *owned); /* called by close; NULL: borrowed */
 } memory_source;
 
 typedef struct memory_sink {
@@ -200,7 +200,6 @@ static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t
     return GF_OK;
 }
 
-/* Nothing follows the rows in memory. */
 static gf_status memory_read_end(gf_source *base, gf_error *error) {
     (void)base, (void)error;
     return GF_OK;
@@ -319,24 +318,24 @@ gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_
     return GF_OK;
 }
 
-/* ---- two sources as one ---------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 typedef struct pair_source {
     gf_source base;
     gf_source *halves[2];
-    double seconds[2]; /* in their reads */
+    double seconds[2]; /* spent in read */
 } pair_source;
 
-/* The first image's row begins a stride, the second's its middle. */
+/* The row of the first image starts at the stride, that of the second at its middle. */
 static gf_status pair_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                            gf_error *error) {
     pair_source *pair = (pair_source *)base;
     gf_status status = GF_OK;
     for (size_t i = 0; i < 2 && !status; i++) {
-        const double began = gf_now();
+        const double start = gf_now();
         status = pair->halves[i]->ops->read(
             pair->halves[i], (unsigned char *)dst + i * (stride / 2), stride, rows, error);
-        pair->seconds[i] += gf_now() - began;
+        pair->seconds[i] += gf_now() - start;
     }
     return status;
 }
@@ -375,19 +374,20 @@ static void pair_describe(const gf_format *format, char *text, size_t size) {
 
 gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
                          gf_source **source, gf_error *error) {
-    static const gf_source_ops in_order = {pair_read, pair_finish, pair_close, NULL};
-    static const gf_source_ops in_any_order = {pair_read, pair_finish, pair_close, pair_seek};
+    static const gf_source_ops sequential = {pair_read, pair_finish, pair_close, NULL};
+    static const gf_source_ops seekable = {pair_read, pair_finish, pair_close, pair_seek};
     *source = NULL;
     if (!gf_format_equal(&a->format, &b->format)) {
         char is[96], want[96];
         pair_describe(&b->format, is, sizeof is);
         pair_describe(&a->format, want, sizeof want);
-        return gf_fail(error, GF_FAILED, "%s: is %s, and %s is %s; give two images of one kind",
+        return gf_fail(error, GF_FAILED,
+                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
                        b_name, is, a_name, want);
     }
-    const bool seeks = a->ops->seek && b->ops->seek;
+    const bool can_seek = a->ops->seek && b->ops->seek;
     pair_source *pair =
-        gf_source_new(sizeof *pair, seeks ? &in_any_order : &in_order, a_name, error);
+        gf_source_new(sizeof *pair, can_seek ? &seekable : &sequential, a_name, error);
     if (!pair)
         return GF_FAILED;
     pair->base.format = a->format;

@@ -41,7 +41,7 @@ static void plain_arrange(const gf_row_order *order, unsigned char *dst, const u
                           size_t stride, uint64_t rows) {
     const size_t row_bytes = gf_row_bytes(&order->format);
     for (uint64_t i = 0; i < rows; i++) {
-        const uint64_t row = order->upwards ? rows - 1 - i : i;
+        const uint64_t row = order->bottom_up ? rows - 1 - i : i;
         gf_row_order_copy(order, dst + i * row_bytes, src + row * stride,
                           gf_row_samples(&order->format));
     }
@@ -60,7 +60,7 @@ static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, si
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < sink->buffer_rows ? rows - i : sink->buffer_rows;
         plain_arrange(order, sink->buffer, src + i * stride, stride, n);
-        if (order->upwards)
+        if (order->bottom_up)
             status = gf_output_seek(output, gf_row_order_offset(order, sink->y + i, n), error);
         if (!status)
             status = gf_output_write(output, sink->buffer, n * row_bytes, error);
@@ -185,7 +185,7 @@ static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_err
     const size_t row_bytes = gf_row_bytes(format);
     const uint64_t max = max_memory < WRITE_BUFFER_BYTES ? max_memory : WRITE_BUFFER_BYTES;
     uint64_t rows = max / row_bytes;
-    if (gf_row_order_plain(&sink->order) && !sink->order.upwards)
+    if (gf_row_order_plain(&sink->order) && !sink->order.bottom_up)
         return GF_OK;
     if (sink->held || rows > format->height)
         rows = format->height;
@@ -211,7 +211,7 @@ static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *s
     const gf_row_order *order = &sink->order;
     if (setup->header)
         return gf_output_write(setup->output, header, (size_t)order->start, error);
-    return order->upwards
+    return order->bottom_up
                ? GF_OK
                : gf_output_seek(setup->output, gf_row_order_offset(order, setup->first, 0), error);
 }
@@ -264,10 +264,10 @@ gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_er
     plain_header(setup, header);
     sink->base.cost = GF_PLAIN_COST;
     sink->base.exact = true;
-    sink->base.headless = setup->kind == GF_SINK_RAW;
+    sink->base.headerless = setup->kind == GF_SINK_RAW;
     sink->order = (gf_row_order){.format = *setup->format,
                                  .start = strlen(header),
-                                 .upwards = pfm,
+                                 .bottom_up = pfm,
                                  .little = pfm || setup->kind == GF_SINK_RAW};
     sink->y = setup->first;
     sink->held = pfm && !gf_output_seekable(setup->output);

@@ -177,7 +177,7 @@ static gf_status pfm_read_header(plain_source *source, gf_error *error) {
                        source->input.name);
     source->base.format.type = GF_F32;
     source->base.metadata.pfm_scale = fabs(scale);
-    source->order.upwards = true;
+    source->order.bottom_up = true;
     source->order.little = scale < 0;
     return GF_OK;
 }
@@ -359,13 +359,13 @@ static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint6
 static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
                               struct iovec vectors[VECTORS]) {
     const size_t row_bytes = gf_row_bytes(&job->source->order.format);
-    const bool upwards = job->source->order.upwards;
-    if (!upwards && job->stride == row_bytes) {
+    const bool bottom_up = job->source->order.bottom_up;
+    if (!bottom_up && job->stride == row_bytes) {
         vectors[0] = (struct iovec){dst, rows * row_bytes};
         return 1;
     }
     for (uint64_t i = 0; i < rows; i++) {
-        const uint64_t row = upwards ? rows - 1 - i : i;
+        const uint64_t row = bottom_up ? rows - 1 - i : i;
         vectors[i] = (struct iovec){dst + row * job->stride, row_bytes};
     }
     return (int)rows;
@@ -384,7 +384,7 @@ static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t 
     const size_t got =
         plain_read_vectors(fileno(job->source->input.file), vectors, count, offset, cause);
     for (uint64_t i = 0; got == rows * row_bytes && i < rows; i++) {
-        unsigned char *row = dst + (order->upwards ? rows - 1 - i : i) * job->stride;
+        unsigned char *row = dst + (order->bottom_up ? rows - 1 - i : i) * job->stride;
         gf_row_order_copy(order, row, narrow ? buffer + i * row_bytes : row,
                           row_bytes / gf_type_bytes(order->format.type));
     }
@@ -492,7 +492,7 @@ static gf_status plain_hold(plain_source *source, gf_error *error) {
     size_t row_bytes = gf_row_bytes(&source->base.format);
     uint64_t bytes = row_bytes * source->base.format.height;
     source->held =
-        gf_hold(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
+        gf_alloc_limited(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
     return source->held ? plain_read_exactly(source, source->held, (size_t)bytes, 0, error)
                         : GF_FAILED;
 }
@@ -520,7 +520,7 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
     }
     for (uint64_t i = 0; i < rows && !status; i++, source->y++) {
         unsigned char *row = out + i * stride;
-        if (source->order.upwards)
+        if (source->order.bottom_up)
             status = plain_read_held(source, row, error);
         else if (source->text)
             status = plain_read_text(source, row, error);
@@ -580,7 +580,8 @@ static void plain_seek(gf_source *base, uint64_t y) {
 
 static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
     const gf_format *format = &source->order.format;
-    if (source->text || !(source->order.upwards ? source->input.regular : plain_knows_size(source)))
+    if (source->text ||
+        !(source->order.bottom_up ? source->input.regular : plain_knows_size(source)))
         return GF_OK;
     source->threads = plain_count_parts(source, format->height,
                                         threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);

@@ -1,7 +1,7 @@
-/* PNG in. libpng reads the header, the metadata, and the rows of interlaced images and of those
- * that inflate.c does not take; the others are inflated there and unfiltered by our own loops.
- * Samples are expanded by our own code, too, and metadata is carried as bytes, unparsed.
- * "Differences from libpng" in docs/design-files.md lists the files that libpng reads otherwise. */
+/* PNG decoder. libpng reads the header and the metadata. It also reads the rows of interlaced
+ * images and of streams that inflate.c does not support; all other rows are decompressed there and
+ * unfiltered by png_filter_simd.c. Samples are expanded in this file. Metadata is copied as bytes,
+ * unparsed. "Differences from libpng" in docs/design-files.md lists the files read differently. */
 #include <inttypes.h>
 #include <png.h>
 #include <setjmp.h>
@@ -17,14 +17,14 @@
 
 typedef struct png_layout {
     uint64_t width;
-    uint32_t channels;             /* stored: 1 for a palette */
-    uint32_t depth;                /* bits a stored sample: 1, 2, 4, 8 or 16 */
+    uint32_t channels;             /* stored channels: 1 for a palette */
+    uint32_t depth;                /* bits per stored sample: 1, 2, 4, 8 or 16 */
     bool indexed;                  /* samples are indices into palette */
     bool has_alpha;                /* indexed: the palette has alpha */
-    bool has_key;                  /* else: pixels equal to key are transparent */
-    uint32_t factor;               /* of grey of fewer than 8 bits, to the full range; else 1 */
-    unsigned char key[6];          /* samples that were brought to the full range */
-    unsigned char palette[256][4]; /* RGBA; every entry is filled */
+    bool has_key;                  /* not indexed: pixels equal to key are transparent */
+    uint32_t factor;               /* scales grey below 8 bits to 0..255; else 1 */
+    unsigned char key[6];          /* samples of the transparent colour, scaled */
+    unsigned char palette[256][4]; /* RGBA; every entry is initialised */
 } png_layout;
 
 typedef struct png_source {
@@ -32,33 +32,32 @@ typedef struct png_source {
     gf_input input;
     gf_limits limits;
     png_layout layout;
-    uint64_t y; /* of the next row */
+    uint64_t y; /* next row */
     bool interlaced;
-    unsigned char *raw; /* interlaced: the stored rows of the whole image, once read */
-    /* Rows that are not read by libpng; else NULL. */
+    unsigned char *raw; /* interlaced: stored rows of the whole image, once read */
+    /* Decoder of rows that libpng does not read; else NULL. */
     gf_png_inflate *inflate;
     const gf_png_simd *simd;
-    unsigned char *above; /* the last row that was read, as it is stored */
-    /* libpng's side. */
+    unsigned char *above; /* previous row, unfiltered and not expanded */
+    /* State of libpng. */
     png_structp png;
     png_infop info;
-    unsigned char header[GF_PNG_CHUNK_HEADER]; /* of the chunk that libpng came to last */
-    unsigned char ahead[GF_PNG_CHUNK_HEADER];  /* was read by others: libpng gets it first */
-    size_t ahead_bytes;
-    bool pixels_done;        /* what comes is behind the pixels */
-    bool rows_by_others;     /* not by libpng */
-    uint64_t metadata_bytes; /* carried so far */
-    char bad_chunk[4];       /* name of the ancillary chunk that libpng last warned of */
-    gf_error cause;          /* the first failure; set before every longjmp */
+    unsigned char header[GF_PNG_CHUNK_HEADER];   /* of the chunk that libpng read last */
+    unsigned char pushback[GF_PNG_CHUNK_HEADER]; /* bytes already read, returned to libpng first */
+    size_t pushback_bytes;
+    bool pixels_done;        /* all pixels are read; the next chunks are late */
+    bool rows_inflated;      /* the rows were read without libpng */
+    uint64_t metadata_bytes; /* memory for the preserved chunks */
+    char crc_error_chunk[4]; /* ancillary chunk of the last CRC warning */
+    gf_error cause;          /* first error; set before each longjmp */
 } png_source;
 
-/* ---- expanding: from the samples that PNG stores (1 to 16 bits, palettes, a transparent key) - */
+/* ---- expansion of stored samples ------------------------------------------------------------- */
 
-/* Every step works from the last pixel to the first, because it makes the row longer: that way one
- * row can be expanded where it lies. */
+/* Rows become longer. In-place expansion is possible: each step starts at the last pixel. */
 
-/* Set channels and type of the expanded image: palettes become RGB or RGBA, a key adds an alpha
- * channel, 16 bits stay, less becomes u8. */
+/* Set the channels and type of the expanded image. Palettes become RGB or RGBA, a transparent
+ * colour adds an alpha channel, 16-bit samples are kept, and smaller ones become u8. */
 static void layout_set_format(const png_layout *layout, gf_format *format) {
     format->channels =
         layout->indexed ? 3u + layout->has_alpha : layout->channels + layout->has_key;
@@ -66,12 +65,12 @@ static void layout_set_format(const png_layout *layout, gf_format *format) {
     format->width = layout->width;
 }
 
-/* Bytes of a stored row. Never more than those of the expanded one. */
+/* Return the bytes of a stored row. An expanded row is never shorter. */
 static size_t layout_bytes(const png_layout *layout) {
     return (size_t)((layout->width * layout->channels * layout->depth + 7) / 8);
 }
 
-/* Spread eight samples of `depth` bits, the first in the highest ones, to bytes in memory order. */
+/* Spread eight samples of `depth` bits, first one highest, to one byte each, in memory order. */
 static uint64_t expand_spread(uint64_t samples, uint32_t depth) {
     const uint32_t gap = 8 - depth;
     const uint64_t four = (1u << 4 * depth) - 1, two = (1u << 2 * depth) - 1,
@@ -83,8 +82,8 @@ static uint64_t expand_spread(uint64_t samples, uint32_t depth) {
     return gf_host_is_little() ? __builtin_bswap64(v) : v;
 }
 
-/* Unpack samples of fewer than 8 bits to a byte each, times a factor. The first sample of a byte is
- * in its high bits. Only grey and palettes are packed, so a sample is a pixel. */
+/* Unpack samples of fewer than 8 bits to bytes and multiply them by a factor. The first sample of a
+ * byte is in its high bits. Only grey and palette samples are packed: one sample per pixel. */
 static void expand_unpack(const unsigned char *raw, unsigned char *out, uint64_t width,
                           uint32_t depth, uint32_t factor) {
     const uint32_t per_byte = 8 / depth, mask = (1u << depth) - 1;
@@ -98,7 +97,7 @@ static void expand_unpack(const unsigned char *raw, unsigned char *out, uint64_t
         uint64_t samples = 0;
         for (uint32_t i = 0; i < depth; i++)
             samples = samples << 8 | packed[i];
-        samples = expand_spread(samples, depth) * factor; /* at most 255 in each byte */
+        samples = expand_spread(samples, depth) * factor; /* at most 255 per byte */
         memcpy(out + x - 8, &samples, 8);
     }
 }
@@ -109,7 +108,7 @@ static void expand_palette(const png_layout *layout, unsigned char *row) {
         memcpy(row + x * channels, layout->palette[row[x]], channels);
 }
 
-/* Inlined with the bytes of a pixel and of a sample known. */
+/* Inlined with constant sizes of a pixel and a sample, in bytes. */
 GF_INLINE void expand_alpha(const png_layout *layout, unsigned char *row, size_t pixel,
                             size_t sample) {
     uint64_t key = 0, opaque = 0;
@@ -123,7 +122,7 @@ GF_INLINE void expand_alpha(const png_layout *layout, unsigned char *row, size_t
     }
 }
 
-/* raw == out is allowed; neither need be aligned. */
+/* Expand a row. raw == out is allowed. No alignment is required. */
 static void expand_row(const png_source *source, const unsigned char *raw, unsigned char *out) {
     const png_layout *layout = &source->layout;
     const bool grey = layout->channels == 1;
@@ -141,46 +140,46 @@ static void expand_row(const png_source *source, const unsigned char *raw, unsig
         grey ? expand_alpha(layout, out, 1, 1) : expand_alpha(layout, out, 3, 1);
 }
 
-/* ---- called by libpng ------------------------------------------------------------------------ */
+/* ---- callbacks of libpng --------------------------------------------------------------------- */
 
-/* Leaves libpng for the setjmp of the wrapper that called it. */
-static _Noreturn void reader_leave(png_structp png) {
+/* Jump to the setjmp of the calling wrapper. */
+static _Noreturn void reader_jump(png_structp png) {
     png_longjmp(png, 1);
 }
 
-/* libpng tells its failures apart only in words. The second comes only after the first was passed:
- * malloc failed. */
-#define TOO_LARGE "chunk data is too large"
-#define NO_CAPACITY "exceeds memory limits"
+/* libpng distinguishes errors only by their text. The limit is checked before memory is allocated,
+ * therefore the second text means that malloc failed. */
+#define OVER_LIMIT "chunk data is too large"
+#define OUT_OF_MEMORY "exceeds memory limits"
 
 static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
     png_source *source = png_get_error_ptr(png);
     const char *name = source->input.name;
     if (source->cause.status)
-        reader_leave(png);
-    if (strstr(message, TOO_LARGE)) {
+        reader_jump(png);
+    if (strstr(message, OVER_LIMIT)) {
         gf_fail(&source->cause, GF_FAILED,
-                "%s: its %.4s chunk is over the limit of %" PRIu64
+                "%s: the %.4s chunk is over the limit of %" PRIu64
                 " bytes; raise it with --max-chunk",
                 name, message, source->limits.max_chunk);
-    } else if (strstr(message, NO_CAPACITY) || strstr(message, "ut of memory")) {
+    } else if (strstr(message, OUT_OF_MEMORY) || strstr(message, "ut of memory")) {
         gf_fail(&source->cause, GF_FAILED, "%s: out of memory", name);
     } else {
         gf_png_fail_damaged(&source->cause, name, message);
     }
-    reader_leave(png);
+    reader_jump(png);
 }
 
-/* True for a warning about tRNS after which the pixels are right. A tRNS has no meaning in an
- * image with an alpha channel. The low bits of a key with too many bits count. A duplicate, and a
- * tRNS in front of PLTE or behind the pixels, is intact, and decoders ignore it. */
+/* Return true for a tRNS warning that leaves the pixels correct. An image with an alpha channel
+ * ignores tRNS. Only the low bits of an out-of-range key count. A duplicate, and a tRNS before PLTE
+ * or after the pixels, is intact and ignored by decoders. */
 static bool trns_is_harmless(const char *message) {
     return strstr(message, "with alpha") || strstr(message, "out-of-range") ||
            strstr(message, "duplicate") || strstr(message, "out of place");
 }
 
-/* libpng goes on without an ancillary chunk that is damaged or too large. For metadata the first is
- * right, but a damaged tRNS loses pixels, and a limit must not be met in silence. */
+/* libpng skips a damaged or oversized ancillary chunk. Damaged metadata is skipped here, too. A
+ * damaged tRNS would corrupt pixels, and an exceeded limit must be reported: both are errors. */
 static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message) {
     png_source *source = png_get_error_ptr(png);
     bool idat = strncmp(message, "IDAT", 4) == 0;
@@ -188,30 +187,30 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
     if (trns && !trns_is_harmless(message))
         reader_on_error(png, message);
     if (strstr(message, "CRC error")) {
-        memcpy(source->bad_chunk, message, 4);
-    } else if (!idat && (strstr(message, TOO_LARGE) || strstr(message, NO_CAPACITY))) {
+        memcpy(source->crc_error_chunk, message, 4);
+    } else if (!idat && (strstr(message, OVER_LIMIT) || strstr(message, OUT_OF_MEMORY))) {
         reader_on_error(png, message);
     }
 }
 
 static void reader_read_input(png_structp png, unsigned char *data, size_t size) {
     png_source *source = png_get_io_ptr(png);
-    size_t ahead = source->ahead_bytes < size ? source->ahead_bytes : size;
+    size_t pushback = source->pushback_bytes < size ? source->pushback_bytes : size;
     size_t got;
-    if (ahead != 0) {
-        memcpy(data, source->ahead, ahead);
-        source->ahead_bytes -= ahead;
-        memmove(source->ahead, source->ahead + ahead, source->ahead_bytes);
+    if (pushback != 0) {
+        memcpy(data, source->pushback, pushback);
+        source->pushback_bytes -= pushback;
+        memmove(source->pushback, source->pushback + pushback, source->pushback_bytes);
     }
-    if (gf_input_read(&source->input, data + ahead, size - ahead, &got, &source->cause))
-        reader_leave(png);
-    if (got < size - ahead) {
+    if (gf_input_read(&source->input, data + pushback, size - pushback, &got, &source->cause))
+        reader_jump(png);
+    if (got < size - pushback) {
         gf_png_fail_short(&source->cause, source->input.name);
-        reader_leave(png);
+        reader_jump(png);
     }
 }
 
-/* libpng passes over IDAT chunks after the pixels, but not if it did not read the pixels. */
+/* Skip IDAT chunks after the pixels. libpng does so only if it read the pixels itself. */
 static void reader_skip_idat(png_structp png, unsigned char header[GF_PNG_CHUNK_HEADER]) {
     png_source *source = png_get_io_ptr(png);
     unsigned char data[4096];
@@ -220,7 +219,7 @@ static void reader_skip_idat(png_structp png, unsigned char header[GF_PNG_CHUNK_
     gf_png_idat_start(&idat, &source->input, header);
     do {
         if (gf_png_idat_read(&idat, data, sizeof data, &got, &source->cause))
-            reader_leave(png);
+            reader_jump(png);
     } while (got != 0);
     memcpy(header, idat.header, GF_PNG_CHUNK_HEADER);
 }
@@ -231,15 +230,15 @@ static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size
     if (size != GF_PNG_CHUNK_HEADER ||
         (png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
         return;
-    if (source->rows_by_others && source->pixels_done && gf_png_idat_is(data))
+    if (source->rows_inflated && source->pixels_done && gf_png_idat_is(data))
         reader_skip_idat(png, data);
     memcpy(source->header, data, GF_PNG_CHUNK_HEADER);
 }
 
-/* What describes the colours stays right when samples change; other chunks are carried if their
- * name says that this is safe (PNG's safe-to-copy bit). Chunks about the old representation (bKGD,
- * hIST, sBIT, sPLT, APNG's frames) are not safe to copy. */
-static bool reader_carries(const png_byte name[5]) {
+/* Return true for a chunk that stays valid when samples change: the colour chunks, and chunks whose
+ * name has the safe-to-copy bit. Chunks about the old representation (bKGD, hIST, sBIT, sPLT, APNG
+ * frames) are not safe to copy. */
+static bool reader_preserves(const png_byte name[5]) {
     static const char *const listed[] = {"iCCP", "sRGB", "gAMA", "cHRM",
                                          "cICP", "mDCV", "cLLI", "tIME"};
     for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
@@ -248,44 +247,44 @@ static bool reader_carries(const png_byte name[5]) {
     return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
 }
 
-/* Chunks of few bytes take more memory than room in a file: all of them may not be too many. */
+/* Bound the memory of all chunks: a small chunk takes more memory than file space. */
 static gf_status reader_check_metadata(png_source *source) {
-    const uint64_t free_of_charge = 1 << 20, bytes = source->metadata_bytes;
+    const uint64_t allowance = 1 << 20, bytes = source->metadata_bytes;
     const char *name = source->input.name;
-    if (bytes > free_of_charge && (bytes - free_of_charge) / 2 > source->limits.max_chunk)
+    if (bytes > allowance && (bytes - allowance) / 2 > source->limits.max_chunk)
         return gf_fail(&source->cause, GF_FAILED,
-                       "%s: all of its metadata are over twice the limit of %" PRIu64
-                       " bytes for a chunk; raise it with --max-chunk",
+                       "%s: the metadata is over twice the limit of %" PRIu64
+                       " bytes per chunk; raise it with --max-chunk",
                        name, source->limits.max_chunk);
     return gf_check_memory(bytes, source->limits.max_memory, name, "metadata", &source->cause);
 }
 
-/* Returns 1 if the chunk is done with, 0 to leave it to libpng (which refuses critical ones). */
+/* Return 1 for a processed chunk, 0 for a critical one: libpng rejects unknown critical chunks. */
 static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
     png_source *source = png_get_user_chunk_ptr(png);
     const char *name = source->input.name;
-    bool damaged = memcmp(source->bad_chunk, chunk->name, 4) == 0;
-    memset(source->bad_chunk, 0, 4);
+    bool damaged = memcmp(source->crc_error_chunk, chunk->name, 4) == 0;
+    memset(source->crc_error_chunk, 0, 4);
     if ((chunk->name[0] & 0x20) == 0)
         return 0;
     if ((chunk->location & PNG_HAVE_IHDR) == 0) {
         gf_fail(&source->cause, GF_FAILED,
                 "%s: the PNG is damaged (%.4s: missing IHDR); get an intact copy", name,
                 (const char *)chunk->name);
-        reader_leave(png);
+        reader_jump(png);
     }
-    if (!reader_carries(chunk->name))
+    if (!reader_preserves(chunk->name))
         return 1;
     if (damaged) {
         memcpy(source->base.metadata.damaged, chunk->name, 4);
         return 1;
     }
-    /* Its own block of memory has a head, and the array may have twice the room. */
+    /* Include the allocation overhead and an array of twice the size. */
     source->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
     if (reader_check_metadata(source) ||
         gf_metadata_append(&source->base.metadata, (const char *)chunk->name, source->pixels_done,
                            chunk->data, chunk->size, name, &source->cause))
-        reader_leave(png);
+        reader_jump(png);
     return 1;
 }
 
@@ -298,8 +297,8 @@ static gf_status reader_report(const png_source *source, gf_error *error) {
 }
 
 static gf_status reader_read_header(png_source *source, gf_error *error) {
-    /* libpng parses some metadata unless told that it does not know it. */
-    static const png_byte carried[] =
+    /* libpng parses these chunks unless it is set to treat them as unknown. */
+    static const png_byte preserved[] =
         "iCCP\0sRGB\0gAMA\0cHRM\0pHYs\0eXIf\0tEXt\0zTXt\0iTXt\0tIME\0"
         "cICP\0mDCV\0cLLI\0oFFs\0bKGD\0hIST\0sBIT\0sPLT\0pCAL\0sCAL";
     png_structp png = source->png;
@@ -307,22 +306,23 @@ static gf_status reader_read_header(png_source *source, gf_error *error) {
         return reader_report(source, error);
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_malloc_max(png, (png_alloc_size_t)source->limits.max_chunk);
-    /* The number of chunks is bounded by their bytes, in on_chunk. */
+    /* reader_on_chunk limits the bytes of all chunks and with them their number. */
     png_set_chunk_cache_max(png, 0);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_ALWAYS, carried, (int)(sizeof carried / 5));
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_ALWAYS, preserved,
+                                (int)(sizeof preserved / 5));
     png_set_read_user_chunk_fn(png, source, reader_on_chunk);
     png_set_read_fn(png, source, reader_on_read);
     png_read_info(png, source->info);
     return GF_OK;
 }
 
-/* Hand bytes that were read from the input back to libpng; at most GF_PNG_CHUNK_HEADER. */
-static void reader_give_back(png_source *source, const unsigned char *bytes, size_t count) {
-    memcpy(source->ahead, bytes, count);
-    source->ahead_bytes = count;
+/* Return up to GF_PNG_CHUNK_HEADER bytes of the input to libpng. */
+static void reader_push_back(png_source *source, const unsigned char *bytes, size_t count) {
+    memcpy(source->pushback, bytes, count);
+    source->pushback_bytes = count;
 }
 
-/* Let libpng read the rows. It allocates two of them. */
+/* Let libpng read the rows. It allocates two rows. */
 static gf_status reader_start_rows(png_source *source, bool interlaced, gf_error *error) {
     if (setjmp(png_jmpbuf(source->png)) != 0)
         return reader_report(source, error);
@@ -337,7 +337,7 @@ static void reader_read_rows(png_structp png, unsigned char *rows, size_t stride
         png_read_row(png, rows + i * stride, NULL);
 }
 
-/* Read the next stored rows, or of an interlaced image the next ones of this pass. */
+/* Read the next stored rows; for an interlaced image, those of the current pass. */
 static gf_status reader_rows(png_source *source, unsigned char *rows, size_t stride, uint64_t count,
                              gf_error *error) {
     if (setjmp(png_jmpbuf(source->png)) != 0)
@@ -346,15 +346,15 @@ static gf_status reader_rows(png_source *source, unsigned char *rows, size_t str
     return GF_OK;
 }
 
-/* Read what follows the pixels. If others read the rows, the input must be behind the last IDAT
- * chunk, but for what was given back. */
-static gf_status reader_end(png_source *source, bool by_others, gf_error *error) {
+/* Read the chunks after the pixels. inflated: the rows were read without libpng. The input, less
+ * the pushed-back bytes, is then after the last IDAT chunk. */
+static gf_status reader_end(png_source *source, bool inflated, gf_error *error) {
     source->pixels_done = true;
-    source->rows_by_others = by_others;
+    source->rows_inflated = inflated;
     if (setjmp(png_jmpbuf(source->png)) != 0)
         return reader_report(source, error);
-    /* libpng would go on inflating IDAT chunks, if it knew them. */
-    if (by_others)
+    /* Otherwise libpng would continue to inflate IDAT chunks. */
+    if (inflated)
         png_set_keep_unknown_chunks(source->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT",
                                     1);
     png_read_end(source->png, source->info); /* NULL would skip late chunks */
@@ -363,14 +363,14 @@ static gf_status reader_end(png_source *source, bool by_others, gf_error *error)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Later passes fill in between the pixels of earlier ones, so all rows are held. */
+/* Later passes add pixels between those of earlier passes: all rows are kept in memory. */
 static gf_status png_read_interlaced(png_source *source, gf_error *error) {
     size_t row_bytes = layout_bytes(&source->layout);
     uint64_t height = source->base.format.height;
     gf_status status = GF_OK;
-    /* Zeroed, because libpng keeps the unused bits at the end of a row as they are. */
-    source->raw = gf_hold(row_bytes * height, source->limits.max_memory, source->input.name,
-                          "an interlaced image", error);
+    /* Zeroed: libpng does not write the unused bits at the end of a row. */
+    source->raw = gf_alloc_limited(row_bytes * height, source->limits.max_memory,
+                                   source->input.name, "an interlaced image", error);
     if (!source->raw)
         return GF_FAILED;
     for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES && !status; pass++)
@@ -395,7 +395,7 @@ static gf_status png_read_inflated(png_source *source, unsigned char *out, size_
         source->simd->unfilter(out, filtered + 1, above, row_bytes, unit, *filtered);
         if (plain)
             above = out;
-        /* The caller's rows are its own again when this returns. */
+        /* The caller may overwrite its rows after this call: copy the last one. */
         if (!plain || i == rows - 1)
             memcpy(source->above, out, row_bytes);
         if (!plain)
@@ -435,7 +435,7 @@ static gf_status png_source_finish(gf_source *base, gf_error *error) {
         gf_status status = gf_png_inflate_finish(source->inflate, header, error);
         if (status)
             return status;
-        reader_give_back(source, header, sizeof header);
+        reader_push_back(source, header, sizeof header);
     }
     gf_status status = reader_end(source, source->inflate, error);
     base->bytes = source->input.offset;
@@ -453,7 +453,7 @@ static void png_source_close(gf_source *base) {
     free(source);
 }
 
-/* Only the bits of the depth count. */
+/* Scale and store a sample of the key. Only its low `depth` bits count. */
 static void layout_set_key(png_layout *layout, size_t channel, uint16_t sample) {
     const uint16_t value = (uint16_t)((sample & ((1u << layout->depth) - 1)) * layout->factor);
     if (layout->depth == 16)
@@ -462,7 +462,7 @@ static void layout_set_key(png_layout *layout, size_t channel, uint16_t sample) 
         layout->key[channel] = (unsigned char)value;
 }
 
-/* Fills the layout from the chunks that say what the samples mean. */
+/* Set the layout from IHDR, PLTE and tRNS. */
 static void png_read_layout(png_source *source) {
     png_layout *layout = &source->layout;
     png_structp png = source->png;
@@ -475,7 +475,7 @@ static void png_read_layout(png_source *source) {
     layout->depth = png_get_bit_depth(png, info);
     layout->indexed = png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE;
     layout->factor = layout->depth < 8 && !layout->indexed ? 255 / ((1u << layout->depth) - 1) : 1;
-    /* libpng drops a tRNS that precedes PLTE: its count is then 0. */
+    /* libpng ignores a tRNS before PLTE: its count is then 0. */
     bool transparent = png_get_tRNS(png, info, &alpha, &alpha_count, &key) != 0 && alpha_count != 0;
     if (layout->indexed) {
         png_colorp colors = NULL;
@@ -483,7 +483,7 @@ static void png_read_layout(png_source *source) {
         (void)png_get_PLTE(png, info, &colors, &count);
         layout->has_alpha = transparent;
         for (int i = 0; i < 256; i++) {
-            /* Past the end: opaque black, as browsers show it. */
+            /* Indices beyond the palette: opaque black, as in browsers. */
             png_color color = i < count ? colors[i] : (png_color){0, 0, 0};
             layout->palette[i][0] = color.red;
             layout->palette[i][1] = color.green;
@@ -510,19 +510,19 @@ static void png_describe(png_source *source) {
              transparent, source->interlaced ? ", interlaced" : "");
 }
 
-/* Deflate makes at most 1032 bytes of one. A file that cannot hold the rows it tells of is refused
- * before any is read: a small one would keep us busy for long. */
+/* A deflate stream expands at most 1032 times. Reject a file that is too short for the rows in its
+ * header before rows are read: a small file could otherwise take much time. */
 static gf_status png_check_size(const png_source *source, gf_error *error) {
     const gf_input *input = &source->input;
     const uint64_t rows = source->base.format.height * layout_bytes(&source->layout);
-    /* Rows of interlaced images are cut into pieces, which are no shorter together. */
+    /* The passes of an interlaced image are in total no shorter than its rows. */
     if (input->regular && input->size >= input->offset && rows / 1032 > input->size - input->offset)
         return gf_png_fail_short(error, input->name);
     return GF_OK;
 }
 
-/* Reads the first bytes of the image's data to see whether it is to be inflated here. If not, all
- * is made ready for libpng. Pixels over the limit were refused before rows are allocated. */
+/* Read the zlib header to choose the decoder, and initialise it. The limit on pixels has been
+ * checked before rows are allocated. */
 static gf_status png_start_pixels(png_source *source, gf_error *error) {
     const size_t row_bytes = layout_bytes(&source->layout);
     unsigned char head[2];
@@ -530,13 +530,13 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
     size_t got;
     gf_status status;
     gf_png_idat_start(&idat, &source->input, source->header);
-    /* Not if these bytes are in several chunks, which nobody writes. */
-    if (source->interlaced || idat.left <= sizeof head)
+    /* A first IDAT chunk of at most 2 bytes is left to libpng. No known encoder writes one. */
+    if (source->interlaced || idat.remaining <= sizeof head)
         return reader_start_rows(source, source->interlaced, error);
     if ((status = gf_png_idat_read(&idat, head, sizeof head, &got, error)))
         return status;
-    if (!gf_png_inflate_can(head)) {
-        reader_give_back(source, head, got);
+    if (!gf_png_inflate_supports(head)) {
+        reader_push_back(source, head, got);
         return reader_start_rows(source, false, error);
     }
     source->above = calloc(1, row_bytes);
@@ -584,7 +584,7 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
     source->simd = gf_png_simd_of(gf_isa_best());
     gf_status status = png_open_image(source, error);
     if (status) {
-        source->input = (gf_input){0}; /* it stays the caller's */
+        source->input = (gf_input){0}; /* still owned by the caller */
         png_source_close(&source->base);
         return status;
     }

@@ -1,5 +1,5 @@
-/* PNG out. The encoder's caller fills strips in a ring and hands them to the threads; it also
- * writes what they have coded, in order, when it needs their room. */
+/* PNG encoder. The caller fills strips in a ring and submits them to a thread pool. It also writes
+ * the compressed strips in order, when it needs their slots again. */
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include "io/bytes.h"
 #include "io/png.h"
 
-/* ---- efforts --------------------------------------------------------------------------------- */
+/* ---- compression efforts --------------------------------------------------------------------- */
 
 const char *const *gf_compressions(void) {
     static const char *const names[] = {[GF_PNG_FAST] = "fast",
@@ -24,10 +24,10 @@ const char *const *gf_compressions(void) {
     return names;
 }
 
-/* False for a name that gf_compressions() does not have. NULL: fast. */
+/* Return false for a name that gf_compressions() does not contain. NULL: fast. */
 static bool png_effort_of(const char *name, gf_png_effort *effort) {
     const char *const *names = gf_compressions();
-    int i = 0; /* fast, also without a name */
+    int i = 0; /* default: fast */
     while (name && names[i] && strcmp(name, names[i]) != 0)
         i++;
     *effort = names[i] ? (gf_png_effort)i : GF_PNG_FAST;
@@ -61,7 +61,7 @@ static gf_status chunk_write(gf_output *output, const char *name, const void *da
     return status ? status : gf_output_write(output, tail, sizeof tail, error);
 }
 
-/* Write metadata that belongs in front of the pixels, or behind them. */
+/* Write the metadata chunks before the pixels, or those after them (late). */
 static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata, bool late,
                                       gf_error *error) {
     gf_status status = GF_OK;
@@ -76,7 +76,7 @@ static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *meta
 static gf_status chunk_write_head(gf_output *output, const gf_format *format,
                                   const gf_metadata *metadata, gf_error *error) {
     static const unsigned char color_types[] = {[1] = 0, [2] = 4, [3] = 2, [4] = 6};
-    /* The last three: deflate, PNG's five filters, not interlaced. */
+    /* The last three bytes: deflate, adaptive filtering, not interlaced. */
     unsigned char header[13] = {0};
     gf_put_big32(header, (uint32_t)format->width);
     gf_put_big32(header + 4, (uint32_t)format->height);
@@ -88,7 +88,8 @@ static gf_status chunk_write_head(gf_output *output, const gf_format *format,
     return status ? status : chunk_write_metadata(output, metadata, false, error);
 }
 
-/* Write a chunk of bytes that lie in memory behind room for its head. crc: of its name and them. */
+/* Write an IDAT chunk around its data: 8 bytes before and 4 bytes after are overwritten. crc: of
+ * the chunk type and the data. */
 static gf_status idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
                             gf_error *error) {
     gf_put_big32(data - 8, (uint32_t)size);
@@ -97,17 +98,17 @@ static gf_status idat_write(gf_output *output, unsigned char *data, size_t size,
     return gf_output_write(output, data - 8, size + 12, error);
 }
 
-/* What a chunk's end overwrites is the next one's beginning: it is put back. */
+/* Save and restore the next bytes, which the CRC of a chunk overwrites. */
 gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t size, size_t max,
                                   gf_error *error) {
     gf_status status = GF_OK;
     while (size && !status) {
         const size_t part = size < max ? size : max;
-        unsigned char behind[4];
+        unsigned char saved[4];
         memcpy(data - 4, idat_name, 4);
-        memcpy(behind, data + part, 4);
+        memcpy(saved, data + part, 4);
         status = idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
-        memcpy(data + part, behind, 4);
+        memcpy(data + part, saved, 4);
         data += part;
         size -= part;
     }
@@ -117,64 +118,64 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
 /* ---- the encoder ----------------------------------------------------------------------------- */
 
 enum {
-    FRONT = 2 + GF_PNG_IDAT_FRONT,  /* in the first strip zlib's header stands there */
-    BEHIND = 4 + GF_PNG_IDAT_BEHIND /* in the last Adler-32 */
+    HEAD_BYTES = 2 + GF_PNG_IDAT_HEAD, /* with the zlib header of the first strip */
+    TAIL_BYTES = 4 + GF_PNG_IDAT_TAIL  /* with the Adler-32 of the last strip */
 };
 
-/* What one thread needs is not counted as memory, up to here: only wide rows need more. */
-#define FREE_BYTES (UINT64_C(16) << 20)
+/* Memory of the first thread that is not counted. Only wide rows need more. */
+#define UNCOUNTED_BYTES (UINT64_C(16) << 20)
 
 typedef struct png_encoder png_encoder;
 
 typedef struct encoder_slot {
     png_encoder *encoder;
-    unsigned char *memory; /* rows with their paddings */
+    unsigned char *memory; /* rows with their padding */
     unsigned char *out;
     gf_png_strip strip;
-    size_t head;  /* bytes of zlib's header, which its chunk begins with: 2 of the first strip */
-    uint32_t crc; /* of the chunk's name and the strip's bytes */
-    gf_work work; /* codes it */
-    bool coded;   /* false after that: for want of memory */
+    size_t head;  /* bytes of the zlib header in the chunk: 2 for the first strip */
+    uint32_t crc; /* of the chunk type and the compressed strip */
+    gf_work work; /* encodes the strip */
+    bool encoded; /* false after work: out of memory */
 } encoder_slot;
 
 struct png_encoder {
-    gf_sink base; /* threads: 0 if the caller does everything */
+    gf_sink base; /* threads: 0 if the caller encodes */
     gf_png_strips strips;
     gf_format format;
     uint64_t max_memory;
-    double callers;   /* seconds that the caller was busy */
-    uint64_t y;       /* rows taken so far */
-    uint64_t filled;  /* strips */
-    uint64_t written; /* strips */
-    uint32_t adler;   /* of what was written */
-    gf_png_rule rule; /* of the last strip handed over */
+    double caller_seconds; /* busy time of the caller */
+    uint64_t y;            /* rows received */
+    uint64_t filled;       /* strips filled */
+    uint64_t written;      /* strips written */
+    uint32_t adler;        /* of all strips written */
+    gf_png_rule rule;      /* of the last strip submitted */
     encoder_slot *slots;
     uint32_t slot_count;
-    gf_pool *pool;               /* of base.threads; NULL for none */
-    gf_png_scratch **scratch;    /* of each of the pool's threads, made by it, */
-    gf_png_scratch *callers_own; /* and the caller's, if it codes or looks at strips beforehand */
+    gf_pool *pool;                  /* base.threads threads; NULL: none */
+    gf_png_scratch **scratch;       /* one per pool thread, allocated by that thread */
+    gf_png_scratch *caller_scratch; /* to encode strips or choose their filters */
     atomic_bool stop;
 };
 
-/* ---- coding ---------------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
 static encoder_slot *encoder_slot_at(const png_encoder *encoder, uint64_t k) {
     return &encoder->slots[k % encoder->slot_count];
 }
 
-/* The bytes of a strip's chunk. */
-static unsigned char *encoder_bytes_of(const encoder_slot *s) {
-    return s->out + FRONT - s->head;
+/* Return the data of the IDAT chunk of a strip. */
+static unsigned char *encoder_chunk_data(const encoder_slot *s) {
+    return s->out + HEAD_BYTES - s->head;
 }
 
-static void encoder_code(encoder_slot *s, gf_png_scratch *scratch) {
-    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* a window of 32 KiB; coded fast */
-    s->strip.out = s->out + FRONT;
-    s->coded = scratch && gf_png_strip_code(scratch, &s->strip);
-    unsigned char *chunk = encoder_bytes_of(s) - 4;
+static void encoder_encode_strip(encoder_slot *s, gf_png_scratch *scratch) {
+    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* window of 32 KiB; fastest level */
+    s->strip.out = s->out + HEAD_BYTES;
+    s->encoded = scratch && gf_png_strip_encode(scratch, &s->strip);
+    unsigned char *chunk = encoder_chunk_data(s) - 4;
     memcpy(chunk, idat_name, 4);
     memcpy(chunk + 4, zlib_head, s->head);
-    if (s->coded && s->strip.size + s->head <= GF_PNG_IDAT_MAX)
+    if (s->encoded && s->strip.size + s->head <= GF_PNG_IDAT_MAX)
         s->crc = crc32_gzip_refl(0, chunk, 4 + s->head + s->strip.size);
 }
 
@@ -186,39 +187,40 @@ static void encoder_work(void *context, uint32_t task, uint32_t thread) {
         return;
     if (!*scratch)
         *scratch = gf_png_scratch_new(&s->encoder->strips);
-    encoder_code(s, *scratch);
+    encoder_encode_strip(s, *scratch);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Writes the next strip, which was coded. */
+/* Write the next strip, which has been encoded. */
 static gf_status encoder_write_strip(png_encoder *encoder, gf_error *error) {
     encoder_slot *s = encoder_slot_at(encoder, encoder->written++);
-    unsigned char *data = encoder_bytes_of(s);
+    unsigned char *data = encoder_chunk_data(s);
     size_t size = s->strip.size + s->head;
-    if (!s->coded)
+    if (!s->encoded)
         return gf_fail_memory(error, gf_output_name(encoder->base.output),
                               gf_png_scratch_bytes(&encoder->strips), "the encoder");
     encoder->adler =
         (uint32_t)adler32_combine(encoder->adler, s->strip.adler, (z_off_t)s->strip.filtered);
-    const bool one = size <= GF_PNG_IDAT_MAX;
+    const bool single = size <= GF_PNG_IDAT_MAX;
     if (s->strip.last) {
         gf_put_big32(data + size, encoder->adler);
-        s->crc = one ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
+        s->crc = single ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
         size += 4;
     }
-    return one ? idat_write(encoder->base.output, data, size, s->crc, error)
+    return single
+               ? idat_write(encoder->base.output, data, size, s->crc, error)
                : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MAX, error);
 }
 
-/* Writes strips as they are coded, until no more than `most` are left. */
-static gf_status encoder_write_coded(png_encoder *encoder, uint64_t max, gf_error *error) {
+/* Wait for strips and write them until at most max remain. */
+static gf_status encoder_write_encoded(png_encoder *encoder, uint64_t max, gf_error *error) {
     gf_status status = GF_OK;
     while (encoder->filled - encoder->written > max && !status) {
         const double start = gf_now();
         if (encoder->pool)
             gf_pool_wait(encoder->pool, &encoder_slot_at(encoder, encoder->written)->work);
-        encoder->callers -= gf_now() - start;
+        encoder->caller_seconds -= gf_now() - start;
         status = encoder_write_strip(encoder, error);
     }
     return status;
@@ -231,37 +233,36 @@ static unsigned char *encoder_row_in(const png_encoder *encoder, const encoder_s
     return s->memory + GF_PNG_PAD + (size_t)r * encoder->strips.row_stride;
 }
 
-/* A new strip begins with rows of the one before. */
+/* Start a strip with the last rows of the previous one. */
 static void encoder_begin_strip(png_encoder *encoder) {
     const gf_png_strips *strips = &encoder->strips;
     encoder_slot *s = encoder_slot_at(encoder, encoder->filled);
     s->head = encoder->y == 0 ? 2 : 0;
     if (encoder->y == 0) {
-        s->strip =
-            (gf_png_strip){.rows = encoder_row_in(encoder, s, 0)}; /* new memory: zeros above */
+        s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0)}; /* zeroed row above */
         return;
     }
     const encoder_slot *before = encoder_slot_at(encoder, encoder->filled - 1);
-    const uint64_t has = before->strip.context + before->strip.count;
+    const uint64_t held = before->strip.context + before->strip.count;
     const uint64_t context = encoder->y < strips->context ? encoder->y : strips->context;
     for (uint64_t r = 0; r <= context; r++)
-        memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, has - context + r),
+        memmove(encoder_row_in(encoder, s, r), encoder_row_in(encoder, before, held - context + r),
                 strips->row_bytes);
     s->strip = (gf_png_strip){.rows = encoder_row_in(encoder, s, 0), .context = context};
 }
 
-/* Hands a full strip to the threads, or codes it here. */
-static gf_status encoder_hand_over(png_encoder *encoder, gf_error *error) {
+/* Submit a full strip to the pool, or encode it here. */
+static gf_status encoder_submit_strip(png_encoder *encoder, gf_error *error) {
     encoder_slot *s = encoder_slot_at(encoder, encoder->filled++);
     s->strip.last = encoder->y == encoder->format.height;
-    if (gf_png_asks_zlib(encoder->strips.effort))
-        gf_png_strip_choose(encoder->callers_own, encoder->rule, &s->strip);
+    if (gf_png_tries_zlib(encoder->strips.effort))
+        gf_png_strip_choose(encoder->caller_scratch, encoder->rule, &s->strip);
     encoder->rule = s->strip.rule;
     if (encoder->pool)
         gf_pool_submit(encoder->pool, &s->work);
     else
-        encoder_code(s, encoder->callers_own);
-    return encoder_write_coded(encoder, s->strip.last ? 0 : encoder->slot_count - 1, error);
+        encoder_encode_strip(s, encoder->caller_scratch);
+    return encoder_write_encoded(encoder, s->strip.last ? 0 : encoder->slot_count - 1, error);
 }
 
 static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -284,9 +285,9 @@ static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, ui
         encoder->base.clipped += simd->count_largest(&encoder->format, to);
         encoder->y++;
         if (encoder->y % strips->rows == 0 || encoder->y == encoder->format.height)
-            status = encoder_hand_over(encoder, error);
+            status = encoder_submit_strip(encoder, error);
     }
-    encoder->callers += gf_now() - start;
+    encoder->caller_seconds += gf_now() - start;
     return status;
 }
 
@@ -297,10 +298,10 @@ static size_t encoder_memory_bytes(const gf_png_strips *strips) {
 }
 
 static size_t encoder_out_bytes(const gf_png_strips *strips) {
-    return FRONT + gf_png_strip_bound(strips) + BEHIND;
+    return HEAD_BYTES + gf_png_strip_bound(strips) + TAIL_BYTES;
 }
 
-/* Two strips more than threads: one is being filled, one written. */
+/* Two more slots than threads: one is filled, one is written. */
 static uint64_t encoder_bytes_for(const gf_png_strips *strips, uint32_t threads) {
     const uint64_t slot_bytes = encoder_memory_bytes(strips) + encoder_out_bytes(strips);
     return threads <= 1 ? slot_bytes + gf_png_scratch_bytes(strips)
@@ -325,20 +326,20 @@ static bool encoder_allocate(png_encoder *encoder) {
     if (threads && (!(encoder->scratch = calloc(threads, sizeof(gf_png_scratch *))) ||
                     gf_pool_open(threads, &encoder->pool, NULL)))
         return false;
-    if (threads && !gf_png_asks_zlib(strips->effort))
+    if (threads && !gf_png_tries_zlib(strips->effort))
         return true;
-    encoder->callers_own = gf_png_scratch_new(strips);
-    return encoder->callers_own;
+    encoder->caller_scratch = gf_png_scratch_new(strips);
+    return encoder->caller_scratch;
 }
 
-/* Open for at most so many threads, as far as half of max_memory goes for what they need beside the
- * first one's. */
+/* Allocate for at most `threads` threads: the memory of all but the first, and the part of the
+ * first that is counted, is limited to half of max_memory. */
 static gf_status encoder_open_slots(png_encoder *encoder, uint32_t threads, gf_error *error) {
     const gf_png_strips *strips = &encoder->strips;
     const char *name = gf_output_name(encoder->base.output);
     const uint64_t count = (encoder->format.height - 1) / strips->rows + 1;
     const uint64_t min = encoder_bytes_for(strips, 1);
-    const uint64_t counted = min > FREE_BYTES ? min - FREE_BYTES : 0;
+    const uint64_t counted = min > UNCOUNTED_BYTES ? min - UNCOUNTED_BYTES : 0;
     uint32_t used = threads < count ? threads : (uint32_t)count;
     while (used > 1 && encoder_bytes_for(strips, used) - min + counted > encoder->max_memory / 2)
         used--;
@@ -352,7 +353,7 @@ static gf_status encoder_open_slots(png_encoder *encoder, uint32_t threads, gf_e
                : gf_fail_memory(error, name, encoder_bytes_for(strips, used), "the encoder");
 }
 
-/* What the threads have begun they end first. */
+/* Running work completes first. */
 static void encoder_free_slots(png_encoder *encoder) {
     encoder->stop = true;
     gf_pool_close(encoder->pool);
@@ -362,19 +363,19 @@ static void encoder_free_slots(png_encoder *encoder) {
     }
     for (uint32_t i = 0; encoder->scratch && i < encoder->base.threads; i++)
         gf_png_scratch_free(encoder->scratch[i]);
-    gf_png_scratch_free(encoder->callers_own);
+    gf_png_scratch_free(encoder->caller_scratch);
     free(encoder->scratch);
     free(encoder->slots);
     encoder->pool = NULL;
     encoder->slots = NULL;
     encoder->scratch = NULL;
-    encoder->callers_own = NULL;
+    encoder->caller_scratch = NULL;
     encoder->stop = false;
 }
 
-static gf_status encoder_spare(gf_sink *base, gf_error *error) {
+static gf_status encoder_shrink(gf_sink *base, gf_error *error) {
     png_encoder *encoder = (png_encoder *)base;
-    base->spare = NULL;
+    base->shrink = NULL;
     encoder_free_slots(encoder);
     return encoder_open_slots(encoder, 1, error);
 }
@@ -382,7 +383,8 @@ static gf_status encoder_spare(gf_sink *base, gf_error *error) {
 static gf_status encoder_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     const png_encoder *encoder = (png_encoder *)base;
     gf_status status = GF_OK;
-    base->busy_seconds = encoder->callers + (encoder->pool ? gf_pool_busy(encoder->pool) : 0);
+    base->busy_seconds =
+        encoder->caller_seconds + (encoder->pool ? gf_pool_busy(encoder->pool) : 0);
     if (metadata)
         status = chunk_write_metadata(base->output, metadata, true, error);
     if (!status)
@@ -406,7 +408,7 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     encoder->base.cost = gf_png_encode_cost(setup->compression);
     encoder->base.exact = true;
     encoder->base.counts_clipped = true;
-    encoder->base.spare = encoder_spare;
+    encoder->base.shrink = encoder_shrink;
     encoder->format = *setup->format;
     encoder->max_memory = setup->max_memory;
     encoder->adler = 1;
@@ -414,7 +416,7 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     gf_status status = GF_OK;
     if (!png_effort_of(setup->compression, &effort))
         status = gf_fail(error, GF_USAGE,
-                         "%s: there is no compression '%s'; take none, fast, balanced or small",
+                         "%s: unknown compression '%s'; use none, fast, balanced or small",
                          gf_output_name(setup->output), setup->compression);
     gf_png_strips_init(setup->format, effort, isa, &encoder->strips);
     if (!status)

@@ -87,7 +87,7 @@ static gf_status stb_hold(stb_sink *sink, uint64_t max_memory, gf_error *error) 
     const char *name = gf_output_name(sink->base.output);
     uint64_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
     uint64_t scratch = sink->kind == GF_SINK_HDR ? 4 * sink->format.width : 0;
-    sink->pixels = gf_hold(bytes + scratch, max_memory, name, "the image", error);
+    sink->pixels = gf_alloc_limited(bytes + scratch, max_memory, name, "the image", error);
     if (!sink->pixels)
         return GF_FAILED;
     sink->scratch = scratch != 0 ? sink->pixels + bytes : NULL;

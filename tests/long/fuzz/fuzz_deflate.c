@@ -8,7 +8,7 @@ enum { MAX_BYTES = 8192 };
 
 static size_t pack(const fuzz_bytes *input, gf_isa isa, unsigned char *out) {
     static gf_deflate_plan plan;
-    static gf_deflate_seen seen;
+    static gf_deflate_hash seen;
     const gf_deflate_simd *simd = gf_deflate_simd_of(isa);
     fuzz_bytes bytes = *input;
     gf_bit_writer writer = {.at = out};

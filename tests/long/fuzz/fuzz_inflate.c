@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *why;
     size_t got;
 
-    if (bytes.size < 3 || !gf_png_inflate_can(bytes.data))
+    if (bytes.size < 3 || !gf_png_inflate_supports(bytes.data))
         return 0;
     png_bytes file = in_chunks(&bytes, piece);
     read_by_us(&file, row, count, &ours);

@@ -194,7 +194,7 @@ static void reads_back(void **state) {
         assert_int_equal(gf_read_back(sink, &format, &limits, digest, &error),
                          kinds[k].exact ? GF_FAILED : GF_OK);
         if (kinds[k].exact)
-            assert_message(&error, "is not what was computed");
+            assert_message(&error, "differ from the computed rows");
         sink->ops->close(sink);
         test_image_free(&image);
     }

@@ -49,7 +49,7 @@ static bool has(gf_isa isa) {
 }
 
 static gf_deflate_plan *plan;
-static gf_deflate_seen *seen;
+static gf_deflate_hash *seen;
 
 static int open_plan(void **state) {
     (void)state;
@@ -202,7 +202,7 @@ static void cut_matches_go_on(void **state) {
 /* A word anywhere, at either end of where it is looked for and just outside; nothing that is nearly
  * it. */
 static void words_are_found(void **state) {
-    enum { ALL = 700, N = ALL - GF_DEFLATE_WORD };
+    enum { ALL = 700, N = ALL - GF_DEFLATE_PATTERN };
     (void)state;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -210,7 +210,7 @@ static void words_are_found(void **state) {
         const gf_deflate_simd *simd = gf_deflate_simd_of((gf_isa)isa);
         test_random random = {75};
         for (int i = 0; i < 4000; i++) {
-            unsigned char src[ALL], word[GF_DEFLATE_WORD];
+            unsigned char src[ALL], word[GF_DEFLATE_PATTERN];
             const uint64_t letters = 2 + test_below(&random, 3);
             for (int k = 0; k < ALL; k++)
                 src[k] = (unsigned char)test_below(&random, letters);
@@ -225,7 +225,7 @@ static void words_are_found(void **state) {
             bool there = false;
             for (size_t k = 0; k < n; k++)
                 there |= memcmp(src + from + k, word, sizeof word) == 0;
-            assert_int_equal(simd->find_word(word, src + from, n), there);
+            assert_int_equal(simd->find_pattern(word, src + from, n), there);
         }
     }
 }
@@ -242,20 +242,20 @@ static void tiles_recur(void **state) {
         const gf_deflate_simd *simd = gf_deflate_simd_of((gf_isa)isa);
         test_random random = {76};
         fill(src, N, 0, &random);
-        assert_false(gf_deflate_recurs(simd, src, N));
+        assert_false(gf_deflate_has_repeats(simd, src, N));
         memset(src + N / 3, 0, N / 3);
-        assert_false(gf_deflate_recurs(simd, src, N));
+        assert_false(gf_deflate_has_repeats(simd, src, N));
         fill(src, N, 0, &random);
         for (size_t i = TILE; i < N; i++)
             src[i] = src[i - TILE];
-        assert_true(gf_deflate_recurs(simd, src, N));
-        assert_true(gf_deflate_recurs(simd, src, 2 * TILE));
-        assert_false(gf_deflate_recurs(simd, src, TILE));
-        assert_false(gf_deflate_recurs(simd, src, 1));
+        assert_true(gf_deflate_has_repeats(simd, src, N));
+        assert_true(gf_deflate_has_repeats(simd, src, 2 * TILE));
+        assert_false(gf_deflate_has_repeats(simd, src, TILE));
+        assert_false(gf_deflate_has_repeats(simd, src, 1));
         /* What is further back than matches reach does not count. */
         fill(src, N, 0, &random);
         memcpy(src + N / 2, src, N / 2);
-        assert_false(gf_deflate_recurs(simd, src, N));
+        assert_false(gf_deflate_has_repeats(simd, src, N));
     }
     free(src);
 }

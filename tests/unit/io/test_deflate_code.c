@@ -13,7 +13,7 @@
 
 static void check_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
                        const char *const *wanted) {
-    gf_deflate_word words[GF_DEFLATE_LITERALS];
+    gf_deflate_codeword words[GF_DEFLATE_LITERALS];
     gf_deflate_make_code(frequency, count, max_bits, words);
     for (unsigned s = 0; s < count; s++) {
         char text[17] = "";
@@ -46,7 +46,7 @@ static void keeps_to_the_limit(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 71)};
     for (int round = 0; round < 3000; round++) {
         uint32_t frequency[GF_DEFLATE_LITERALS] = {0};
-        gf_deflate_word words[GF_DEFLATE_LITERALS];
+        gf_deflate_codeword words[GF_DEFLATE_LITERALS];
         const unsigned count = 2 + (unsigned)test_below(&random, GF_DEFLATE_LITERALS - 1);
         const unsigned max_bits = count <= 19 && round % 2 ? 7 : 14;
         uint32_t a = 1, b = 1;
@@ -98,18 +98,19 @@ static void check_description(const gf_deflate_codes *codes) {
             run++;
         steps += wanted[i] ? 1 + steps_of(run - 1, false) : steps_of(run, true);
     }
-    assert_int_equal(codes->steps, steps);
-    for (unsigned i = 0; i < codes->steps; i++) {
-        const unsigned symbol = codes->step[i].symbol, extra = codes->step[i].extra;
-        assert_true(codes->length_word[symbol] && extra < (symbol == 18 ? 128 : 8));
+    assert_int_equal(codes->length_symbols, steps);
+    for (unsigned i = 0; i < codes->length_symbols; i++) {
+        const unsigned symbol = codes->length_symbol[i].symbol,
+                       extra = codes->length_symbol[i].extra;
+        assert_true(codes->length_codeword[symbol] && extra < (symbol == 18 ? 128 : 8));
         const unsigned run = symbol < 16 ? 1 : symbol == 18 ? 11 + extra : 3 + extra;
         for (unsigned k = 0; k < run; k++, at++)
             assert_int_equal(wanted[at], symbol < 16 ? symbol : symbol == 16 ? wanted[at - 1] : 0);
     }
     assert_int_equal(at, count);
-    assert_true(codes->lengths == 4 || codes->length_word[order[codes->lengths - 1]]);
+    assert_true(codes->lengths == 4 || codes->length_codeword[order[codes->lengths - 1]]);
     for (unsigned i = codes->lengths; i < 19; i++)
-        assert_int_equal(codes->length_word[order[i]], 0);
+        assert_int_equal(codes->length_codeword[order[i]], 0);
 }
 
 /* Gaps of every length between literals that occur, and as many of one length side by side. */

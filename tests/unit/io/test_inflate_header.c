@@ -163,8 +163,8 @@ static header_bits make_header(test_random *random, uint32_t bit) {
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* zlib's, with what it found out in *header. */
-static gf_inflate_verdict by_zlib(const unsigned char *data, size_t size, uint32_t bit,
-                                  gf_inflate_header *header) {
+static gf_inflate_result by_zlib(const unsigned char *data, size_t size, uint32_t bit,
+                                 gf_inflate_header *header) {
     unsigned char out[1];
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
 
@@ -182,9 +182,9 @@ static gf_inflate_verdict by_zlib(const unsigned char *data, size_t size, uint32
     const bool complete = (zlib.data_type & 256) != 0;
     (void)inflateEnd(&zlib);
     if (status == Z_DATA_ERROR)
-        return GF_INFLATE_BAD;
+        return GF_INFLATE_INVALID;
     assert_true(status == Z_OK || status == Z_BUF_ERROR);
-    return complete ? GF_INFLATE_GOOD : GF_INFLATE_SHORT;
+    return complete ? GF_INFLATE_VALID : GF_INFLATE_TRUNCATED;
 }
 
 static void verdicts_are_those_of_zlib(void **state) {
@@ -207,26 +207,27 @@ static void verdicts_are_those_of_zlib(void **state) {
         unsigned char *data = malloc(size + (size == 0));
         assert_non_null(data);
         memcpy(data, made.bytes, size);
-        const gf_inflate_verdict got = gf_inflate_header_read(data, size, bit, &ours);
-        const gf_inflate_verdict wanted = by_zlib(data, size, bit, &theirs);
+        const gf_inflate_result got = gf_inflate_header_read(data, size, bit, &ours);
+        const gf_inflate_result wanted = by_zlib(data, size, bit, &theirs);
         count[got]++;
         if (got != wanted)
             fail_msg("round %lu: verdict %d, zlib's %d", (unsigned long)round, (int)got,
                      (int)wanted);
-        if (got == GF_INFLATE_GOOD) {
+        if (got == GF_INFLATE_VALID) {
             assert_int_equal(ours.last, theirs.last);
             assert_int_equal(ours.kind, (made.bytes[0] | made.bytes[1] << 8) >> bit >> 1 & 3);
         }
-        if (got == GF_INFLATE_GOOD && !flipped)
+        if (got == GF_INFLATE_VALID && !flipped)
             assert_int_equal(ours.long_codes, made.long_codes);
-        if (got == GF_INFLATE_GOOD && ours.kind == GF_INFLATE_STORED) {
+        if (got == GF_INFLATE_VALID && ours.kind == GF_INFLATE_STORED) {
             assert_int_equal(ours.bytes, theirs.bytes);
             assert_int_equal(ours.stored, data[ours.bytes - 4] | data[ours.bytes - 3] << 8);
         }
         free(data);
     }
-    print_message("%lu good, %lu short, %lu bad\n", (unsigned long)count[GF_INFLATE_GOOD],
-                  (unsigned long)count[GF_INFLATE_SHORT], (unsigned long)count[GF_INFLATE_BAD]);
+    print_message("%lu good, %lu short, %lu bad\n", (unsigned long)count[GF_INFLATE_VALID],
+                  (unsigned long)count[GF_INFLATE_TRUNCATED],
+                  (unsigned long)count[GF_INFLATE_INVALID]);
     for (int i = 0; i < 3; i++)
         assert_true(count[i] > rounds / 20);
 }

@@ -229,7 +229,7 @@ static void refuses_what_is_no_image(void **state) {
     assert_message(&error, "absent.png");
     put_bytes(in_folder("text.png"), "this is text, and more than 16 bytes", 36);
     assert_int_equal(gf_inspect_file(in_folder("text.png"), NULL, &info, &error), GF_FAILED);
-    assert_message(&error, "not an image");
+    assert_message(&error, "unsupported image format");
 }
 
 static void obeys_the_limits(void **state) {

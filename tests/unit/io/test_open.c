@@ -71,7 +71,7 @@ static void chooses_the_format(void **state) {
     assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error,
-                   "out.xyz: cannot tell the format from this name; use a known ending "
+                   "out.xyz: cannot infer the format from this name; use a known extension "
                    "such as .png, or --format");
     assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
@@ -84,7 +84,7 @@ static void chooses_the_format(void **state) {
     const gf_file_options bad = {.format = "webp"};
     assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &bad, 1, &sink, &error),
                      GF_USAGE);
-    assert_message(&error, "--format: 'webp'");
+    assert_message(&error, "--format: cannot write 'webp'");
 }
 
 /* In a child whose standard output is a file: PNG is the default there. */

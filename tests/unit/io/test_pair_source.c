@@ -115,17 +115,17 @@ static void refuses_two_formats(void **state) {
 
     (void)state;
     assert_differ(format, (gf_format){767, 512, 3, GF_U8},
-                  "b.png: is 767x512 RGB u8, and a.png is 768x512 RGB u8; give two images of one "
-                  "kind");
+                  "b.png: is 767x512 RGB u8, but a.png is 768x512 RGB u8; "
+                  "both must have the same size, channels and type");
     assert_differ(format, (gf_format){768, 513, 3, GF_U8},
-                  "b.png: is 768x513 RGB u8, and a.png is 768x512 RGB u8; give two images of one "
-                  "kind");
+                  "b.png: is 768x513 RGB u8, but a.png is 768x512 RGB u8; "
+                  "both must have the same size, channels and type");
     assert_differ(format, (gf_format){768, 512, 4, GF_U8},
-                  "b.png: is 768x512 RGBA u8, and a.png is 768x512 RGB u8; give two images of one "
-                  "kind");
+                  "b.png: is 768x512 RGBA u8, but a.png is 768x512 RGB u8; "
+                  "both must have the same size, channels and type");
     assert_differ((gf_format){1, 1, 1, GF_U16}, (gf_format){1, 1, 2, GF_F32},
-                  "b.png: is 1x1 grey+alpha f32, and a.png is 1x1 grey u16; give two images of one "
-                  "kind");
+                  "b.png: is 1x1 grey+alpha f32, but a.png is 1x1 grey u16; "
+                  "both must have the same size, channels and type");
 }
 
 static void asks_both(void **state) {

@@ -335,8 +335,8 @@ static void chunks_hold_all_bytes(void **state) {
     enum { MAX = 50 };
     (void)state;
     for (size_t size = 1; size < 4 * MAX; size++) {
-        unsigned char capacity[GF_PNG_IDAT_FRONT + 4 * MAX + GF_PNG_IDAT_BEHIND];
-        unsigned char *data = capacity + GF_PNG_IDAT_FRONT, *file;
+        unsigned char capacity[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
+        unsigned char *data = capacity + GF_PNG_IDAT_HEAD, *file;
         gf_output *output;
         gf_error error = {0};
         size_t got, at = 0;

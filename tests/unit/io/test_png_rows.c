@@ -46,8 +46,8 @@ static void samples_come_from_all_columns(void **state) {
     test_random random = {83};
     for (size_t pieces = 2; pieces <= 36; pieces++) {
         picture p = draw(1024 * pieces, 1024, 1, &random);
-        gf_png_samples samples;
-        gf_png_take_samples(&p.strips, &p.strip, p.capacity, &samples);
+        gf_png_probe samples;
+        gf_png_probe_strip(&p.strips, &p.strip, p.capacity, &samples);
         close_picture(&p);
         const uint64_t fair = samples.total / pieces;
         assert_in_range(samples.total, p.strips.rows * 64 * pieces - 1024,
@@ -64,8 +64,8 @@ static void samples_come_from_all_rows(void **state) {
     for (size_t pieces = 1; pieces <= 8; pieces++)
         for (uint64_t every = 2; every <= 16; every *= 2) {
             picture p = draw(1024 * pieces, 0, every, &random);
-            gf_png_samples samples;
-            gf_png_take_samples(&p.strips, &p.strip, p.capacity, &samples);
+            gf_png_probe samples;
+            gf_png_probe_strip(&p.strips, &p.strip, p.capacity, &samples);
             close_picture(&p);
             const uint64_t flat = samples.total - samples.total / every;
             assert_in_range(samples.repeated, flat - flat / 3, flat + flat / 3);
@@ -87,7 +87,8 @@ static void of_equals_the_first_is_taken(void **state) {
     for (size_t y = 20; y < 40; y++)
         memset(memory + GF_PNG_PAD + (y + 1) * strips.row_stride, 9, strips.row_bytes);
     const gf_png_strip strip = {.rows = memory + GF_PNG_PAD, .count = format.height};
-    gf_png_filter_rows(&strips, &strip, GF_PNG_EACH, 0, (int64_t)format.height, capacity, filtered);
+    gf_png_filter_rows(&strips, &strip, GF_PNG_ADAPTIVE, 0, (int64_t)format.height, capacity,
+                       filtered);
     for (size_t y = 0; y < 40; y++) {
         const unsigned wanted = y < 20 ? GF_PNG_NONE : y == 20 ? GF_PNG_SUB : GF_PNG_UP;
         assert_int_equal(filtered[y * (strips.row_bytes + 1)], wanted);

@@ -112,8 +112,8 @@ static void reports_damage(void **state) {
     assert_fails(TEXT("P5 99999999999999999999999 1 255 a"), "--max-pixels");
     assert_fails(TEXT("P5 18446744073709551615 18446744073709551615 255 a"), "--max-pixels");
     assert_fails(TEXT("P5 100000 1000 255 a"), "the file ends too early, in row 1 of 1000");
-    assert_fails(TEXT("P5x"), "not an image");
-    assert_fails(TEXT("P8 1 1 255 a"), "not an image");
+    assert_fails(TEXT("P5x"), "unsupported image format");
+    assert_fails(TEXT("P8 1 1 255 a"), "unsupported image format");
     assert_fails(TEXT("P7\nWIDTH x\n"), "WIDTH is not a number");
     assert_fails(TEXT("P7\nNAME x\n"), "NAME");
     assert_fails(TEXT("Pf 1 1 0\nabcd"), "scale");
@@ -208,12 +208,12 @@ static void refuses_what_a_format_cannot_hold(void **state) {
     (void)state;
     assert_refused("y.pgm", &(gf_format){1, 1, 3, GF_U8}, "write .ppm");
     assert_refused("y.ppm", &(gf_format){1, 1, 1, GF_U8}, "write .pgm");
-    assert_refused("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "no alpha channel");
+    assert_refused("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "does not support an alpha channel");
     assert_refused("y.pnm", &(gf_format){1, 1, 4, GF_U16}, "write .png or .pam");
     assert_refused("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
     assert_refused("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .pfm");
     assert_refused("y.pfm", &(gf_format){1, 1, 1, GF_U16}, "only f32");
-    assert_refused("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "no alpha channel");
+    assert_refused("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "does not support an alpha channel");
 }
 
 /* ---- PFM ------------------------------------------------------------------------------------- */
