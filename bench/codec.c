@@ -1,29 +1,29 @@
-/* What PNG costs by itself: decodes IN and encodes it again into OUT with libpng's row API, at the
- * settings that gpufilter uses (zlib level 1, Sub filter, 64 KiB of output at a time). The
- * yardstick for bench/start.sh; 8 and 16-bit images without interlacing. When anything fails, OUT
- * is removed. */
+/* Measure the cost of PNG alone: decode IN and encode it into OUT with libpng's row API and the
+ * settings of gpufilter (zlib level 1, Sub filter, 64 KiB of output at a time). Reference for
+ * bench/start.sh. Supports 8-bit and 16-bit images without interlacing. Removes OUT on failure. */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* The half-written file. Not what is no file, such as /dev/null. */
-static void drop(const char *path) {
+/* Remove a partial output. Keeps anything but a regular file, such as /dev/null. */
+static void remove_output(const char *path) {
     struct stat found;
     if (path && lstat(path, &found) == 0 && S_ISREG(found.st_mode))
         remove(path);
 }
 
-static int fail(const char *what, const char *out_path) {
-    perror(what);
-    drop(out_path);
+static int fail(const char *subject, const char *out_path) {
+    perror(subject);
+    remove_output(out_path);
     return 1;
 }
 
-/* libpng may not be returned to. Its pointer is the path of OUT, NULL while that is untouched. */
+/* Error handler of libpng, which must not return. The error pointer is the path of OUT, or NULL
+ * before OUT is created. */
 static void png_fails(png_structp png, png_const_charp message) {
     fprintf(stderr, "codec: %s\n", message);
-    drop(png_get_error_ptr(png));
+    remove_output(png_get_error_ptr(png));
     exit(1);
 }
 
@@ -42,7 +42,7 @@ static int convert(FILE *in, const char *out_path) {
     png_bytep row = malloc(png_get_rowbytes(reader, info));
     if (!row)
         return fail("codec", NULL);
-    /* Nothing was written until here: IN is a PNG. */
+    /* Create OUT only now: IN is a PNG. */
     FILE *out = fopen(out_path, "wb");
     if (!out) {
         const int status = fail(out_path, NULL);

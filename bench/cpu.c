@@ -1,11 +1,11 @@
-/* The CPU's benchmark: every filter on an image in memory, on one core and on more, beside memcpy
- * and a read-only pass over the same bytes, and beside OpenCV where it is installed.
+/* CPU benchmark: time every filter on an image in memory, on one core and on several, and compare
+ * with memcpy, a read-only pass over the same bytes and, if installed, OpenCV.
  *
  *     bench-cpu [--size WxH] [--rounds N] [--simd LEVEL] [--only TEXT] [--threads N]
  *               [--peer SCRIPT] [--json FILE] [--statistic median|best]
  *
- * "of limit": a copy of the input's bytes for filters that make an image, a read of them for
- * those that measure, over the filter's time; one core for both. */
+ * "of limit": time of the limit divided by time of the filter, both on one core. The limit is a
+ * copy of the input for filters that make an image, and a read of it for filters that measure. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,12 +78,13 @@ static int usage(void) {
     return 2;
 }
 
-/* 1, 2 and `most` threads, each once. */
-static void choose_teams(bench_options *options, uint32_t max) {
-    const uint32_t wanted[BENCH_MAX_TEAMS] = {1, 2, max};
-    for (int i = 0; i < BENCH_MAX_TEAMS; i++)
-        if (wanted[i] <= max && (i == 0 || wanted[i] > options->threads[options->teams - 1]))
-            options->threads[options->teams++] = wanted[i];
+/* Select the thread counts 1, 2 and max, without duplicates. */
+static void choose_thread_counts(bench_options *options, uint32_t max) {
+    const uint32_t wanted[BENCH_MAX_THREAD_COUNTS] = {1, 2, max};
+    for (int i = 0; i < BENCH_MAX_THREAD_COUNTS; i++)
+        if (wanted[i] <= max &&
+            (i == 0 || wanted[i] > options->threads[options->thread_counts - 1]))
+            options->threads[options->thread_counts++] = wanted[i];
 }
 
 static bool choose_isa(bench_options *options, const char *name) {
@@ -92,13 +93,13 @@ static bool choose_isa(bench_options *options, const char *name) {
             options->isa = (gf_isa)i;
             return true;
         }
-    fprintf(stderr, "bench-cpu: no SIMD level '%s' here\n", name);
+    fprintf(stderr, "bench-cpu: SIMD level '%s' is not available\n", name);
     return false;
 }
 
 static void describe(const bench_case *c, char *text, size_t size) {
     snprintf(text, size, "%s%s%s%s%s", c->filter, c->text[0] ? " " : "", c->text,
-             c->same ? " (the same image)" : "", c->content == BENCH_PHOTO ? "" : " ");
+             c->same ? " (same image)" : "", c->content == BENCH_PHOTO ? "" : " ");
     if (c->content != BENCH_PHOTO)
         snprintf(text + strlen(text), size - strlen(text), "(%s)", content_names[c->content]);
 }
@@ -113,14 +114,14 @@ static void print_head(const bench_options *options, const bench_peer *peer) {
     gf_processor(processor, sizeof processor);
     printf("%llu x %llu, %s, SIMD %s, OpenCV %s; milliseconds, %s of %u rounds\n\n",
            (unsigned long long)options->width, (unsigned long long)options->height, processor,
-           gf_simd_names()[1 + options->isa], peer ? bench_peer_version(peer) : "is not there",
+           gf_simd_names()[1 + options->isa], peer ? bench_peer_version(peer) : "not found",
            options->best ? "best" : "medians", options->rounds);
     printf("%-44s %-7s %7s %7s %7s %8s", "filter", "format", "memcpy", "read", "1 core",
            "of limit");
-    for (uint32_t t = 1; t < options->teams; t++)
+    for (uint32_t t = 1; t < options->thread_counts; t++)
         printf(" %4ux", options->threads[t]);
     printf(" %8s", "engine");
-    for (uint32_t t = 1; t < options->teams; t++)
+    for (uint32_t t = 1; t < options->thread_counts; t++)
         printf(" %4ux", options->threads[t]);
     printf(" %8s %5s\n", "OpenCV", "gain");
 }
@@ -132,10 +133,10 @@ static void print_case(const bench_case *c, const bench_options *options,
     snprintf(format, sizeof format, "%s x%u", gf_type_name(c->type), c->channels);
     printf("%-44s %-7s %7.2f %7.2f %7.2f %8.2f", name, format, times->copy[0], times->read[0],
            times->strip[0], limit(c, times) / times->strip[0]);
-    for (uint32_t t = 1; t < options->teams; t++)
+    for (uint32_t t = 1; t < options->thread_counts; t++)
         printf(" %5.2f", times->strip[0] / times->strip[t]);
     printf(" %8.2f", times->run[0]);
-    for (uint32_t t = 1; t < options->teams; t++)
+    for (uint32_t t = 1; t < options->thread_counts; t++)
         printf(" %5.2f", times->run[0] / times->run[t]);
     if (times->peer > 0)
         printf(" %8.2f %5.2f", times->peer, times->gain);
@@ -157,10 +158,10 @@ static void json_case(FILE *file, const bench_case *c, const bench_options *opti
             "\"content\": \"%s\", \"same\": %s",
             first ? "" : ",", c->filter, c->text, gf_type_name(c->type), c->channels,
             content_names[c->content], c->same ? "true" : "false");
-    json_array(file, "memcpy_ms", times->copy, options->teams);
-    json_array(file, "read_ms", times->read, options->teams);
-    json_array(file, "strip_ms", times->strip, options->teams);
-    json_array(file, "engine_ms", times->run, options->teams);
+    json_array(file, "memcpy_ms", times->copy, options->thread_counts);
+    json_array(file, "read_ms", times->read, options->thread_counts);
+    json_array(file, "strip_ms", times->strip, options->thread_counts);
+    json_array(file, "engine_ms", times->run, options->thread_counts);
     fprintf(file, ", \"of_limit\": %.4f", limit(c, times) / times->strip[0]);
     if (times->peer > 0)
         fprintf(file, ", \"peer\": \"%s\", \"peer_ms\": %.4f, \"gain\": %.4f", c->peer, times->peer,
@@ -182,7 +183,7 @@ static FILE *json_begin(const char *path, const bench_options *options, const be
             gf_version(), processor, gf_simd_names()[1 + options->isa],
             peer ? bench_peer_version(peer) : "", (unsigned long long)options->width,
             (unsigned long long)options->height, options->rounds);
-    for (uint32_t t = 0; t < options->teams; t++)
+    for (uint32_t t = 0; t < options->thread_counts; t++)
         fprintf(file, "%s%u", t ? ", " : "", options->threads[t]);
     fprintf(file, "], \"results\": [");
     return file;
@@ -218,12 +219,12 @@ int main(int argc, char **argv) {
         else
             return usage();
     }
-    choose_teams(&options, threads);
+    choose_thread_counts(&options, threads);
     bench_peer *peer = script ? bench_peer_open(script) : NULL;
     FILE *json = json_begin(json_path, &options, peer);
-    bool fine = !json_path || json, first = true;
+    bool ok = !json_path || json, first = true;
     print_head(&options, peer);
-    for (size_t i = 0; fine && i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; ok && i < sizeof cases / sizeof cases[0]; i++) {
         char name[96];
         bench_times times;
         describe(&cases[i], name, sizeof name);
@@ -231,8 +232,8 @@ int main(int argc, char **argv) {
                  gf_type_name(cases[i].type), cases[i].channels);
         if (!strstr(name, only))
             continue;
-        fine = bench_check(&cases[i], &options) && bench_time(&cases[i], &options, peer, &times);
-        if (!fine)
+        ok = bench_check(&cases[i], &options) && bench_time(&cases[i], &options, peer, &times);
+        if (!ok)
             break;
         print_case(&cases[i], &options, &times);
         if (json)
@@ -241,8 +242,8 @@ int main(int argc, char **argv) {
     }
     if (json) {
         fprintf(json, "\n]}\n");
-        fine = fclose(json) == 0 && fine;
+        ok = fclose(json) == 0 && ok;
     }
     bench_peer_close(peer);
-    return fine ? 0 : 1;
+    return ok ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* Contents of images, and whether the backends agree on them: no time counts before that. */
+/* Image contents of the CPU benchmark, and the check of the cpu backend against golden. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static bool same_result(const gf_result *a, const gf_result *b) {
     return true;
 }
 
-/* One backend's image and result. */
+/* Run a case on one backend and return its image and result. */
 static bool run(const gf_engine_options *options, const bench_case *c, const gf_format *format,
                 const gf_pixels *in, unsigned char *out, size_t stride, gf_result **result) {
     const gf_filter *filter = gf_filter_find(c->filter);

@@ -1,5 +1,5 @@
-/* The process that has OpenCV: bench/cpu_peer.py at the other end of two pipes. It runs once a
- * round, so that both sides see the same state of the machine. */
+/* OpenCV process: runs bench/cpu_peer.py and communicates through two pipes. Every round runs both
+ * sides: both are timed under the same machine load. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,9 +28,10 @@ static bench_peer *start(const char *python, const char *script) {
     if (pid == 0) {
         dup2(to[0], 0);
         dup2(from[1], 1);
-        const int nowhere = open("/dev/null", O_WRONLY); /* what it says if it has no OpenCV */
-        if (nowhere >= 0)
-            dup2(nowhere, 2);
+        const int null_device =
+            open("/dev/null", O_WRONLY); /* hides the traceback of a Python without OpenCV */
+        if (null_device >= 0)
+            dup2(null_device, 2);
         close(to[0]);
         close(to[1]);
         close(from[0]);
@@ -59,7 +60,7 @@ static bench_peer *start(const char *python, const char *script) {
 }
 
 bench_peer *bench_peer_open(const char *script) {
-    /* A python of one's own may hide the one that the package belongs to. */
+    /* A local Python may hide the one that the OpenCV package belongs to. */
     static const char *const pythons[] = {"python3", "/usr/bin/python3"};
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof pythons / sizeof pythons[0]; i++) {
@@ -67,7 +68,7 @@ bench_peer *bench_peer_open(const char *script) {
         if (peer)
             return peer;
     }
-    fprintf(stderr, "bench-cpu: no OpenCV to compare with; install the package python3-opencv\n");
+    fprintf(stderr, "bench-cpu: OpenCV not found, not timed; install the package python3-opencv\n");
     return NULL;
 }
 

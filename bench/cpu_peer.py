@@ -1,7 +1,7 @@
-"""OpenCV's side of bench-cpu: takes images and the names of works on standard input, answers times.
+"""OpenCV peer of bench-cpu: reads images and operations from standard input and prints times.
 
     image INDEX TYPE HEIGHT WIDTH CHANNELS BYTES\\n, then the bytes    -> ok
-    time WORK\\n                                                      -> milliseconds, one thread
+    time OPERATION\\n                                                 -> milliseconds, one thread
 """
 import sys
 import time
@@ -11,7 +11,7 @@ import numpy as np
 
 cv2.setNumThreads(1)
 TYPES = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32}
-# smooth's default chain on integers is this filter, where nothing rounds.
+# The default chain of smooth without its roundings.
 TAPS = np.array([[3, 6, 11, 11, 11, 8, 5]], np.float32) * 33 / 1250
 TAPS_Y = np.ascontiguousarray(TAPS.T)
 ONE = np.ones((1, 1), np.float32)
@@ -30,14 +30,14 @@ def hist(image, bins, channels):
 
 
 def luma(image):
-    """Into memory that was touched before; the warm-up round makes it."""
+    """Convert to grey, reusing the memory of the warm-up round."""
     global gray
     gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY, gray)
     return gray
 
 
-def keep(image):
-    """Outputs go to memory that was touched before, as ours do."""
+def output_for(image):
+    """Return an output image, reused across rounds, as our outputs are."""
     global result
     if result is None or result.shape != image.shape or result.dtype != image.dtype:
         result = np.zeros_like(image)
@@ -48,12 +48,12 @@ def channels(image):
     return range(1 if image.ndim == 2 else image.shape[2])
 
 
-WORKS = {
-    "filter2D": lambda a, b: cv2.filter2D(a, -1, TAPS, keep(a), borderType=cv2.BORDER_REPLICATE),
-    # For u16 faster than filter2D, for the others slower.
-    "sepFilter2D-x": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, ONE, keep(a), borderType=cv2.BORDER_REPLICATE),
-    "filter2D-y": lambda a, b: cv2.filter2D(a, -1, TAPS_Y, keep(a), borderType=cv2.BORDER_REPLICATE),
-    "sepFilter2D": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, TAPS_Y, keep(a), borderType=cv2.BORDER_REPLICATE),
+OPERATIONS = {
+    "filter2D": lambda a, b: cv2.filter2D(a, -1, TAPS, output_for(a), borderType=cv2.BORDER_REPLICATE),
+    # Faster than filter2D for u16, slower for the other types.
+    "sepFilter2D-x": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, ONE, output_for(a), borderType=cv2.BORDER_REPLICATE),
+    "filter2D-y": lambda a, b: cv2.filter2D(a, -1, TAPS_Y, output_for(a), borderType=cv2.BORDER_REPLICATE),
+    "sepFilter2D": lambda a, b: cv2.sepFilter2D(a, -1, TAPS, TAPS_Y, output_for(a), borderType=cv2.BORDER_REPLICATE),
     "reduce-x": lambda a, b: cv2.reduce(a, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
     "reduce-y": lambda a, b: cv2.reduce(a, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S if a.dtype == np.uint8 else cv2.CV_64F),
     "calcHist-256": lambda a, b: hist(a, 256, channels(a)),
@@ -62,8 +62,8 @@ WORKS = {
     "gray+calcHist-8": lambda a, b: hist(luma(a), 8, [0]),
     "3 norms": lambda a, b: (cv2.norm(a, cv2.NORM_L2SQR), cv2.norm(b, cv2.NORM_L2SQR), cv2.norm(a, b, cv2.NORM_L2SQR)),
     "norm-inf": lambda a, b: cv2.norm(a, b, cv2.NORM_INF),
-    # Our time has no measuring of means in it, either.
-    "multiply": lambda a, b: cv2.multiply(a, means, keep(a)),
+    # Computing the means is not timed, as in our time.
+    "multiply": lambda a, b: cv2.multiply(a, means, output_for(a)),
 }
 
 
@@ -81,9 +81,9 @@ for line in iter(sys.stdin.buffer.readline, b""):
         images[int(index)] = None
         image = np.empty(shape, TYPES[kind])
         view = memoryview(image).cast("B")
-        at = 0
-        while at < int(size):
-            at += sys.stdin.buffer.readinto(view[at:])
+        offset = 0
+        while offset < int(size):
+            offset += sys.stdin.buffer.readinto(view[offset:])
         images[int(index)] = image
         result = gray = None
         means = tuple(128 / max(m, 1) for m in cv2.mean(image))
@@ -91,7 +91,7 @@ for line in iter(sys.stdin.buffer.readline, b""):
     else:
         try:
             start = time.perf_counter()
-            WORKS[words[1]](*images)
+            OPERATIONS[words[1]](*images)
             answer("%.6f" % ((time.perf_counter() - start) * 1000))
         except cv2.error as error:
             answer("-1 " + str(error).replace("\n", " "))

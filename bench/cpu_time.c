@@ -1,6 +1,6 @@
-/* How long a filter takes: by itself, on the whole image as one strip in memory, and through the
- * engine, beside a copy and a read of the same bytes. A round runs each of them once, so that a
- * noisy neighbour meets them all; medians of the rounds count. */
+/* Timing of one filter: on the whole image as one strip in memory, and through the engine, with a
+ * copy and a read of the same bytes for comparison. Each round runs all of them, so that
+ * interference affects all alike. The statistic is taken over the rounds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,23 +9,23 @@
 #include "cpu.h"
 #include "engine/backend.h"
 
-/* One image, or two side by side, and all that the filter makes of it. */
+/* A filter with one or two input images and the memory for all outputs. */
 typedef struct bench_work {
     const gf_filter *filter;
     gf_plan *plan;
     gf_strip strip;
     gf_isa isa;
     uint32_t parts;
-    unsigned char *scratch, *states, *payloads; /* for each part, a stride apart */
+    unsigned char *scratch, *states, *payloads; /* one per part, at the strides below */
     size_t scratch_stride, state_stride, payload_stride;
-    unsigned char *copy; /* where memcpy goes */
+    unsigned char *copy; /* destination of memcpy */
     size_t bytes;        /* of the input */
-    uint64_t sum;        /* of its words, so that nothing is left out */
+    uint64_t sum;        /* of the words read; prevents the compiler from removing the reads */
 } bench_work;
 
-/* ---- yardsticks ------------------------------------------------------------------------------ */
+/* ---- limits: copy and read ------------------------------------------------------------------- */
 
-/* Vectors of the processor's own size: the compiler takes larger ones apart badly. */
+/* Sum the 64-bit words of a buffer, in native vectors: compilers split larger ones badly. */
 #define READ_SUM(NAME, WORDS)                                                                      \
     static uint64_t NAME(const unsigned char *p, size_t n) {                                       \
         typedef uint64_t words __attribute__((vector_size(8 * (WORDS)), aligned(8), may_alias));   \
@@ -51,7 +51,7 @@ READ_SUM(read_sum_avx2, 4)
 #endif
     READ_SUM(read_sum_portable, 2)
 
-    /* As fast as the processor can, whatever level the filters are timed at. */
+    /* Use the fastest level of the processor, independent of the level of the filters. */
     static uint64_t read_sum(const unsigned char *p, size_t n) {
 #ifdef GF_X86_64
     if (gf_isa_available(GF_ISA_AVX512))
@@ -106,7 +106,7 @@ static double time_parts(bench_work *work, gf_pool *pool, uint32_t threads,
 
 /* ---- a case ---------------------------------------------------------------------------------- */
 
-/* What a filter wants to know first, as the engine asks for it. */
+/* Run the filter that must come first, and pass its result to the plan, as the engine does. */
 static bool learn(bench_work *work) {
     const gf_filter *before = work->filter->before;
     if (!before)
@@ -164,7 +164,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (p > q) - (p < q);
 }
 
-static double middle(double *values, uint32_t n, bool best) {
+static double statistic(double *values, uint32_t n, bool best) {
     qsort(values, n, sizeof *values, compare_doubles);
     if (best)
         return values[0];
@@ -175,7 +175,7 @@ static double middle(double *values, uint32_t n, bool best) {
 enum { COPY, READ, STRIP, RUN, KINDS };
 
 typedef struct bench_samples {
-    double times[KINDS][BENCH_MAX_TEAMS][MAX_ROUNDS];
+    double times[KINDS][BENCH_MAX_THREAD_COUNTS][MAX_ROUNDS];
     double peer[MAX_ROUNDS], gain[MAX_ROUNDS];
 } bench_samples;
 
@@ -195,8 +195,8 @@ static bool time_run(gf_engine *engine, const bench_work *work, const gf_setting
     return !status;
 }
 
-/* Round r; round 0 warms up and is overwritten. */
-static bool one_round(const bench_case *c, const bench_options *options, bench_work *work,
+/* Run round r. Round 0 runs twice: the first is a warm-up. */
+static bool run_round(const bench_case *c, const bench_options *options, bench_work *work,
                       const gf_settings *settings, gf_pool **pools, gf_engine **engines,
                       bench_peer *peer, bench_samples *samples, uint32_t r) {
     static void (*const parts[])(void *, uint32_t, uint32_t) = {copy_part, read_part, strip_part};
@@ -204,7 +204,7 @@ static bool one_round(const bench_case *c, const bench_options *options, bench_w
     for (uint32_t i = 0; i < work->plan->inputs; i++)
         in[i] = (gf_pixels){gf_strip_input(&work->strip, work->plan->inputs, i).data,
                             work->strip.in.stride};
-    for (uint32_t t = 0; t < options->teams; t++) {
+    for (uint32_t t = 0; t < options->thread_counts; t++) {
         for (int kind = COPY; kind < RUN; kind++)
             samples->times[kind][t][r] =
                 time_parts(work, pools[t], options->threads[t], parts[kind]);
@@ -216,66 +216,66 @@ static bool one_round(const bench_case *c, const bench_options *options, bench_w
     return true;
 }
 
-static bool all_rounds(const bench_case *c, const bench_options *options, bench_work *work,
+static bool run_rounds(const bench_case *c, const bench_options *options, bench_work *work,
                        const gf_settings *settings, bench_peer *peer, bench_times *times) {
-    gf_pool *pools[BENCH_MAX_TEAMS] = {NULL};
-    gf_engine *engines[BENCH_MAX_TEAMS] = {NULL};
+    gf_pool *pools[BENCH_MAX_THREAD_COUNTS] = {NULL};
+    gf_engine *engines[BENCH_MAX_THREAD_COUNTS] = {NULL};
     bench_samples *samples = calloc(1, sizeof *samples);
-    bool fine = samples != NULL;
-    for (uint32_t t = 0; fine && t < options->teams; t++) {
-        const gf_engine_options how = {.backend = "cpu",
-                                       .threads = options->threads[t],
-                                       .simd = gf_simd_names()[1 + options->isa]};
-        fine = !gf_pool_open(options->threads[t], &pools[t], NULL) &&
-               !gf_engine_open(&how, &engines[t], NULL);
+    bool ok = samples != NULL;
+    for (uint32_t t = 0; ok && t < options->thread_counts; t++) {
+        const gf_engine_options engine_options = {.backend = "cpu",
+                                                  .threads = options->threads[t],
+                                                  .simd = gf_simd_names()[1 + options->isa]};
+        ok = !gf_pool_open(options->threads[t], &pools[t], NULL) &&
+             !gf_engine_open(&engine_options, &engines[t], NULL);
     }
-    for (uint32_t i = 0; fine && i < work->plan->inputs; i++) {
+    for (uint32_t i = 0; ok && i < work->plan->inputs; i++) {
         const gf_rows rows = gf_strip_input(&work->strip, work->plan->inputs, i);
         if (peer && c->peer)
-            fine = bench_peer_image(peer, (int)i, &work->plan->in, &rows);
+            ok = bench_peer_image(peer, (int)i, &work->plan->in, &rows);
     }
-    if (fine)
-        fine = one_round(c, options, work, settings, pools, engines, peer, samples, 0);
-    for (uint32_t r = 0; fine && r < options->rounds; r++)
-        fine = one_round(c, options, work, settings, pools, engines, peer, samples, r);
-    if (fine) {
+    if (ok)
+        ok = run_round(c, options, work, settings, pools, engines, peer, samples, 0);
+    for (uint32_t r = 0; ok && r < options->rounds; r++)
+        ok = run_round(c, options, work, settings, pools, engines, peer, samples, r);
+    if (ok) {
         double *const to[] = {times->copy, times->read, times->strip, times->run};
         for (int kind = 0; kind < KINDS; kind++)
-            for (uint32_t t = 0; t < options->teams; t++)
-                to[kind][t] = middle(samples->times[kind][t], options->rounds, options->best);
-        times->peer = middle(samples->peer, options->rounds, options->best);
-        times->gain = middle(samples->gain, options->rounds, false);
+            for (uint32_t t = 0; t < options->thread_counts; t++)
+                to[kind][t] = statistic(samples->times[kind][t], options->rounds, options->best);
+        times->peer = statistic(samples->peer, options->rounds, options->best);
+        times->gain = statistic(samples->gain, options->rounds, false);
     }
-    for (uint32_t t = 0; t < options->teams; t++) {
+    for (uint32_t t = 0; t < options->thread_counts; t++) {
         gf_pool_close(pools[t]);
         gf_engine_close(engines[t]);
     }
     free(samples);
-    return fine;
+    return ok;
 }
 
 bool bench_time(const bench_case *c, const bench_options *options, bench_peer *peer,
                 bench_times *times) {
     const gf_format format = {options->width, options->height, c->channels, c->type};
     uint32_t max = 1;
-    for (uint32_t t = 0; t < options->teams; t++)
+    for (uint32_t t = 0; t < options->thread_counts; t++)
         max = options->threads[t] > max ? options->threads[t] : max;
     bench_work work = {.filter = gf_filter_find(c->filter), .isa = options->isa};
     gf_settings *settings =
         gf_settings_new(work.filter->info.params, work.filter->info.param_count);
     gf_error error = {0};
-    bool fine = !gf_settings_apply_case(settings, c->text, &error) &&
-                !gf_plan_new(work.filter, settings, &format, &work.plan, &error);
-    if (fine && !alloc(&work, options, max)) {
+    bool ok = !gf_settings_apply_case(settings, c->text, &error) &&
+              !gf_plan_new(work.filter, settings, &format, &work.plan, &error);
+    if (ok && !alloc(&work, options, max)) {
         fprintf(stderr, "bench-cpu: out of memory\n");
-        fine = false;
+        ok = false;
     }
-    if (fine) {
+    if (ok) {
         for (uint32_t i = 0; i < work.plan->inputs; i++) {
             const gf_rows rows = gf_strip_input(&work.strip, work.plan->inputs, i);
             bench_fill(&format, &rows, c->content, c->same ? 0 : i);
         }
-        fine = learn(&work) && all_rounds(c, options, &work, settings, peer, times);
+        ok = learn(&work) && run_rounds(c, options, &work, settings, peer, times);
     }
     if (error.status)
         fprintf(stderr, "bench-cpu: %s %s: %s\n", c->filter, c->text, error.message);
@@ -287,5 +287,5 @@ bool bench_time(const bench_case *c, const bench_options *options, bench_peer *p
     free(work.payloads);
     free(work.plan);
     gf_settings_free(settings);
-    return fine;
+    return ok;
 }

@@ -1,4 +1,4 @@
-// What the files of the GPU benchmark share: a row of the table, its memory, and who runs on it.
+// Internal interface of the GPU benchmark: rows of the table, their memory, and the runners.
 #ifndef GF_CUDA_BENCH_CUH
 #define GF_CUDA_BENCH_CUH
 
@@ -9,58 +9,58 @@
 #include <string>
 #include <vector>
 
-// Rows after which the content repeats: golden computes so many on the host, and what the kernels
-// make of the whole image must be that again and again.
+// Rows after which the content repeats. Golden computes this many rows on the host; the kernels'
+// results for the whole image must repeat them.
 #define BENCH_PERIOD 64
 
 enum BenchContent {
-    BENCH_PHOTO, // slow waves and a little noise
+    BENCH_PHOTO, // slow waves with some noise
     BENCH_UNIFORM,
-    BENCH_FLAT_100, // one value; u16 and f32: as much of their scale
+    BENCH_FLAT_100, // value 100; u16 and f32: the same fraction of their range
     BENCH_FLAT_125,
     BENCH_RARE,     // 1 % of the samples in bin 3 of 8
-    BENCH_FULL,     // all of them there
-    BENCH_DOCUMENT, // two flat greys, and a line of noise now and then
-    // For compare, whose images are equal otherwise: uniform, and the second one differs.
-    BENCH_SOME_DIFFER, // in a sample of 50
+    BENCH_FULL,     // 100 % of the samples in bin 3 of 8
+    BENCH_DOCUMENT, // two flat greys; every 16th row is noise
+    // For compare: uniform content; the second image differs in one of 50 samples, or in all.
+    BENCH_SOME_DIFFER,
     BENCH_ALL_DIFFER,
 };
 
 const char *bench_content_name(BenchContent content);
 
-// A line of the table.
+// A row of the table.
 struct BenchRow {
-    const char *group, *filter, *text; // text: a filter's case
+    const char *group, *filter, *text; // text: settings, as in gf_filter_info.cases
     gf_type type;
     uint32_t channels;
     uint64_t width;
     BenchContent content;
-    double goal; // ratio to the copy that is wanted; 0: none was named
+    double goal; // wanted ratio to the copy; 0: none
 };
 
 std::vector<BenchRow> bench_rows();
 
-// Device memory, freed when the last one that uses it is gone.
+// Device memory, reference-counted.
 typedef std::shared_ptr<unsigned char> BenchMemory;
-// NULL if there is not so much. The bytes are zero.
+// Allocate zeroed device memory. Returns NULL if there is not enough.
 BenchMemory bench_memory(size_t bytes);
 
-// A row's image, plan, memory, and what golden makes of the first BENCH_PERIOD rows.
+// Image, plan and memory of a row, and golden's result for the first BENCH_PERIOD rows.
 struct BenchCase {
     const BenchRow *row;
     const gf_filter *filter;
     gf_settings *settings;
-    gf_plan *plan, *small_plan; // of the image, and of its first rows alone
+    gf_plan *plan, *small_plan; // of the image; of its first rows
     uint64_t rows;
     size_t in_stride, out_stride;
     BenchMemory in_memory, out_memory, state, payload, scratch;
-    unsigned char *in, *out;               // a margin inside their memory
-    size_t payload_size;                   // of the small plan's
-    double bytes;                          // read and written, each once
-    std::vector<unsigned char> small_in;   // input as it lies on the device
-    std::vector<unsigned char> want;       // rows of output, an out_stride apart
-    std::vector<unsigned char> want_state; // after these rows
-    std::vector<unsigned char> want_payload;
+    unsigned char *in, *out;                   // inside their memory, with margins
+    size_t payload_size;                       // bytes of expected_payload
+    double bytes;                              // read and written, each byte once
+    std::vector<unsigned char> small_in;       // input in the device's layout
+    std::vector<unsigned char> expected;       // output rows, out_stride apart
+    std::vector<unsigned char> expected_state; // after BENCH_PERIOD rows
+    std::vector<unsigned char> expected_payload;
     size_t payload_used;
 
     uint64_t repeats() const {
@@ -69,68 +69,71 @@ struct BenchCase {
     const gf_format &format() const {
         return plan->in;
     }
-    // First byte of a row of input i.
+    // Return the first byte of input i.
     const unsigned char *input(uint32_t i) const {
         return in + i * (in_stride / plan->inputs);
     }
 };
 
-// False with the reason if it cannot be had. about: bytes of all inputs together.
-bool bench_case_new(BenchCase *made, const BenchRow *row, uint64_t about, std::string *why);
-void bench_case_free(BenchCase *made);
-// Does our kernel give golden's bits, on the first rows alone and on the whole image?
-bool bench_case_check(const BenchCase *made, std::string *why);
-// All that the device does for one result, on the stream: empties the state, and runs the kernels.
-bool bench_case_launch(const BenchCase *made, cudaStream_t stream);
+// Prepare a row. target_bytes: bytes of all inputs together. Returns false and the reason on
+// failure.
+bool bench_case_new(BenchCase *bench, const BenchRow *row, uint64_t target_bytes, std::string *why);
+void bench_case_free(BenchCase *bench);
+// Compare our kernels with golden, on the first rows and on the whole image.
+bool bench_case_check(const BenchCase *bench, std::string *why);
+// Queue all device work for one result: clear the state, then run the kernels.
+bool bench_case_launch(const BenchCase *bench, cudaStream_t stream);
 
-void bench_fill(const BenchCase *made);
-// On the device: are all rows those of the first period again?
-bool bench_rows_repeat(const BenchCase *made);
-// ... and the extracted samples of a bin, `count` a period, with positions that go on?
-bool bench_payload_repeats(const BenchCase *made, const uint64_t *positions, const void *values,
+void bench_fill(const BenchCase *bench);
+// On the device, check that all rows repeat those of the first period.
+bool bench_rows_repeat(const BenchCase *bench);
+// Check that the samples of an extracted bin repeat, `count` per period, with advancing positions.
+bool bench_payload_repeats(const BenchCase *bench, const uint64_t *positions, const void *values,
                            uint64_t count);
-// Rows of one input without the padding between them, for those who only take that.
-BenchMemory bench_packed(const BenchCase *made, uint32_t input);
+// Copy the rows of one input without padding, for peers that require this.
+BenchMemory bench_packed(const BenchCase *bench, uint32_t input);
 
-// Somebody whose time is taken.
+// A timed operation.
 struct BenchRunner {
     std::string name;
-    double bytes; // it is said to move
+    double bytes; // bytes moved, for the rate
     std::function<bool(cudaStream_t)> run;
-    std::function<bool()> right; // of what the last run left; none: it computes something else
-    bool failed = false, wrong = false;
-    bool checked = false; // was it found right or wrong?
-    std::string unlike;   // what else it computes, if it does
+    std::function<bool()>
+        validate; // check the result of the last run; none: the peer computes something else
+    bool failed = false, mismatch = false;
+    bool checked = false; // validate was called
+    std::string caveat;   // how the computation of a peer differs from ours
     std::vector<double> ms;
 };
 
-// Takes the times in turn, so that those of one round are a pair. Runners that fail are marked.
+// Time all runners once per round, so that times of a round are comparable. Marks runners that
+// fail.
 void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds);
 double bench_median(std::vector<double> values);
 double bench_rate(const BenchRunner &runner); // median, GB/s
-// Median of a's rate to b's in the same round.
+// Return the median ratio of a's rate to b's in the same round.
 double bench_ratio(const BenchRunner &a, const BenchRunner &b);
 
-BenchRunner bench_copy(const BenchCase *made);
-BenchRunner bench_read(const BenchCase *made);
-// The others; they keep what they need. *absent: what could not be loaded.
-void bench_cub_sums(const BenchCase *made, std::vector<BenchRunner> &peers);
-void bench_cub_hist(const BenchCase *made, std::vector<BenchRunner> &peers);
-void bench_npp(const BenchCase *made, std::vector<BenchRunner> &peers, std::string *absent);
-void bench_cublas(const BenchCase *made, std::vector<BenchRunner> &peers, std::string *absent);
+BenchRunner bench_copy(const BenchCase *bench);
+BenchRunner bench_read(const BenchCase *bench);
+// Add the peers of a row. They own the memory they need. *missing: libraries that were not found.
+void bench_cub_sums(const BenchCase *bench, std::vector<BenchRunner> &peers);
+void bench_cub_hist(const BenchCase *bench, std::vector<BenchRunner> &peers);
+void bench_npp(const BenchCase *bench, std::vector<BenchRunner> &peers, std::string *missing);
+void bench_cublas(const BenchCase *bench, std::vector<BenchRunner> &peers, std::string *missing);
 
-// Every result of a row.
+// All results of a row.
 struct BenchResult {
     BenchRow row;
     uint64_t rows;
-    std::string wrong;                // why ours does not count; empty: it does
+    std::string mismatch;             // why our result is invalid; empty: valid
     std::vector<BenchRunner> runners; // copy, read, ours, peers
 };
 enum { BENCH_COPY, BENCH_READ, BENCH_OURS, BENCH_PEERS };
 
 void bench_print_head();
 void bench_print_row(const BenchResult &result);
-// What the marks in the rows mean, where there are any.
+// Print the meaning of the marks in the rows.
 void bench_print_notes(const std::vector<BenchResult> &results);
 bool bench_write_json(const char *path, const std::string &machine,
                       const std::vector<BenchResult> &results);

@@ -1,4 +1,4 @@
-// Images made on the device, and the comparisons that are too large for the host.
+// Image contents, generated on the device, and comparisons that are too large for the host.
 #include "cuda_bench.cuh"
 
 #include "hist/hist.h"
@@ -19,7 +19,7 @@ static __device__ __forceinline__ uint32_t mix(uint32_t x) {
     return x ^ x >> 16;
 }
 
-// Of 0 to 255, with a fraction where the content has one.
+// Return an integer from 0 to 255 as a float.
 static __device__ float level(BenchContent content, uint32_t x, uint32_t y, uint32_t c,
                               uint32_t random) {
     const uint32_t byte = random & 255;
@@ -61,14 +61,14 @@ static __device__ T sample(BenchContent content, uint32_t x, uint32_t y, uint32_
         return sizeof(T) == 2 ? static_cast<T>(random & 65535)
                               : static_cast<T>(static_cast<float>(random >> 8) * 0x1p-24f);
     const float v = level(content, x, y, c, random);
-    // The wider types have something below the steps of u8.
+    // u16 and f32: add bits below the resolution of u8.
     const float rest = content == BENCH_PHOTO ? static_cast<float>(random >> 24) : 0.0f;
     return sizeof(T) == 1   ? static_cast<T>(v)
            : sizeof(T) == 2 ? static_cast<T>(v * 256.0f + rest)
                             : static_cast<T>(v / 256.0f + rest * 0x1p-16f);
 }
 
-// Another value.
+// Return a value that differs from `value`.
 template <typename T> static __device__ T other(T value, uint32_t random) {
     if (sizeof(T) == 4)
         return static_cast<T>(value < 0.5f ? value + 0.25f : value - 0.25f);
@@ -76,7 +76,7 @@ template <typename T> static __device__ T other(T value, uint32_t random) {
     return static_cast<T>(static_cast<uint32_t>(value) + 1 + random % max);
 }
 
-// one_in: of so many samples one has another value; 0: none.
+// Fill the rows. one_in: change one of this many samples at random; 0: none.
 template <typename T>
 static __global__ void fill(unsigned char *in, size_t stride, uint64_t rows, uint64_t samples,
                             uint32_t channels, BenchContent content, uint32_t seed,
@@ -94,29 +94,29 @@ static __global__ void fill(unsigned char *in, size_t stride, uint64_t rows, uin
     }
 }
 
-void bench_fill(const BenchCase *made) {
-    const BenchContent content = made->row->content;
-    const bool compared = strcmp(made->row->filter, "compare") == 0;
-    for (uint32_t i = 0; i < made->plan->inputs; i++) {
+void bench_fill(const BenchCase *bench) {
+    const BenchContent content = bench->row->content;
+    const bool compared = strcmp(bench->row->filter, "compare") == 0;
+    for (uint32_t i = 0; i < bench->plan->inputs; i++) {
         const uint32_t seed = compared ? 0 : i * 77777u;
         const uint32_t one_in = i == 0                         ? 0
                                 : content == BENCH_ALL_DIFFER  ? 1
                                 : content == BENCH_SOME_DIFFER ? 50
                                                                : 0;
-        unsigned char *in = made->in + (made->input(i) - made->in);
-        gf_for_type(made->row->type, [&](auto sample) {
+        unsigned char *in = bench->in + (bench->input(i) - bench->in);
+        gf_for_type(bench->row->type, [&](auto sample) {
             fill<decltype(sample)><<<132 * 16, 256>>>(
-                in, made->in_stride, made->rows, gf_row_samples(&made->format()),
-                made->format().channels, content, seed, one_in);
+                in, bench->in_stride, bench->rows, gf_row_samples(&bench->format()),
+                bench->format().channels, content, seed, one_in);
         });
     }
 }
 
-BenchMemory bench_packed(const BenchCase *made, uint32_t input) {
-    const size_t row = gf_row_bytes(&made->format());
-    BenchMemory memory = bench_memory(row * made->rows);
+BenchMemory bench_packed(const BenchCase *bench, uint32_t input) {
+    const size_t row = gf_row_bytes(&bench->format());
+    BenchMemory memory = bench_memory(row * bench->rows);
     if (memory)
-        cudaMemcpy2D(memory.get(), row, made->input(input), made->in_stride, row, made->rows,
+        cudaMemcpy2D(memory.get(), row, bench->input(input), bench->in_stride, row, bench->rows,
                      cudaMemcpyDeviceToDevice);
     return memory;
 }
@@ -146,22 +146,22 @@ static bool same(const BenchMemory &different) {
            cudaGetLastError() == cudaSuccess;
 }
 
-bool bench_rows_repeat(const BenchCase *made) {
+bool bench_rows_repeat(const BenchCase *bench) {
     BenchMemory different = bench_memory(sizeof(unsigned));
-    rows_repeat<<<132 * 16, 256>>>(made->out, made->out_stride, made->rows,
-                                   gf_out_bytes(made->plan),
+    rows_repeat<<<132 * 16, 256>>>(bench->out, bench->out_stride, bench->rows,
+                                   gf_out_bytes(bench->plan),
                                    reinterpret_cast<unsigned *>(different.get()));
     return same(different);
 }
 
-bool bench_payload_repeats(const BenchCase *made, const uint64_t *positions, const void *values,
+bool bench_payload_repeats(const BenchCase *bench, const uint64_t *positions, const void *values,
                            uint64_t count) {
     BenchMemory different = bench_memory(sizeof(unsigned));
-    const uint32_t measured = reinterpret_cast<const gf_hist_plan *>(made->plan)->measured;
-    gf_for_type(made->row->type, [&](auto sample) {
+    const uint32_t measured = reinterpret_cast<const gf_hist_plan *>(bench->plan)->measured;
+    gf_for_type(bench->row->type, [&](auto sample) {
         payload_repeats<<<132 * 16, 256>>>(positions, static_cast<const decltype(sample) *>(values),
-                                           count, count * made->repeats(),
-                                           BENCH_PERIOD * made->row->width * measured,
+                                           count, count * bench->repeats(),
+                                           BENCH_PERIOD * bench->row->width * measured,
                                            reinterpret_cast<unsigned *>(different.get()));
     });
     return same(different);

@@ -1,5 +1,5 @@
-// Times every CUDA kernel beside a copy of the same bytes, a pass that only reads, and others' code
-// for the same job; each result is checked against golden first. bench-cuda --help tells how.
+// GPU benchmark: times every CUDA kernel, a copy of the same bytes, a read-only pass and other
+// libraries. Every result is first checked against golden. See bench-cuda --help.
 #include "cuda_bench.cuh"
 
 #include <stdio.h>
@@ -19,15 +19,15 @@ struct Options {
 const char usage[] =
     "usage: bench-cuda [OPTION...]\n"
     "  --only GROUP[,GROUP]  smooth, axis-sum, hist, extract, dot, compare, normalize\n"
-    "  --filter-text TEXT    only rows whose 'case content type Cn width' has TEXT in it\n"
-    "  --quick               the rows with a goal only, 11 rounds\n"
-    "  --rounds N            timed rounds (21)\n"
-    "  --bytes N[K|M|G]      bytes of input a row (512M); several times the L2\n"
-    "  --no-peers            ours alone\n"
-    "  --json FILE           all medians\n"
-    "Ratios are to the copy's GB/s in the same rounds; each byte counts once each way. A goal that\n"
-    "is not reached has a '!'. times: ours to the best peer; a '*' marks one that computes something\n"
-    "else. Exit status 1 if a result is wrong.\n";
+    "  --filter-text TEXT    only rows whose 'case content type Cn width' contains TEXT\n"
+    "  --quick               only rows with a goal, 11 rounds\n"
+    "  --rounds N            timed rounds (default 21)\n"
+    "  --bytes N[K|M|G]      input bytes per row (default 512M); use several times the L2\n"
+    "  --no-peers            omit other libraries\n"
+    "  --json FILE           write all medians\n"
+    "Ratios are relative to the GB/s of the copy in the same rounds; each byte read or written counts\n"
+    "once. '!' marks a missed goal. times: our speed relative to the best peer; '*' marks a peer that\n"
+    "computes something else. Exit status 1 if a result is wrong.\n";
 
 bool parse_bytes(const char *text, uint64_t *bytes) {
     char *end;
@@ -65,7 +65,7 @@ bool parse(int argc, char **argv, Options *options) {
     return options->rounds > 0;
 }
 
-bool wanted(const Options &options, const BenchRow &row) {
+bool selected(const Options &options, const BenchRow &row) {
     if (!options.only.empty() &&
         options.only.find("," + std::string(row.group) + ",") == std::string::npos)
         return false;
@@ -77,33 +77,33 @@ bool wanted(const Options &options, const BenchRow &row) {
     return text.find(options.text) != std::string::npos;
 }
 
-BenchResult measure(const Options &options, const BenchRow &row, std::string *absent) {
+BenchResult measure(const Options &options, const BenchRow &row, std::string *missing) {
     BenchResult result = {row, 0, "", {}};
-    BenchCase made;
-    if (bench_case_new(&made, &row, options.bytes, &result.wrong) &&
-        bench_case_check(&made, &result.wrong)) {
-        result.rows = made.rows;
-        result.wrong.clear();
+    BenchCase bench;
+    if (bench_case_new(&bench, &row, options.bytes, &result.mismatch) &&
+        bench_case_check(&bench, &result.mismatch)) {
+        result.rows = bench.rows;
+        result.mismatch.clear();
         BenchRunner ours;
         ours.name = "gpufilter";
-        ours.bytes = made.bytes;
+        ours.bytes = bench.bytes;
         ours.checked = true; // by bench_case_check
-        ours.run = [&made](cudaStream_t stream) { return bench_case_launch(&made, stream); };
-        result.runners = {bench_copy(&made), bench_read(&made), ours};
+        ours.run = [&bench](cudaStream_t stream) { return bench_case_launch(&bench, stream); };
+        result.runners = {bench_copy(&bench), bench_read(&bench), ours};
         if (options.peers) {
-            bench_cub_sums(&made, result.runners);
-            bench_cub_hist(&made, result.runners);
-            bench_npp(&made, result.runners, absent);
-            bench_cublas(&made, result.runners, absent);
+            bench_cub_sums(&bench, result.runners);
+            bench_cub_hist(&bench, result.runners);
+            bench_npp(&bench, result.runners, missing);
+            bench_cublas(&bench, result.runners, missing);
         }
         bench_time(result.runners, 5, options.rounds);
         if (result.runners[BENCH_OURS].failed || result.runners[BENCH_COPY].failed)
-            result.wrong = "a launch failed";
-        // What the runners hold goes with the row.
+            result.mismatch = "a launch failed";
+        // The runners own device memory: free it with the row.
         for (BenchRunner &runner : result.runners)
-            runner.run = nullptr, runner.right = nullptr;
+            runner.run = nullptr, runner.validate = nullptr;
     }
-    bench_case_free(&made);
+    bench_case_free(&bench);
     return result;
 }
 
@@ -122,27 +122,27 @@ int main(int argc, char **argv) {
         return 2;
     }
     const std::string machine = bench_machine();
-    printf("%s\n%llu MiB of input a row, medians of %d rounds, GB/s\n", machine.c_str(),
+    printf("%s\n%llu MiB of input per row, medians of %d rounds, GB/s\n", machine.c_str(),
            static_cast<unsigned long long>(options.bytes >> 20), options.rounds);
     bench_print_head();
     std::vector<BenchResult> results;
-    std::string absent;
-    bool wrong = false;
+    std::string missing;
+    bool mismatch = false;
     for (const BenchRow &row : bench_rows()) {
-        if (!wanted(options, row))
+        if (!selected(options, row))
             continue;
-        results.push_back(measure(options, row, &absent));
+        results.push_back(measure(options, row, &missing));
         bench_print_row(results.back());
-        wrong = wrong || !results.back().wrong.empty();
+        mismatch = mismatch || !results.back().mismatch.empty();
         if (cudaDeviceSynchronize() != cudaSuccess)
-            break; // an illegal address: nothing more can run
+            break; // an illegal address: no further kernel can run
     }
     bench_print_notes(results);
-    if (!absent.empty())
-        printf("not here, so not timed: %s\n", absent.c_str());
+    if (!missing.empty())
+        printf("not found, not timed: %s\n", missing.c_str());
     if (options.json && !bench_write_json(options.json, machine, results)) {
         fprintf(stderr, "bench-cuda: cannot write %s\n", options.json);
         return 2;
     }
-    return wrong;
+    return mismatch;
 }

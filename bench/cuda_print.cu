@@ -1,4 +1,4 @@
-// What the GPU benchmark says: the machine, the table, the file.
+// Output of the GPU benchmark: machine, table and JSON file.
 #include "cuda_bench.cuh"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string bench_machine() {
     cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device);
     char text[512];
     snprintf(text, sizeof text,
-             "%s, %d processors, %d MHz, memory %d MHz, L2 %d MiB, driver for CUDA %d.%d, runtime "
+             "%s, %d SMs, %d MHz, memory %d MHz, L2 %d MiB, driver for CUDA %d.%d, runtime "
              "%d.%d, commit %s",
              properties.name, properties.multiProcessorCount, clock / 1000, memory_clock / 1000,
              l2 >> 20, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
@@ -34,7 +34,7 @@ static const BenchRunner *best_peer(const BenchResult &result) {
     const BenchRunner *best = nullptr;
     for (size_t i = BENCH_PEERS; i < result.runners.size(); i++) {
         const BenchRunner &peer = result.runners[i];
-        if (!peer.failed && !peer.wrong && (!best || bench_rate(peer) > bench_rate(*best)))
+        if (!peer.failed && !peer.mismatch && (!best || bench_rate(peer) > bench_rate(*best)))
             best = &peer;
     }
     return best;
@@ -52,8 +52,8 @@ void bench_print_row(const BenchResult &result) {
     printf("%-9s %-28s %-8s %-4s %2u %6llu", row.group, *row.text ? row.text : "default",
            bench_content_name(row.content), gf_type_name(row.type), row.channels,
            static_cast<unsigned long long>(row.width));
-    if (!result.wrong.empty()) {
-        printf(" WRONG: %s\n", result.wrong.c_str());
+    if (!result.mismatch.empty()) {
+        printf(" WRONG: %s\n", result.mismatch.c_str());
         fflush(stdout);
         return;
     }
@@ -65,14 +65,14 @@ void bench_print_row(const BenchResult &result) {
     printf(" %7.0f %7.0f %7.0f %6.3f %5s", bench_rate(copy), bench_rate(result.runners[BENCH_READ]),
            bench_rate(ours), ratio, goal);
     if (const BenchRunner *peer = best_peer(result))
-        printf("  %-19s %6.3f %6.2f\n", (peer->name + (peer->unlike.empty() ? "" : "*")).c_str(),
+        printf("  %-19s %6.3f %6.2f\n", (peer->name + (peer->caveat.empty() ? "" : "*")).c_str(),
                bench_ratio(*peer, copy), bench_ratio(ours, *peer));
     else
         printf("  -\n");
     for (size_t i = BENCH_PEERS; i < result.runners.size(); i++)
-        if (result.runners[i].failed || result.runners[i].wrong)
+        if (result.runners[i].failed || result.runners[i].mismatch)
             printf("          (%s: %s)\n", result.runners[i].name.c_str(),
-                   result.runners[i].failed ? "failed" : "another result");
+                   result.runners[i].failed ? "failed" : "wrong result");
     fflush(stdout);
 }
 
@@ -81,10 +81,10 @@ void bench_print_notes(const std::vector<BenchResult> &results) {
     for (const BenchResult &result : results) {
         if (strcmp(result.row.filter, "normalize") == 0)
             notes.push_back(
-                "normalize: the pass that writes; a run has the pass of hist before it");
+                "normalize: only the pass that writes; a run starts with a pass of axis-sum");
         for (const BenchRunner &runner : result.runners)
-            if (!runner.unlike.empty())
-                notes.push_back("* " + runner.name + ": " + runner.unlike);
+            if (!runner.caveat.empty())
+                notes.push_back("* " + runner.name + ": " + runner.caveat);
     }
     for (size_t i = 0; i < notes.size(); i++)
         if (std::find(notes.begin(), notes.begin() + static_cast<ptrdiff_t>(i), notes[i]) ==
@@ -97,11 +97,11 @@ static void write_runner(FILE *file, const BenchRunner &runner, const BenchRunne
     fprintf(file, "%s\n      {\"name\": \"%s\", \"state\": \"%s\"", first ? "" : ",",
             runner.name.c_str(),
             runner.failed     ? "failed"
-            : runner.wrong    ? "wrong"
+            : runner.mismatch ? "mismatch"
             : !runner.checked ? "unchecked"
-                              : "right");
-    if (!runner.unlike.empty())
-        fprintf(file, ", \"unlike\": \"%s\"", runner.unlike.c_str());
+                              : "ok");
+    if (!runner.caveat.empty())
+        fprintf(file, ", \"caveat\": \"%s\"", runner.caveat.c_str());
     if (!runner.failed)
         fprintf(file, ", \"ms\": %.6f, \"gb_per_s\": %.2f, \"bytes\": %.0f, \"ratio\": %.4f",
                 bench_median(runner.ms), bench_rate(runner), runner.bytes,
@@ -120,12 +120,12 @@ bool bench_write_json(const char *path, const std::string &machine,
         fprintf(file,
                 "%s\n    {\"kernel\": \"%s\", \"case\": \"%s\", \"content\": \"%s\", \"type\": "
                 "\"%s\", \"channels\": %u, \"width\": %llu, \"height\": %llu, \"goal\": %.2f, "
-                "\"wrong\": \"%s\", \"runners\": [",
+                "\"mismatch\": \"%s\", \"runners\": [",
                 i ? "," : "", result.row.group, result.row.text,
                 bench_content_name(result.row.content), gf_type_name(result.row.type),
                 result.row.channels, static_cast<unsigned long long>(result.row.width),
                 static_cast<unsigned long long>(result.rows), result.row.goal,
-                result.wrong.c_str());
+                result.mismatch.c_str());
         for (size_t k = 0; k < result.runners.size(); k++)
             write_runner(file, result.runners[k], result.runners[BENCH_COPY], k == 0);
         fprintf(file, "]}");

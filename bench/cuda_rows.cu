@@ -1,4 +1,4 @@
-// Which kernels are timed, on what.
+// Rows of the GPU benchmark: filters, cases and contents.
 #include "cuda_bench.cuh"
 
 #include <string.h>
@@ -23,16 +23,16 @@ static void add_smooth(std::vector<BenchRow> &rows) {
     add(rows, "smooth", "", GF_U8, 1, WIDTH, BENCH_FLAT_125, 0.95);
     add(rows, "smooth", "", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0.92);
     add(rows, "smooth", "", GF_F32, 1, WIDTH, BENCH_UNIFORM, 0.97);
-    // Most samples of these are ties.
+    // Most samples of these rows are ties.
     add(rows, "smooth", "", GF_U8, 3, WIDTH, BENCH_FLAT_125, 0);
     for (const char *text :
          {"gain=2 weight=0.5", "stages=enhance gain=0.5", "stages=enhance,blur gain=1.5"})
         add(rows, "smooth", text, GF_U8, 1, WIDTH, BENCH_UNIFORM, 0);
     add(rows, "smooth", "gain=2 weight=0.5", GF_U8, 3, WIDTH, BENCH_UNIFORM, 0);
-    // These are clamped nearly everywhere.
+    // Nearly all samples of these rows are clamped.
     for (uint32_t c = 1; c <= 3; c += 2)
         add(rows, "smooth", "", GF_U8, c, WIDTH, BENCH_DOCUMENT, 0);
-    // Without clamping, and with ties all over.
+    // Ties in all areas, no clamping.
     add(rows, "smooth", "keep-brightness", GF_U8, 1, WIDTH, BENCH_DOCUMENT, 0);
     add(rows, "smooth", "stages=enhance,blur gain=0.9", GF_U8, 1, WIDTH, BENCH_DOCUMENT, 0);
     static const char *const others[] = {"gain=0.9 weight=0.45",

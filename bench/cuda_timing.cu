@@ -1,11 +1,11 @@
-// Times by CUDA events, all runners in turn; and the two yardsticks.
+// Timing by CUDA events, all runners in each round; copy and read as references.
 #include "cuda_bench.cuh"
 
 #include <algorithm>
 
-// Keeps the device busy until what is to be timed is queued as a whole: otherwise the time of the
-// calls would count.
-static __global__ void hold(unsigned nanoseconds) {
+// Keep the device busy until the timed work is queued completely. Otherwise launch overhead is
+// measured.
+static __global__ void spin(unsigned nanoseconds) {
     uint64_t start, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
     do
@@ -19,12 +19,12 @@ void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds) {
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     cudaEventCreate(&begin);
     cudaEventCreate(&end);
-    cudaDeviceSynchronize(); // what was prepared on the default stream is done
+    cudaDeviceSynchronize(); // wait for the preparation on the default stream
     for (int round = -warm_ups; round < rounds; round++)
         for (BenchRunner &runner : runners) {
             if (runner.failed)
                 continue;
-            hold<<<1, 1, 0, stream>>>(40000);
+            spin<<<1, 1, 0, stream>>>(40000);
             cudaEventRecord(begin, stream);
             const bool queued = runner.run(stream);
             cudaEventRecord(end, stream);
@@ -34,8 +34,8 @@ void bench_time(std::vector<BenchRunner> &runners, int warm_ups, int rounds) {
                 runner.failed = true;
                 cudaGetLastError();
             }
-            if (round < 0 && !runner.failed && round == -warm_ups && runner.right) {
-                runner.wrong = !runner.right();
+            if (round < 0 && !runner.failed && round == -warm_ups && runner.validate) {
+                runner.mismatch = !runner.validate();
                 runner.checked = true;
             }
             if (round >= 0)
@@ -64,12 +64,12 @@ double bench_ratio(const BenchRunner &a, const BenchRunner &b) {
     return bench_median(ratios);
 }
 
-// ---- yardsticks ---------------------------------------------------------------------------------
+// ---- references: copy and read -----------------------------------------------------------------
 
-BenchRunner bench_copy(const BenchCase *made) {
-    const size_t bytes = made->in_stride * made->rows;
+BenchRunner bench_copy(const BenchCase *bench) {
+    const size_t bytes = bench->in_stride * bench->rows;
     BenchMemory to = bench_memory(bytes);
-    const unsigned char *in = made->in;
+    const unsigned char *in = bench->in;
     BenchRunner runner;
     runner.name = "copy";
     runner.bytes = 2.0 * static_cast<double>(bytes);
@@ -82,35 +82,36 @@ BenchRunner bench_copy(const BenchCase *made) {
 }
 
 #define READ_THREADS 512
-#define READ_AT_ONCE 8
+#define READ_LOADS 8
 
-// Eight loads of 16 bytes in flight a thread; blocks take turns, one wave of them.
+// Read the input with eight 16-byte loads in flight per thread. One wave of blocks, grid-stride
+// loop.
 static __global__ void __launch_bounds__(READ_THREADS)
     read_all(const uint4 *in, uint64_t n, uint32_t *out) {
-    const uint64_t step = static_cast<uint64_t>(gridDim.x) * READ_THREADS * READ_AT_ONCE;
+    const uint64_t step = static_cast<uint64_t>(gridDim.x) * READ_THREADS * READ_LOADS;
     uint32_t x = 0;
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * READ_THREADS * READ_AT_ONCE + threadIdx.x;
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * READ_THREADS * READ_LOADS + threadIdx.x;
          i < n; i += step)
 #pragma unroll
-        for (int k = 0; k < READ_AT_ONCE; k++)
+        for (int k = 0; k < READ_LOADS; k++)
             if (i + k * READ_THREADS < n) {
                 const uint4 v = in[i + k * READ_THREADS];
                 x ^= v.x ^ v.y ^ v.z ^ v.w;
             }
-    // Almost never, but the compiler cannot know.
+    // Almost never true, but the compiler cannot remove the loads.
     if (x == 0x12345678u)
         *out = x;
 }
 
-BenchRunner bench_read(const BenchCase *made) {
-    const size_t bytes = made->in_stride * made->rows;
+BenchRunner bench_read(const BenchCase *bench) {
+    const size_t bytes = bench->in_stride * bench->rows;
     BenchMemory out = bench_memory(sizeof(uint32_t));
-    const uint4 *in = reinterpret_cast<const uint4 *>(made->in);
-    int device = 0, processors = 1, blocks = 1;
+    const uint4 *in = reinterpret_cast<const uint4 *>(bench->in);
+    int device = 0, sms = 1, blocks = 1;
     cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, read_all, READ_THREADS, 0);
-    const unsigned grid = static_cast<unsigned>(processors * blocks);
+    const unsigned grid = static_cast<unsigned>(sms * blocks);
     BenchRunner runner;
     runner.name = "read";
     runner.bytes = static_cast<double>(bytes);

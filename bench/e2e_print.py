@@ -1,10 +1,10 @@
-"""The tables of bench/e2e.py."""
+"""Table output of bench/e2e.py."""
 
 SIZES = [(1e6, "MB"), (1e3, "kB"), (1, "B ")]
 
 
 def in_unit(value, units):
-    """Three digits or so, with the largest unit that leaves 1 or more."""
+    """Format details three digits in the largest unit that yields at least 1."""
     if value is None:
         return "-"
     for scale, unit in units:
@@ -27,8 +27,8 @@ def ratio(value):
 
 def print_case(label, picture, lines):
     ours = lines[0]
-    about = f"{picture}, {in_unit(ours['bytes_in'], SIZES).strip()}, " if picture else ""
-    print(f"\n{label}: {about}{ours['pairs']} pairs")
+    details = f"{picture}, {in_unit(ours['bytes_in'], SIZES).strip()}, " if picture else ""
+    print(f"\n{label}: {details}{ours['pairs']} pairs")
     print(f"  {'program':<12}{'wall':>10}{'MP/s':>8}{'CPU':>10}{'peak RSS':>11}{'file':>10}"
           f"   ours/it:{'wall':>6}{'CPU':>7}{'RSS':>7}{'file':>7}")
     for line in lines:

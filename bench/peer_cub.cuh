@@ -1,4 +1,5 @@
-// How a call of CUB becomes a runner: asked for its memory once, then run in that.
+// Runner for a CUB call: queries the temporary storage once, allocates it, and then runs the call
+// in it.
 #ifndef GF_PEER_CUB_CUH
 #define GF_PEER_CUB_CUH
 
@@ -20,11 +21,11 @@ template <typename Call> BenchRunner bench_cub_runner(const char *name, double m
     return runner;
 }
 
-// The dot product that a peer must find, of all rows.
-double bench_want_dot(const BenchCase *made);
-// The number of samples that differ, of all rows.
-double bench_want_differing(const BenchCase *made);
-// The count of bin `bin` of measured channel c over all rows.
-uint64_t bench_want_count(const BenchCase *made, uint32_t c, uint32_t bin);
+// Return the dot product of all rows that a peer must compute.
+double bench_expected_dot(const BenchCase *bench);
+// Return the number of differing samples of all rows.
+double bench_expected_differing(const BenchCase *bench);
+// Return the count of bin `bin` of measured channel c over all rows.
+uint64_t bench_expected_count(const BenchCase *bench, uint32_t c, uint32_t bin);
 
 #endif

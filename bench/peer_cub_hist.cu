@@ -1,4 +1,4 @@
-// CUB beside hist: counting, and selecting the samples of a bin with their positions.
+// CUB peers of hist: counting, and selecting the samples of a bin with their positions.
 #include "cuda_bench.cuh"
 #include "peer_cub.cuh"
 
@@ -14,59 +14,59 @@
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/tuple.h>
 
-// MultiHistogramEven with plain arrays is all that older CUBs have; newer ones want their own.
+// Older CUB versions support only plain arrays in MultiHistogramEven; newer ones deprecate them.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-uint64_t bench_want_count(const BenchCase *made, uint32_t c, uint32_t bin) {
-    const uint32_t bins = reinterpret_cast<const gf_hist_plan *>(made->plan)->bins;
+uint64_t bench_expected_count(const BenchCase *bench, uint32_t c, uint32_t bin) {
+    const uint32_t bins = reinterpret_cast<const gf_hist_plan *>(bench->plan)->bins;
     return reinterpret_cast<const uint64_t *>(
-               made->want_state.data())[static_cast<size_t>(c) * (bins + 1) + bin] *
-           made->repeats();
+               bench->expected_state.data())[static_cast<size_t>(c) * (bins + 1) + bin] *
+           bench->repeats();
 }
 
 namespace {
 
-// CUB gets the samples without padding, which suits it best, and counts them in 32 bits. The bins
-// of integers are those of the contract where these are 8 or 256, or 65536 of u16.
+// Count with 32-bit counters on samples without padding, the fastest layout for CUB. For integers,
+// CUB's bins equal ours with 8 and 256 bins, and with 65536 bins of u16.
 template <typename T, typename Level>
-void even(const BenchCase *made, std::vector<BenchRunner> &peers) {
-    const uint32_t bins = reinterpret_cast<const gf_hist_plan *>(made->plan)->bins;
-    const BenchMemory packed = bench_packed(made, 0);
+void even(const BenchCase *bench, std::vector<BenchRunner> &peers) {
+    const uint32_t bins = reinterpret_cast<const gf_hist_plan *>(bench->plan)->bins;
+    const BenchMemory packed = bench_packed(bench, 0);
     const BenchMemory counts = bench_memory(bins * sizeof(unsigned));
-    const uint64_t n = made->row->width * made->rows;
+    const uint64_t n = bench->row->width * bench->rows;
     if (!packed || !counts || n > INT_MAX)
         return;
     const Level top = static_cast<Level>(sizeof(T) == 4 ? 1 : 1 << 8 * sizeof(T));
     peers.push_back(bench_cub_runner(
-        "CUB HistogramEven", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
+        "CUB HistogramEven", bench->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             return cub::DeviceHistogram::HistogramEven(
                 temp, bytes, reinterpret_cast<const T *>(packed.get()),
                 reinterpret_cast<unsigned *>(counts.get()), static_cast<int>(bins) + 1,
                 static_cast<Level>(0), top, static_cast<int>(n), stream);
         }));
     if (sizeof(T) == 4) {
-        peers.back().unlike = "cuts the range of floats into bins by another formula, not compared";
+        peers.back().caveat = "computes float bins by another formula; result not checked";
         return;
     }
-    peers.back().right = [=] {
+    peers.back().validate = [=] {
         const std::vector<unsigned> got = bench_download<unsigned>(counts.get(), bins);
         for (uint32_t i = 0; i < bins; i++)
-            if (got[i] != bench_want_count(made, 0, i))
+            if (got[i] != bench_expected_count(bench, 0, i))
                 return false;
         return true;
     };
 }
 
-void even_rgb(const BenchCase *made, std::vector<BenchRunner> &peers) {
-    const int bins = static_cast<int>(reinterpret_cast<const gf_hist_plan *>(made->plan)->bins);
+void even_rgb(const BenchCase *bench, std::vector<BenchRunner> &peers) {
+    const int bins = static_cast<int>(reinterpret_cast<const gf_hist_plan *>(bench->plan)->bins);
     const BenchMemory counts = bench_memory(3 * static_cast<size_t>(bins) * sizeof(unsigned));
     unsigned *to = reinterpret_cast<unsigned *>(counts.get());
-    const BenchMemory packed = bench_packed(made, 0);
-    const uint64_t n = made->row->width * made->rows;
+    const BenchMemory packed = bench_packed(bench, 0);
+    const uint64_t n = bench->row->width * bench->rows;
     if (!packed || !counts || n > INT_MAX / 3)
         return;
     peers.push_back(bench_cub_runner(
-        "CUB MultiHistogram", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
+        "CUB MultiHistogram", bench->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             unsigned *each[3] = {to, to + bins, to + 2 * bins};
             const int levels[3] = {bins + 1, bins + 1, bins + 1};
             const int lower[3] = {0, 0, 0}, upper[3] = {256, 256, 256};
@@ -75,13 +75,13 @@ void even_rgb(const BenchCase *made, std::vector<BenchRunner> &peers) {
                 temp, bytes, static_cast<const uint8_t *>(packed.get()), each, levels, lower, upper,
                 static_cast<int>(n), stream);
         }));
-    peers.back().right = [=] {
+    peers.back().validate = [=] {
         const std::vector<unsigned> got =
             bench_download<unsigned>(counts.get(), 3 * static_cast<size_t>(bins));
         for (int i = 0; i < 3 * bins; i++)
-            if (got[static_cast<size_t>(i)] != bench_want_count(made,
-                                                                static_cast<uint32_t>(i / bins),
-                                                                static_cast<uint32_t>(i % bins)))
+            if (got[static_cast<size_t>(i)] !=
+                bench_expected_count(bench, static_cast<uint32_t>(i / bins),
+                                     static_cast<uint32_t>(i % bins)))
                 return false;
         return true;
     };
@@ -105,31 +105,33 @@ template <typename T> struct InsideAt {
     }
 };
 
-// Were these positions selected? Looks at the first and the last: there may be billions.
-bool right_positions(const BenchCase *made, const BenchMemory &found,
+// Check the first and the last selected positions. There may be billions of them.
+bool positions_match(const BenchCase *bench, const BenchMemory &found,
                      const BenchMemory &positions) {
-    const uint64_t *want = reinterpret_cast<const uint64_t *>(made->want_payload.data()) + 1;
-    const uint64_t count = *want++, total = count * made->repeats();
+    const uint64_t *expected =
+        reinterpret_cast<const uint64_t *>(bench->expected_payload.data()) + 1;
+    const uint64_t count = *expected++, total = count * bench->repeats();
     if (bench_download<uint64_t>(found.get(), 1)[0] != total)
         return false;
-    const uint64_t some = std::min(total, UINT64_C(1) << 20);
-    for (const uint64_t first : {UINT64_C(0), total - some}) {
+    const uint64_t window = std::min(total, UINT64_C(1) << 20);
+    for (const uint64_t first : {UINT64_C(0), total - window}) {
         const uint64_t *from = reinterpret_cast<const uint64_t *>(positions.get()) + first;
-        const std::vector<uint64_t> got = bench_download<uint64_t>(from, some);
-        for (uint64_t i = first; i < first + some; i++)
-            if (got[i - first] != want[i % count] + i / count * BENCH_PERIOD * made->row->width)
+        const std::vector<uint64_t> got = bench_download<uint64_t>(from, window);
+        for (uint64_t i = first; i < first + window; i++)
+            if (got[i - first] !=
+                expected[i % count] + i / count * BENCH_PERIOD * bench->row->width)
                 return false;
     }
     return true;
 }
 
-// Values and positions, once as pairs in one pass, once one after the other; the samples lie
-// without padding, so that a position is a count.
-template <typename T> void select(const BenchCase *made, std::vector<BenchRunner> &peers) {
-    const int64_t n = static_cast<int64_t>(gf_row_samples(&made->format()) * made->rows);
+// Select values and positions: as pairs in one pass, and in two passes. The samples have no
+// padding: a position is an index.
+template <typename T> void select(const BenchCase *bench, std::vector<BenchRunner> &peers) {
+    const int64_t n = static_cast<int64_t>(gf_row_samples(&bench->format()) * bench->rows);
     const uint64_t total =
-        reinterpret_cast<const uint64_t *>(made->want_payload.data())[1] * made->repeats();
-    const BenchMemory packed = bench_packed(made, 0);
+        reinterpret_cast<const uint64_t *>(bench->expected_payload.data())[1] * bench->repeats();
+    const BenchMemory packed = bench_packed(bench, 0);
     const BenchMemory to_positions = bench_memory((total + 1) * sizeof(uint64_t));
     const BenchMemory to_values = bench_memory((total + 1) * sizeof(T));
     const BenchMemory to_found = bench_memory(sizeof(uint64_t));
@@ -142,20 +144,20 @@ template <typename T> void select(const BenchCase *made, std::vector<BenchRunner
     const thrust::counting_iterator<uint64_t> count(0);
     const unsigned scale = sizeof(T) == 1 ? 1 : 256;
     const Inside<T> inside = {static_cast<T>(96 * scale), static_cast<T>(128 * scale - 1)};
-    const auto right = [=] {
+    const auto validate = [=] {
         (void)packed, (void)to_values;
-        return right_positions(made, to_found, to_positions);
+        return positions_match(bench, to_found, to_positions);
     };
     const auto in = thrust::make_zip_iterator(thrust::make_tuple(count, samples));
     const auto out = thrust::make_zip_iterator(thrust::make_tuple(positions, values));
     peers.push_back(bench_cub_runner(
-        "CUB Select pairs", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
+        "CUB Select pairs", bench->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             return cub::DeviceSelect::If(temp, bytes, in, out, found, n, inside, stream);
         }));
-    peers.back().right = right;
+    peers.back().validate = validate;
     const InsideAt<T> inside_at = {samples, inside};
     peers.push_back(bench_cub_runner(
-        "CUB Select twice", made->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
+        "CUB Select twice", bench->bytes, [=](void *temp, size_t &bytes, cudaStream_t stream) {
             size_t other = bytes;
             cudaError_t result =
                 cub::DeviceSelect::If(temp, bytes, samples, values, found, n, inside, stream);
@@ -165,26 +167,26 @@ template <typename T> void select(const BenchCase *made, std::vector<BenchRunner
             bytes = std::max(bytes, other);
             return result;
         }));
-    peers.back().right = right;
+    peers.back().validate = validate;
 }
 
 } // namespace
 
-void bench_cub_hist(const BenchCase *made, std::vector<BenchRunner> &peers) {
-    const std::string group = made->row->group, text = made->row->text;
-    const gf_type type = made->row->type;
-    if (group == "hist" && made->row->channels == 1) {
+void bench_cub_hist(const BenchCase *bench, std::vector<BenchRunner> &peers) {
+    const std::string group = bench->row->group, text = bench->row->text;
+    const gf_type type = bench->row->type;
+    if (group == "hist" && bench->row->channels == 1) {
         if (type == GF_U8)
-            even<uint8_t, int>(made, peers);
+            even<uint8_t, int>(bench, peers);
         else if (type == GF_U16)
-            even<uint16_t, int>(made, peers);
+            even<uint16_t, int>(bench, peers);
         else
-            even<float, float>(made, peers);
+            even<float, float>(bench, peers);
     }
-    if (group == "hist" && made->row->channels == 3 && text.find("all") != std::string::npos)
-        even_rgb(made, peers);
+    if (group == "hist" && bench->row->channels == 3 && text.find("all") != std::string::npos)
+        even_rgb(bench, peers);
     if (group == "extract" && text == "bins=8 extract=3" && type == GF_U8)
-        select<uint8_t>(made, peers);
+        select<uint8_t>(bench, peers);
     if (group == "extract" && text == "bins=8 extract=3" && type == GF_U16)
-        select<uint16_t>(made, peers);
+        select<uint16_t>(bench, peers);
 }

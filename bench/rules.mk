@@ -8,8 +8,8 @@ $(BUILD)/timed: $(OBJ)/bench/timed.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^
 
-# The GPU benchmark includes internal headers of the library. The commit is in a file of its own, so that a new
-# commit recompiles only the file that prints it.
+# The GPU benchmark uses internal headers, as the kernels do. The commit is in a separate file: a new commit
+# recompiles only the file that prints it.
 BENCH_CU := $(if $(NVCC),$(sort $(wildcard bench/*.cu)))
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
@@ -26,15 +26,15 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) 
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
-bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program against the codec alone, the filters against memcpy and OpenCV
+bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program and the codec alone; compare the filters with memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
 	@$(BUILD)/bench-cpu --peer bench/cpu_peer.py --json $(BUILD)/bench-cpu.json
 
-bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel against a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
+bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel; compare with a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
-bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program against vips, ImageMagick and ffmpeg, PNG to PNG (BENCH="--quick")
+bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program from PNG to PNG; compare with vips, ImageMagick and ffmpeg (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
 .PHONY: bench bench-cuda bench-e2e

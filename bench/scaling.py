@@ -1,39 +1,39 @@
 #!/usr/bin/env python3
-"""How long large jobs take on 1 to 1000 machines: a simulation, from rates measured on one.
+"""Projection of large jobs to 1 to 1000 machines: a simulation based on rates measured on one machine.
 
-    python3 bench/scaling.py           the tables of docs/scaling.md
-    python3 bench/scaling.py --check   the model against what can be worked out by hand
+    python3 bench/scaling.py           print the tables of docs/scaling.md
+    python3 bench/scaling.py --check   check the model against analytic results
 
-What was measured is in MEASURED; what nobody here has is in STORAGE, and is assumed: change it for the
-machines you have. A batch is simulated share by share, as rank 0 hands files out: each machine works on its share,
-and waits where the file system's data, its metadata or rank 0 are busy. One image in a file of rows is
-arithmetic: all ranks read, compute and write their rows at once.
+MEASURED holds measured rates. STORAGE holds assumed rates: change them for your machines. A batch is simulated share by
+share, as rank 0 distributes files: each machine processes its share and waits while the data path or the metadata of
+the file system, or rank 0, is busy. The time of one image in a file of rows is computed directly: all ranks read,
+compute and write their rows concurrently.
 """
 import heapq
 import random
 import sys
 
-# Of one machine with 16 cores and an H200: docs/performance.md, "Several ranks", says how.
+# One machine with 16 cores and an H200; method: docs/performance.md, "Several ranks".
 MEASURED = {
-    "file_seconds": 7.3 / 256,  # a 24 MP RGB PNG to PNG, all cores busy with others like it
-    "in_bytes": 29.3e6,  # of one such file,
-    "out_bytes": 12.9e6,  # and of what is written
-    "ask_seconds": 30e-6,  # rank 0's time to hand out a share,
-    "tell_seconds": 30e-6,  # and for each file: its report (measured with a line of a record beside it)
-    "smooth_per_second": 27e9,  # bytes of a plain image read and filtered, xy,
-    "hist_per_second": 39e9,  # and counted
-    "start_seconds": 0.8,  # of a rank with a GPU
+    "file_seconds": 7.3 / 256,  # one 24 MP RGB PNG to PNG, all cores busy with such files
+    "in_bytes": 29.3e6,  # size of such a file
+    "out_bytes": 12.9e6,  # size of its output
+    "handout_seconds": 30e-6,  # time of rank 0 to hand out a share
+    "report_seconds": 30e-6,  # time of rank 0 per file for its report (measured with one line written to a file)
+    "smooth_per_second": 27e9,  # bytes of a plain image read and filtered, axis xy
+    "hist_per_second": 39e9,  # bytes read and counted
+    "start_seconds": 0.8,  # start of a rank with a GPU
 }
-# Assumed: bytes a second of all machines together, and of one; operations on names a second.
+# Assumed: bytes per second of all machines together and of one machine; metadata operations per second.
 STORAGE = {
-    "file server, 1.2 GB/s": {"all": 1.2e9, "one": 1.2e9, "names": 5e3},
-    "parallel, 50 GB/s, 10 to a machine": {"all": 50e9, "one": 10e9, "names": 50e3},
-    "parallel, 500 GB/s, 20 to a machine": {"all": 500e9, "one": 20e9, "names": 200e3},
+    "file server, 1.2 GB/s": {"all": 1.2e9, "one": 1.2e9, "name_ops": 5e3},
+    "parallel, 50 GB/s, 10 to a machine": {"all": 50e9, "one": 10e9, "name_ops": 50e3},
+    "parallel, 500 GB/s, 20 to a machine": {"all": 500e9, "one": 20e9, "name_ops": 200e3},
 }
-NAMES_A_FILE = 6  # looked at, opened, created, looked at, renamed, closed
+NAME_OPS_PER_FILE = 6  # stat, open, create, stat, rename, close
 LAUNCH_SECONDS = 5.0  # assumed: starting ranks on many machines
 MACHINES = (1, 3, 10, 30, 100, 300, 1000)
-NOISE = 0.3  # files differ by so much in what they take, up and down
+NOISE = 0.3  # relative variation of the time per file, plus or minus
 
 
 def start_seconds(machines, m):
@@ -41,19 +41,19 @@ def start_seconds(machines, m):
 
 
 def share_of(remaining, ranks):
-    """What rank 0 hands out at a time."""
+    """Return the number of files that rank 0 hands out at a time."""
     return max(1, min(256, remaining // (8 * ranks)))  # src/mpi/batch_mpi.c
 
 
 def batch_limits(machines, storage, m=MEASURED):
-    """Files a second that each part could do, if it were alone."""
+    """Return the files per second that each component could process alone."""
     per_file = m["in_bytes"] + m["out_bytes"]
     return {
         "computing": machines / m["file_seconds"],
         "the network": machines * storage["one"] / per_file,
         "the file system": storage["all"] / per_file,
-        "its names": storage["names"] / NAMES_A_FILE,
-        "rank 0": 1 / m["tell_seconds"],
+        "its names": storage["name_ops"] / NAME_OPS_PER_FILE,
+        "rank 0": 1 / m["report_seconds"],
     }
 
 
@@ -62,32 +62,32 @@ def slowest(limits):
 
 
 def simulate_batch(files, machines, storage, m=MEASURED, seed=1):
-    """Seconds until the last file is done, and what most of them waited for."""
+    """Return the seconds until the last file is done, and the bottleneck."""
     noise = random.Random(seed)
     limits = batch_limits(machines, storage, m)
-    # While all are busy, each has its share of what is shared.
+    # While all machines are busy, each gets an equal share of the shared resources.
     pace = min(limits["computing"], limits["the network"], limits["the file system"], limits["its names"])
-    a_file = machines / pace
-    first_free = 0.0  # rank 0
+    file_seconds_shared = machines / pace
+    first_free = 0.0  # of rank 0
     remaining = files
     end = 0.0
-    asking = [(0.0, i, 0) for i in range(machines)]
-    heapq.heapify(asking)
-    while asking:
-        now, machine, told = heapq.heappop(asking)
-        first_free = max(first_free, now) + m["ask_seconds"] + told * m["tell_seconds"]
+    queue = [(0.0, i, 0) for i in range(machines)]
+    heapq.heapify(queue)
+    while queue:
+        now, machine, reports = heapq.heappop(queue)
+        first_free = max(first_free, now) + m["handout_seconds"] + reports * m["report_seconds"]
         end = max(end, first_free)
         if not remaining:
             continue
         share = share_of(remaining, machines)
         remaining -= share
-        takes = sum(a_file * noise.uniform(1 - NOISE, 1 + NOISE) for _ in range(share))
-        heapq.heappush(asking, (first_free + takes, machine, share))
+        duration = sum(file_seconds_shared * noise.uniform(1 - NOISE, 1 + NOISE) for _ in range(share))
+        heapq.heappush(queue, (first_free + duration, machine, share))
     return start_seconds(machines, m) + end, slowest(limits)
 
 
 def image_seconds(side, halo, machines, storage, writes, m=MEASURED):
-    """One grey image of side x side bytes, and what it waits for."""
+    """Return the seconds for one grey image of side x side bytes, and the bottleneck."""
     rows = side / machines
     held = min(side, rows + 2 * halo)
     moved = (held + (rows if writes else 0)) * side
@@ -123,27 +123,27 @@ def print_table(title, cell):
 
 
 def check():
-    """Where nothing is shared and nothing varies, the simulation is a division."""
-    free = {"all": 1e18, "one": 1e18, "names": 1e18}
-    quick = dict(MEASURED, ask_seconds=0.0, tell_seconds=1e-12, start_seconds=0.0)
+    """Without contention and variation, the simulated time is total work divided by machines."""
+    free = {"all": 1e18, "one": 1e18, "name_ops": 1e18}
+    quick = dict(MEASURED, handout_seconds=0.0, report_seconds=1e-12, start_seconds=0.0)
     for machines in (1, 7, 64):
-        took, slow = simulate_batch(70000, machines, free, quick)
+        seconds_taken, slow = simulate_batch(70000, machines, free, quick)
         ideal = 70000 * quick["file_seconds"] / machines + (LAUNCH_SECONDS if machines > 1 else 0)
-        assert slow == "computing" and abs(took / ideal - 1) < 0.02, (machines, took, ideal)
-    # A rank 0 that takes a millisecond a file is the limit from 50 machines of 20 files a second on.
-    slow_first = dict(quick, tell_seconds=1e-3)
-    took, slow = simulate_batch(70000, 640, free, slow_first)
-    assert slow == "rank 0" and took >= 70.0, (took, slow)
-    # Shares add up, however many ranks there are.
+        assert slow == "computing" and abs(seconds_taken / ideal - 1) < 0.02, (machines, seconds_taken, ideal)
+    # A rank 0 that duration 1 ms per file is the bottleneck above 50 machines with 20 files per second.
+    slow_first = dict(quick, report_seconds=1e-3)
+    seconds_taken, slow = simulate_batch(70000, 640, free, slow_first)
+    assert slow == "rank 0" and seconds_taken >= 70.0, (seconds_taken, slow)
+    # Shares add up for any number of ranks.
     for ranks in (1, 3, 1000):
-        remaining, handed = 12345, 0
+        remaining, assigned = 12345, 0
         while remaining:
             share = share_of(remaining, ranks)
-            handed, remaining = handed + share, remaining - share
-        assert handed == 12345
-    seconds, slow = image_seconds(1e6, 0, 1, {"all": 1e9, "one": 1e9, "names": 1}, True)
+            assigned, remaining = assigned + share, remaining - share
+        assert assigned == 12345
+    seconds, slow = image_seconds(1e6, 0, 1, {"all": 1e9, "one": 1e9, "name_ops": 1}, True)
     assert slow in ("the network", "the file system") and abs(seconds - 2000 - MEASURED["start_seconds"]) < 1e-6
-    print("the model agrees with what can be worked out by hand")
+    print("the model agrees with the analytic results")
 
 
 def main():

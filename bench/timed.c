@@ -1,6 +1,6 @@
-/* Runs a command and prints what it took, in one line of JSON on standard output. What the command
- * prints goes into LOG. Small on purpose: a child's peak RSS is never below what its parent had
- * when it was forked. */
+/* Run a command and print its time and memory as one line of JSON on standard output. The output of
+ * the command goes to LOG. The program is small because the peak RSS of a child is never below that
+ * of its parent at the fork. */
 #define _DEFAULT_SOURCE /* wait4 */
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static int fail(const char *what) {
-    fprintf(stderr, "timed: %s: %s\n", what, strerror(errno));
+static int fail(const char *subject) {
+    fprintf(stderr, "timed: %s: %s\n", subject, strerror(errno));
     return 1;
 }
 
@@ -28,8 +28,9 @@ static double seconds(struct timeval t) {
     return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-/* Never returns. 127 is what a shell says of a command that cannot be run. */
-static void become(char **command, int log) {
+/* Execute the command in the child. Never returns. 127 is the shell's exit code for a command that
+ * cannot be run. */
+static void exec_command(char **command, int log) {
     if (dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0)
         execvp(command[0], command);
     dprintf(log, "timed: %s: %s\n", command[0], strerror(errno));
@@ -49,9 +50,9 @@ int main(int argc, char **argv) {
     if (child < 0)
         return fail("fork");
     if (child == 0)
-        become(argv + 2, log);
+        exec_command(argv + 2, log);
     int status;
-    struct rusage used; /* of the child and of all its children that it waited for */
+    struct rusage used; /* of the child and all descendants that were waited for */
     while (wait4(child, &status, 0, &used) < 0)
         if (errno != EINTR)
             return fail("wait4");

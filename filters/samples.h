@@ -1,4 +1,4 @@
-/* What several filters share: samples of a row as numbers, luma, and the order of binary64 sums. */
+/* Helpers shared by filters: samples of a row as numbers, luma, and the order of binary64 sums. */
 #ifndef GF_SAMPLES_H
 #define GF_SAMPLES_H
 
@@ -13,14 +13,14 @@
 #define GF_BOTH static inline
 #endif
 
-/* The largest sample of a type, or what counts as that. */
+/* The largest sample of a type; 1 for f32. */
 GF_BOTH uint32_t gf_type_max(gf_type type) {
     return type == GF_U8 ? 255 : type == GF_U16 ? 65535 : 1;
 }
 
-/* ---- one sample, for golden functions -------------------------------------------------------- */
+/* ---- single samples, for golden functions ---------------------------------------------------- */
 
-/* Get sample i of a row: the integer, or the bits of an f32. */
+/* Return sample i of a row: the integer, or the bits of an f32. */
 static inline uint32_t gf_sample_bits(gf_type type, const void *row, uint64_t i) {
     uint32_t bits;
     if (type == GF_U8)
@@ -31,7 +31,7 @@ static inline uint32_t gf_sample_bits(gf_type type, const void *row, uint64_t i)
     return bits;
 }
 
-/* The number that such bits stand for: integers are exact in binary32. */
+/* Convert the result of gf_sample_bits to a number. Integers are exact in binary32. */
 static inline float gf_sample_number(gf_type type, uint32_t bits) {
     float number;
     if (type != GF_F32)
@@ -40,13 +40,13 @@ static inline float gf_sample_number(gf_type type, uint32_t bits) {
     return number;
 }
 
-/* Get sample i of a row as a number. */
+/* Return sample i of a row as a number. */
 static inline float gf_get_sample(gf_type type, const void *row, uint64_t i) {
     return gf_sample_number(type, gf_sample_bits(type, row, i));
 }
 
-/* Store x as sample i of a row. Integers: clamped first, because a float outside their range has no
- * defined conversion; NaN is 0; rounded to nearest even. f32: NaN as 0x7fc00000. */
+/* Store x as sample i of a row. Integers: x is clamped, because converting a float outside their
+ * range is undefined, and rounded to nearest even; NaN becomes 0. f32: NaN becomes 0x7fc00000. */
 static inline void gf_put_sample(gf_type type, void *row, uint64_t i, float x) {
     const float max = type == GF_U8 ? 255 : 65535;
     const float clamped = !(x > 0) ? 0 : x < max ? x : max;
@@ -59,7 +59,7 @@ static inline void gf_put_sample(gf_type type, void *row, uint64_t i, float x) {
         memcpy((float *)row + i, x != x ? (const void *)&nan : (const void *)&x, sizeof x);
 }
 
-/* The luma of a pixel whose samples begin with sample i, for golden functions. */
+/* Return the luma of the pixel that begins at sample i, for golden functions. */
 static inline uint32_t gf_golden_luma_integer(gf_type type, const void *row, uint64_t i) {
     return (13933 * gf_sample_bits(type, row, i) + 46871 * gf_sample_bits(type, row, i + 1) +
             4732 * gf_sample_bits(type, row, i + 2) + 32768) >>
@@ -73,7 +73,7 @@ static inline float gf_golden_luma_real(const void *row, uint64_t i) {
 
 /* ---- luma ------------------------------------------------------------------------------------ */
 
-/* The weights add up to 65536, so the sum fits 32 bits. */
+/* The weights add up to 65536: the sum fits in 32 bits. */
 GF_BOTH uint32_t gf_luma_integer(uint32_t r, uint32_t g, uint32_t b) {
     return (13933u * r + 46871u * g + 4732u * b + 32768u) >> 16;
 }
@@ -84,11 +84,11 @@ GF_BOTH float gf_luma_real(float r, float g, float b) {
 
 /* ---- binary64 sums along a row --------------------------------------------------------------- */
 
-/* Lane l adds elements l, l + 256, l + 512, ... of one channel in ascending order, from +0; then,
+/* Lane l adds elements l, l + 256, l + 512, ... of one channel in ascending order, from +0. Then,
  * for stride 128, 64, ..., 1: lane[l] += lane[l + stride] for l < stride. The sum is lane 0. */
 #define GF_LANES 256
 
-/* The one NaN that results hold: which NaN an addition gives differs between processors. */
+/* Canonicalise NaN: the NaN that an addition returns depends on the processor. */
 static inline double gf_canonical_double(double x) {
     const uint64_t nan = UINT64_C(0x7ff8000000000000);
     if (x != x)
@@ -96,7 +96,7 @@ static inline double gf_canonical_double(double x) {
     return x;
 }
 
-/* Add up one channel's lanes, for golden functions. */
+/* Add up the lanes of one channel, for golden functions. */
 static inline double gf_golden_tree(double *lane) {
     for (int stride = GF_LANES / 2; stride > 0; stride /= 2)
         for (int l = 0; l < stride; l++)

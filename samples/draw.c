@@ -1,13 +1,13 @@
-/* Draws input images for tests and benchmarks:
+/* Draw input images for tests and benchmarks:
  *
  *     draw [--grey] [--16] --photo WIDTH HEIGHT SEED OUT   compresses like a photograph
  *     draw --poster WIDTH HEIGHT OUT                       flat shapes, no noise
  *     draw --tile IN WIDTH HEIGHT OUT                      copies of an 8-bit PNG, grey or RGB
  *
- * OUT is a PNG (filter Sub, zlib level 1), or with 8 bits per sample a PGM or PPM, by its
- * extension. Images are made and written row by row and are the same on every machine: the
- * generators use their own random numbers and no function of libm but sqrt, which IEEE 754 rounds
- * exactly (exp and sin differ from one libc to the next). Compile without contraction of
+ * OUT is a PNG (filter Sub, zlib level 1) or, with 8 bits per sample, a PGM or PPM, by its
+ * extension. Images are generated and written row by row and are identical on every machine. The
+ * generators use their own random numbers and no libm function except sqrt, which IEEE 754 rounds
+ * correctly; exp and sin differ between libc versions. Compile without contraction of
  * floating-point expressions (-ffp-contract=off). */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Print one line to standard error and exit with 1. NULL as the reason stands for errno's text. */
+/* Print one line to standard error and exit with 1. reason NULL: print the text of errno. */
 static _Noreturn void draw_fail(const char *path, const char *reason) {
     fprintf(stderr, "draw: %s: %s\n", path, reason ? reason : strerror(errno));
     exit(1);
@@ -32,14 +32,13 @@ static void *draw_alloc(size_t count, size_t size) {
     return memory;
 }
 
-/* ---- output
- * -------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 typedef struct canvas {
     const char *path;
     uint32_t width, height;
     int channels, bits; /* 1 or 3; 8 or 16, big-endian */
-    uint8_t *row;       /* the row to fill in before canvas_write */
+    uint8_t *row;       /* row to fill before canvas_write */
     size_t row_bytes;
     FILE *file;
     png_structp png; /* NULL for PGM and PPM */
@@ -95,13 +94,12 @@ static void canvas_close(canvas *c) {
         png_write_end(c->png, c->info);
         png_destroy_write_struct(&c->png, &c->info);
     }
-    if (fclose(c->file) != 0) /* the last bytes reach the disk only here */
+    if (fclose(c->file) != 0) /* fclose flushes the last bytes */
         draw_fail(c->path, NULL);
     free(c->row);
 }
 
-/* ---- random numbers, the same on every machine
- * --------------------------------------------------- */
+/* ---- random numbers, identical on every machine ---------------------------------------------- */
 
 /* PCG32 with a single stream. */
 typedef struct rng {
@@ -116,7 +114,7 @@ static uint32_t rng_next(rng *r) {
     return word >> turn | word << ((32u - turn) & 31u);
 }
 
-/* Mix the seed first: neighbouring seeds (rows) must not give neighbouring streams. */
+/* Mix the seed first: the streams of neighbouring seeds (rows) must be unrelated. */
 static rng rng_seed(uint64_t seed) {
     seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9u;
     seed = (seed ^ seed >> 27) * 0x94d049bb133111ebu;
@@ -125,20 +123,20 @@ static rng rng_seed(uint64_t seed) {
     return r;
 }
 
-/* Uniform in [0, 1), 24 bits: exact in a float as well. */
+/* Return a uniform number in [0, 1) with 24 bits, exact as a float. */
 static double rng_unit(rng *r) {
     return (double)(rng_next(r) >> 8) * (1.0 / 16777216.0);
 }
 
-/* Approximately normal, mean 0, deviation 1: the sum of the word's four bytes. The tails end at 3.5
- * deviations. */
+/* Return an approximately normal number with mean 0 and deviation 1: the sum of the word's four
+ * bytes. The tails end at 3.5 deviations. */
 static double rng_normal(rng *r) {
     uint32_t w = rng_next(r);
     uint32_t sum = (w & 255u) + (w >> 8 & 255u) + (w >> 16 & 255u) + (w >> 24);
     return ((double)sum - 510.0) * (1.0 / 147.8);
 }
 
-/* A hash of a lattice point, in [0, 1). */
+/* Hash a lattice point to [0, 1). */
 static double hash_unit(int32_t x, int32_t y, int32_t z, uint32_t seed) {
     uint32_t h = seed * 0x9e3779b1u ^ (uint32_t)x * 0x85ebca6bu ^ (uint32_t)y * 0xc2b2ae35u ^
                  (uint32_t)z * 0x27d4eb2fu;
@@ -147,22 +145,21 @@ static double hash_unit(int32_t x, int32_t y, int32_t z, uint32_t seed) {
     return (double)((h ^ h >> 16) >> 8) * (1.0 / 16777216.0);
 }
 
-/* 0 at or below 0, 1 at or above 1, an S between them. */
+/* Return 0 for t <= 0, 1 for t >= 1, and an S-curve between them. */
 static double smooth_step(double t) {
     t = t < 0 ? 0 : t > 1 ? 1 : t;
     return t * t * (3.0 - 2.0 * t);
 }
 
-/* ---- photo
- * --------------------------------------------------------------------------------------- */
+/* ---- photo ----------------------------------------------------------------------------------- */
 
-/* A landscape with detail at every scale down to the pixel, edges, flat areas and sensor noise, so
- * that a PNG of it is about as large as one of a photograph. */
+/* A landscape with detail at every scale down to the pixel, edges, flat areas and sensor noise. Its
+ * PNG is about as large as that of a photograph. */
 
 enum { MAX_OCTAVES = 18, RIDGES = 5 };
 
-/* Value noise of many octaves along one row. Of each octave only what the row needs is kept: its
- * lattice values, already mixed between the lattice rows above and below. */
+/* Value noise of many octaves along one row. Only the current row of each octave is stored: its
+ * lattice values, interpolated between the lattice rows above and below. */
 typedef struct field {
     uint32_t width;
     uint32_t seed;
@@ -173,7 +170,7 @@ typedef struct field {
     float *row;
 } field;
 
-/* Octaves from half of `extent` down to `finest`. */
+/* Create octaves from half of `extent` down to `finest`. */
 static field field_new(uint32_t width, uint32_t extent, uint32_t finest, double keep,
                        uint32_t seed) {
     field f = {.width = width, .seed = seed, .finest = finest, .keep = keep, .octaves = 1};
@@ -222,8 +219,8 @@ static void field_row(field *f, uint32_t y) {
 typedef struct photo {
     float height;
     field shape;         /* clouds, slopes, patches of ground */
-    field grain;         /* leaves and grass: the finest detail */
-    float *edge[RIDGES]; /* the row at which each ridge begins, by column; far to near */
+    field grain;         /* leaves and grass, the finest detail */
+    float *edge[RIDGES]; /* first row of each ridge, by column; far to near */
 } photo;
 
 typedef struct colour {
@@ -236,7 +233,7 @@ static colour colour_mix(colour a, colour b, float t) {
     return a;
 }
 
-/* Far ridges are high in the picture, pale and calm; near ones low, dark and rough. */
+/* Far ridges are high in the image, pale and smooth. Near ridges are low, dark and rough. */
 static void photo_raise_ridges(photo *p, uint32_t seed) {
     field line = p->shape;
     for (int i = 0; i < RIDGES; i++) {
@@ -248,7 +245,7 @@ static void photo_raise_ridges(photo *p, uint32_t seed) {
         float crowns = p->height * 0.012f * near, tree = 0;
         p->edge[i] = draw_alloc(line.width, sizeof(float));
         for (uint32_t x = 0; x < line.width; x++) {
-            tree += 0.5f * ((float)rng_unit(&r) - tree); /* the tops of a forest, against the sky */
+            tree += 0.5f * ((float)rng_unit(&r) - tree); /* treetops against the sky */
             p->edge[i][x] =
                 p->height * (0.36f + 0.42f * near + (0.34f - 0.20f * near) * line.row[x]) +
                 crowns * tree;
@@ -265,7 +262,7 @@ static colour photo_sky(float v, float shape) {
     return colour_mix(blue, colour_mix(cloud, shadow, 1.6f * shape * cover), 0.85f * cover);
 }
 
-/* depth: the distance below the ridge's edge, in heights of the picture. */
+/* depth: distance below the ridge's edge, relative to the image height. */
 static colour photo_ground(int ridge, float depth, float shape, float grain) {
     static const colour haze = {{188, 196, 206}}, wood = {{44, 62, 40}}, meadow = {{126, 132, 58}};
     float near = (float)ridge / (RIDGES - 1);
@@ -287,13 +284,13 @@ static colour photo_pixel(const photo *p, uint32_t x, uint32_t y) {
         if (below <= -0.5f)
             continue;
         colour own = photo_ground(i, below > 0 ? below / p->height : 0, shape, p->grain.row[x]);
-        c = colour_mix(c, own, below > 0.5f ? 1.0f : below + 0.5f); /* an edge one pixel wide */
+        c = colour_mix(c, own, below > 0.5f ? 1.0f : below + 0.5f); /* edge one pixel wide */
     }
     return c;
 }
 
-/* Add shot noise, which grows with the light, and write the samples. Half of the noise is common to
- * the channels, as in a demosaicked image. */
+/* Add shot noise, which grows with brightness, and write the samples. Half of the noise is common
+ * to all channels, as in a demosaicked image. */
 static void photo_expose(colour c, int channels, int bits, rng *r, uint8_t *out) {
     if (channels == 1)
         c.c[0] = 0.30f * c.c[0] + 0.59f * c.c[1] + 0.11f * c.c[2];
@@ -335,15 +332,14 @@ static void draw_photo(canvas *out, uint32_t seed) {
         free(p.edge[i]);
 }
 
-/* ---- poster
- * -------------------------------------------------------------------------------------- */
+/* ---- poster ---------------------------------------------------------------------------------- */
 
 /* Flat hills and a sun on a gradient, and a skyline with lit windows: long runs, repeated shapes
- * and the steps of a gradient, without noise. */
+ * and gradient steps without noise. */
 
 enum { HILLS = 5, HOUSES = 48, FLOORS = 200, PANES = 6 };
 
-/* Value noise on a line in [0, 1), three octaves. */
+/* Value noise in one dimension, in [0, 1), with three octaves. */
 static double poster_noise(double x, double row) {
     double sum = 0, total = 0, weight = 1;
     for (uint32_t octave = 0; octave < 3; octave++) {
@@ -362,14 +358,15 @@ static double poster_noise(double x, double row) {
     return sum / total;
 }
 
-/* Cover what is below by the share `cover`, clipped to [0, 1]: edges are smoothed over a pixel. */
+/* Blend ink over out with coverage `cover`, clipped to [0, 1]. Partial coverage antialiases
+ * edges. */
 static void poster_paint(double out[3], const uint8_t ink[3], double cover) {
     double part = cover < 0 ? 0 : cover > 1 ? 1 : cover;
     for (int i = 0; i < 3; i++)
         out[i] += (ink[i] - out[i]) * part;
 }
 
-/* Houses stand side by side at the bottom; the windows of each lie on a grid. */
+/* Draw a row of houses at the bottom. Their windows form a grid. */
 static void poster_town(double width, double height, double x, double y, double out[3]) {
     static const uint8_t house[3] = {24, 30, 44}, lit[3] = {250, 210, 120};
     double u = x / width * HOUSES;
@@ -392,7 +389,7 @@ static void draw_poster(canvas *out) {
     static const uint8_t sun[3] = {252, 240, 206};
     static const double top[3] = {58, 96, 160}, low[3] = {244, 190, 150};
     double width = out->width, height = out->height;
-    float *edge = draw_alloc((size_t)out->width * HILLS, sizeof *edge); /* the hills' first rows */
+    float *edge = draw_alloc((size_t)out->width * HILLS, sizeof *edge); /* first row of each hill */
     for (uint32_t x = 0; x < out->width; x++)
         for (int i = 0; i < HILLS; i++)
             edge[(size_t)x * HILLS + (size_t)i] =
@@ -416,11 +413,10 @@ static void draw_poster(canvas *out) {
     free(edge);
 }
 
-/* ---- tiles
- * --------------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Fill the canvas with copies of a PNG. Each column of copies begins at another row: side by side,
- * equal rows would be matches to zlib, and the file would be far smaller than an image of that
+/* Fill the canvas with copies of a PNG. Each column of copies starts at a different row. Equal
+ * neighbouring tiles would be zlib matches and make the file far smaller than a real image of that
  * size. */
 static void draw_tiles(canvas *out, png_image *in, const char *path) {
     out->channels = (int)PNG_IMAGE_SAMPLE_CHANNELS(in->format);
@@ -439,10 +435,9 @@ static void draw_tiles(canvas *out, png_image *in, const char *path) {
     free(pixels);
 }
 
-/* ---- command line
- * -------------------------------------------------------------------------------- */
+/* ---- command line ---------------------------------------------------------------------------- */
 
-/* Digits only: strtoul would accept signs and spaces as well. */
+/* Accept digits only: strtoul would also accept signs and spaces. */
 static uint32_t draw_parse_number(const char *text, uint32_t min, uint32_t max) {
     uint64_t n = 0;
     size_t digits = strspn(text, "0123456789");
@@ -473,7 +468,7 @@ int main(int argc, char **argv) {
             stderr);
         return 1;
     }
-    const uint32_t limit = 1000000; /* libpng's */
+    const uint32_t limit = 1000000; /* of libpng */
     out.width = draw_parse_number(argv[at + 1 + is_tile], 1, limit);
     out.height = draw_parse_number(argv[at + 2 + is_tile], 1, limit);
     out.path = argv[argc - 1];

@@ -1,4 +1,4 @@
-/* What axis-sum is: its descriptor, its parameters, its plan, its result. */
+/* axis-sum: descriptor, parameters, plan and result. */
 #include "axis_sum/axis_sum.h"
 
 #include <stdlib.h>
@@ -15,15 +15,15 @@ static const gf_param params[] = {
      .letter = 'a',
      .type = GF_PARAM_CHOICE,
      .metavar = "AXIS",
-     .help = "x: one sum a row; y: one sum a column",
+     .help = "sum along x (one sum per row) or y (one sum per column)",
      .fallback = "x",
      .choices = axis_names},
-    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "sum the alpha channel, too"},
+    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "include the alpha channel"},
 };
 
 static const char *const cases[] = {"", "axis=y", "alpha", "axis=y alpha", NULL};
 
-/* Nanoseconds a byte takes one core, about: memory is the limit. */
+/* Approximate nanoseconds per byte on one core. Memory bandwidth is the limit. */
 #define COST 0.07
 
 static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_error *error) {
@@ -43,22 +43,22 @@ static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_er
     return GF_OK;
 }
 
-/* The lanes of the f32 row sums of every channel. */
+/* Bytes of the lanes of the f32 row sums of all channels. */
 static size_t axis_sum_scratch_bytes(const gf_plan *plan) {
     return (size_t)GF_LANES * plan->in.channels * sizeof(double);
 }
 
-/* ---- the result ------------------------------------------------------------------------------ */
+/* ---- result ---------------------------------------------------------------------------------- */
 
 typedef union gf_sum {
     uint64_t integer;
     double real;
 } gf_sum;
 
-/* A line is a row or a column; a total is over all lines. */
+/* A line is a row or a column. A total is the sum over all lines. */
 typedef struct gf_axis_sums {
     uint64_t lines;
-    uint32_t channels; /* sums of one line that are kept */
+    uint32_t channels; /* sums stored per line */
     gf_u128 totals[GF_MAX_CHANNELS];
     double real_totals[GF_MAX_CHANNELS];
     gf_sum sums[];
@@ -168,12 +168,13 @@ const gf_filter gf_axis_sum_filter = {
     .info =
         {
             .name = "axis-sum",
-            .summary = "sum every row or every column of each channel",
+            .summary = "sum the rows or columns of each channel",
             .operands = "IN",
-            .details = "One sum a row (--axis x) or a column (--axis y) for each channel, and the\n"
-                       "total and mean of the channel. Sums of integer samples are exact; of f32\n"
-                       "samples they are made in binary64 in one fixed order. Alpha is left out\n"
-                       "unless asked for. Every backend gives the same bits.\n",
+            .details =
+                "Computes one sum per row (--axis x) or per column (--axis y) for each channel,\n"
+                "and the total and the mean of the channel. Sums of integer samples are exact.\n"
+                "Sums of f32 samples are computed in binary64 in a fixed order. Alpha is\n"
+                "excluded unless --alpha is given. All backends produce the same bits.\n",
             .examples = "gpufilter axis-sum in.png\n"
                         "gpufilter axis-sum --axis y --csv in.png >columns.csv\n"
                         "gpufilter axis-sum --plot profile.svg scan.png\n"

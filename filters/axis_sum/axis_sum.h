@@ -1,20 +1,20 @@
-/* axis-sum: the sum of every row, or of every column, of each channel. docs/numerics.md defines it.
- */
+/* axis-sum: the sum of every row or every column of each channel. Defined in docs/numerics.md. */
 #ifndef GF_AXIS_SUM_H
 #define GF_AXIS_SUM_H
 
 #include "core/filter.h"
 
-/* Along x a row's record holds a sum a measured channel. Along y the state holds a sum a sample of
- * a row, alpha included. Sums are uint64_t of integer samples, double of f32. */
+/* With --axis x, the record of a row holds one sum per measured channel. With --axis y, the state
+ * holds one sum per sample of a row, alpha included. Sums are uint64_t for integer samples and
+ * double for f32. */
 typedef struct gf_axis_sum_plan {
     gf_plan head;
     bool columns;      /* --axis y */
-    uint32_t measured; /* the first channels, which are reported */
+    uint32_t measured; /* number of leading channels that are reported */
 } gf_axis_sum_plan;
 
-/* What was measured, for a filter that comes after: the total of a measured channel, in binary64
- * the row sums added in ascending order; rounded once for integer images. Needs --axis x. */
+/* Return the total of a measured channel. f32: the binary64 sum of the row sums in ascending order;
+ * integers: exact, then rounded once. Needs --axis x. For filters that run axis-sum first. */
 double gf_axis_sum_total(const void *data, uint32_t channel);
 
 gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);

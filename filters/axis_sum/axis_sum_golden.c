@@ -1,4 +1,4 @@
-/* axis-sum as docs/numerics.md defines it. */
+/* Golden implementation of axis-sum: docs/numerics.md defines it. */
 #include "axis_sum/axis_sum.h"
 #include "samples.h"
 
@@ -21,7 +21,7 @@ static void golden_sum_row(const gf_axis_sum_plan *plan, const unsigned char *ro
     }
 }
 
-/* Add a row to the sums of all columns. */
+/* Add one row to the sums of all columns. */
 static void golden_add_row(const gf_format *format, const unsigned char *row, void *state) {
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
         double *real = (double *)state + i;

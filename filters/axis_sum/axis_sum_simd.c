@@ -1,22 +1,22 @@
-/* The fast CPU implementation of axis-sum: rows go to threads whole, columns in tiles whose sums
+/* Fast CPU implementation of axis-sum. Threads share the rows, or the columns in tiles whose sums
  * stay in the cache.
  *
- * Integers are added in lanes of twice their width, those at even and at odd places apart, which a
- * mask and a shift give; as many as the lanes hold, and then these to wider ones. Lanes lie a whole
- * number of pixels and of vectors apart. */
+ * Integer samples are added in lanes of twice their width. A mask and a shift separate samples at
+ * even and odd indices. Before a lane can overflow, the lanes are added to wider sums.
+ * Corresponding lanes are a whole number of pixels and of vectors apart. */
 #include "axis_sum/axis_sum.h"
 #include "core/vec.h"
 #include "samples.h"
 
 typedef uint32_t vec_longs __attribute__((vector_size(4 * VEC_FLOATS)));
 
-/* A number of bytes that is a whole number of pixels and of vectors, whatever these are. */
+/* A multiple of the bytes of a pixel and of a vector, for every format and SIMD level. */
 #define PERIOD_BYTES 192
 #define PERIOD_VECTORS (PERIOD_BYTES / (4 * VEC_FLOATS))
 
-#define TILE 4096 /* samples of a tile of columns */
+#define TILE 4096 /* samples per tile of columns */
 
-/* Lanes that are equal modulo this belong to one channel, whatever the channels. */
+/* Lanes with equal indices modulo this value belong to one channel, for every channel count. */
 #define FOLDED 48
 
 static inline vec_longs sum_load_longs(const void *p) {
@@ -37,20 +37,20 @@ static void sum_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* sum_row_TYPE: sums[c] of n samples of interleaved channels. n is a multiple of channels. */
+/* sum_row_TYPE: sum each channel of n interleaved samples. n is a multiple of channels. */
 
-/* Short runs from many places, rows that begin anew: the processor fetches ahead too late, so the
- * loops ask for what comes next. It may lie beyond the last row, where asking does no harm. */
+/* The loops prefetch: the hardware prefetcher reacts too late to short runs at many addresses and
+ * to the start of each row. A prefetch past the last row is harmless. */
 #define LINE_BYTES 64
-#define AHEAD 3072
+#define PREFETCH_BYTES 3072
 
-/* `turns` periods, to their lanes; no more than fit the wide type of the sums. */
+/* Add `periods` periods to their lanes. The sums must fit in WIDE. */
 #define ADD_PERIODS(NAME, TYPE, WIDE, VEC, LOAD, BITS)                                             \
-    static inline void NAME(const TYPE *row, size_t turns, uint32_t *lanes) {                      \
+    static inline void NAME(const TYPE *row, size_t periods, uint32_t *lanes) {                    \
         VEC even[PERIOD_VECTORS] = {{0}}, odd[PERIOD_VECTORS] = {{0}};                             \
-        for (size_t t = 0; t < turns; t++, row += PERIOD_BYTES / sizeof(TYPE)) {                   \
+        for (size_t t = 0; t < periods; t++, row += PERIOD_BYTES / sizeof(TYPE)) {                 \
             for (size_t l = 0; l < PERIOD_BYTES; l += LINE_BYTES)                                  \
-                __builtin_prefetch((const unsigned char *)row + AHEAD + l);                        \
+                __builtin_prefetch((const unsigned char *)row + PREFETCH_BYTES + l);               \
             _Pragma("GCC unroll 12") for (size_t v = 0; v < PERIOD_VECTORS; v++) {                 \
                 const VEC x = LOAD((const unsigned char *)row + v * sizeof(VEC));                  \
                 even[v] += x & (WIDE)(((WIDE)1 << (BITS)) - 1);                                    \
@@ -69,9 +69,9 @@ static void sum_lanes(const uint32_t *lanes, size_t n, uint32_t channels, uint64
 ADD_PERIODS(sum_periods_u8, uint8_t, uint16_t, vec_words, vec_load_words, 8)
 ADD_PERIODS(sum_periods_u16, uint16_t, uint32_t, vec_longs, sum_load_longs, 16)
 
-/* TURNS periods fit the wide lanes: 257 * 255 is 65535. FLUSH times as many, and what is left of a
- * period, fit the 32 bits of the others: 65537 * 65535 is 2^32 - 1. */
-#define ROW_SUM(NAME, TYPE, ADD, TURNS, FLUSH)                                                     \
+/* The sums of PERIODS periods fit in the wide lanes: 257 * 255 = 65535. FLUSH times PERIODS periods
+ * plus a partial period fit in the 32-bit lanes: 65537 * 65535 = 2^32 - 1. */
+#define ROW_SUM(NAME, TYPE, ADD, PERIODS, FLUSH)                                                   \
     static void NAME(const void *samples, size_t n, uint32_t channels, void *record,               \
                      double *scratch) {                                                            \
         const size_t period = PERIOD_BYTES / sizeof(TYPE);                                         \
@@ -82,10 +82,10 @@ ADD_PERIODS(sum_periods_u16, uint16_t, uint32_t, vec_longs, sum_load_longs, 16)
         do {                                                                                       \
             uint32_t lanes[PERIOD_BYTES / sizeof(TYPE)] = {0};                                     \
             for (size_t k = 0; k < (FLUSH) && n >= period; k++) {                                  \
-                const size_t turns = n / period < (TURNS) ? n / period : (TURNS);                  \
-                ADD(row, turns, lanes);                                                            \
-                row += turns * period;                                                             \
-                n -= turns * period;                                                               \
+                const size_t periods = n / period < (PERIODS) ? n / period : (PERIODS);            \
+                ADD(row, periods, lanes);                                                          \
+                row += periods * period;                                                           \
+                n -= periods * period;                                                             \
             }                                                                                      \
             if (n < period) {                                                                      \
                 for (size_t j = 0; j < n; j++)                                                     \
@@ -99,15 +99,15 @@ ADD_PERIODS(sum_periods_u16, uint16_t, uint32_t, vec_longs, sum_load_longs, 16)
 ROW_SUM(sum_row_u8, uint8_t, sum_periods_u8, 257, 65536)
 ROW_SUM(sum_row_u16, uint16_t, sum_periods_u16, 65536, 1)
 
-/* Periods that go into the lanes at once: each lane still takes them one after the other. */
-#define AT_ONCE 4
+/* Periods added in one pass over the lanes. Each lane still adds its samples in order. */
+#define UNROLL 4
 
 #define LINE (LINE_BYTES / sizeof(float))
 
 static inline void sum_line(const float *restrict row, size_t period, double *restrict lanes) {
     for (size_t j = 0; j < LINE; j++) {
         double lane = lanes[j];
-        for (size_t k = 0; k < AT_ONCE; k++)
+        for (size_t k = 0; k < UNROLL; k++)
             lane += (double)row[k * period + j];
         lanes[j] = lane;
     }
@@ -120,9 +120,9 @@ static void sum_row_f32(const void *samples, size_t n, uint32_t channels, void *
     const size_t period = (size_t)GF_LANES * channels;
     for (size_t j = 0; j < period; j++)
         lanes[j] = 0;
-    for (; n >= AT_ONCE * period; row += AT_ONCE * period, n -= AT_ONCE * period)
+    for (; n >= UNROLL * period; row += UNROLL * period, n -= UNROLL * period)
         for (size_t j = 0; j < period; j += LINE) {
-            for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++)
+            for (size_t k = UNROLL; k < 2 * UNROLL; k++)
                 __builtin_prefetch(row + k * period + j);
             sum_line(row + j, period, lanes + j);
         }
@@ -140,7 +140,7 @@ static void sum_row_f32(const void *samples, size_t n, uint32_t channels, void *
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Adds `count` rows, a constant, to `vectors` wide lanes. */
+/* Add `count` rows to `vectors` wide lanes. count is a compile-time constant. */
 #define ADD_ROWS(NAME, WIDE, VEC, LOAD, BITS)                                                      \
     GF_INLINE void NAME(const unsigned char *rows, size_t stride, const size_t count,              \
                         size_t vectors, VEC *even, VEC *odd) {                                     \
@@ -161,8 +161,8 @@ static void sum_row_f32(const void *samples, size_t n, uint32_t channels, void *
 ADD_ROWS(sum_down_rows_u8, uint16_t, vec_words, vec_load_words, 8)
 ADD_ROWS(sum_down_rows_u16, uint32_t, vec_longs, sum_load_longs, 16)
 
-/* As many rows as fit the wide lanes, then these to the sums. What is left of whole vectors goes
- * there at once. */
+/* Add rows to the wide lanes until these could overflow, then add the lanes to the sums. Samples
+ * after the last whole vector are added to the sums directly. */
 #define ADD(NAME, TYPE, WIDE, VEC, ROWS, MAX)                                                      \
     static void NAME(void *to, const unsigned char *rows, size_t stride, uint64_t count,           \
                      size_t n) {                                                                   \
@@ -180,26 +180,26 @@ ADD_ROWS(sum_down_rows_u16, uint32_t, vec_longs, sum_load_longs, 16)
             VEC odd[TILE * sizeof(TYPE) / sizeof(VEC)];                                            \
             memset(even, 0, vectors * sizeof *even);                                               \
             memset(odd, 0, vectors * sizeof *odd);                                                 \
-            const uint64_t some = count < (MAX) ? count : (MAX);                                   \
+            const uint64_t chunk = count < (MAX) ? count : (MAX);                                  \
             uint64_t r = 0;                                                                        \
-            for (; some - r >= 4; r += 4)                                                          \
+            for (; chunk - r >= 4; r += 4)                                                         \
                 ROWS(rows + r * stride, stride, 4, vectors, even, odd);                            \
-            for (; r < some; r++)                                                                  \
+            for (; r < chunk; r++)                                                                 \
                 ROWS(rows + r * stride, stride, 1, vectors, even, odd);                            \
             const WIDE *evens = (const WIDE *)even, *odds = (const WIDE *)odd;                     \
             for (size_t i = 0; i < whole / 2; i++) {                                               \
                 sums[2 * i] += evens[i];                                                           \
                 sums[2 * i + 1] += odds[i];                                                        \
             }                                                                                      \
-            rows += some * stride;                                                                 \
-            count -= some;                                                                         \
+            rows += chunk * stride;                                                                \
+            count -= chunk;                                                                        \
         }                                                                                          \
     }
 
 ADD(sum_down_u8, uint8_t, uint16_t, vec_words, sum_down_rows_u8, 257u)
 ADD(sum_down_u16, uint16_t, uint32_t, vec_longs, sum_down_rows_u16, 65537u)
 
-/* A NaN stays one, so it is enough to make it the one NaN in the end. */
+/* NaN propagates through the additions: one canonicalisation at the end is enough. */
 GF_INLINE void sum_down_rows_f32(double *restrict sums, const unsigned char *rows, size_t stride,
                                  const size_t count, size_t n) {
     const float *row[8];
@@ -213,7 +213,7 @@ GF_INLINE void sum_down_rows_f32(double *restrict sums, const unsigned char *row
     }
 }
 
-/* Eight rows, a cache line of each at a time. */
+/* Add eight rows, one cache line of each at a time. */
 static void sum_down_eight_f32(double *sums, const unsigned char *rows, size_t stride, size_t n) {
     size_t i = 0;
     for (; n - i >= LINE; i += LINE) {
@@ -224,7 +224,7 @@ static void sum_down_eight_f32(double *sums, const unsigned char *rows, size_t s
     sum_down_rows_f32(sums + i, rows + i * sizeof(float), stride, 8, n - i);
 }
 
-/* Fewer columns at a time: sums of 64 bits and several rows share the cache. */
+/* Samples per tile of f32 columns: 64-bit sums and several rows share the cache. */
 #define TILE_F32 1024
 
 static void sum_down_f32(void *to, const unsigned char *rows, size_t stride, uint64_t count,
@@ -232,12 +232,12 @@ static void sum_down_f32(void *to, const unsigned char *rows, size_t stride, uin
     for (size_t i = 0; i < n; i += TILE_F32) {
         double *sums = (double *)to + i;
         const unsigned char *first = rows + i * sizeof(float);
-        const size_t some = n - i < TILE_F32 ? n - i : TILE_F32;
+        const size_t chunk = n - i < TILE_F32 ? n - i : TILE_F32;
         uint64_t r = 0;
         for (; count - r >= 8; r += 8)
-            sum_down_eight_f32(sums, first + r * stride, stride, some);
+            sum_down_eight_f32(sums, first + r * stride, stride, chunk);
         for (; r < count; r++)
-            sum_down_rows_f32(sums, first + r * stride, stride, 1, some);
+            sum_down_rows_f32(sums, first + r * stride, stride, 1, chunk);
     }
 }
 
@@ -245,16 +245,15 @@ static void (*const axis_sum_row[])(const void *row, size_t n, uint32_t channels
                                     double *lanes) = {
     [GF_U8] = sum_row_u8, [GF_U16] = sum_row_u16, [GF_F32] = sum_row_f32};
 
-/* sums[i] grows by sample i, i < n, of each of the rows in ascending order; they are `stride` bytes
- * apart. Sums are uint64_t, or double of f32. */
+/* Add sample i < n of each row to sums[i], rows in ascending order and `stride` bytes apart. Sums
+ * are uint64_t for integer samples and double for f32. */
 static void (*const axis_sum_down[])(void *sums, const unsigned char *rows, size_t stride,
                                      uint64_t count, size_t n) = {
     [GF_U8] = sum_down_u8, [GF_U16] = sum_down_u16, [GF_F32] = sum_down_f32};
 
-/* ---- a part of a strip ------------------------------------------------------------------------
- */
+/* ---- one part of a strip --------------------------------------------------------------------- */
 
-/* Samples [begin, end) of all rows of the strip. */
+/* Add samples [begin, end) of all rows of the strip to the column sums. */
 static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_strip *strip, uint64_t begin,
                              uint64_t end) {
     const gf_type type = plan->head.in.type;
@@ -278,7 +277,7 @@ void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_strip *strip, u
         union {
             uint64_t integer[GF_MAX_CHANNELS];
             double real[GF_MAX_CHANNELS];
-        } sums; /* of all channels; those that are measured are the first */
+        } sums; /* of all channels; measured channels come first */
         axis_sum_row[head->in.type](gf_row(&strip->in, y), (size_t)n, head->in.channels, &sums,
                                     scratch);
         memcpy(gf_record(head, &strip->out, y), &sums, head->record);

@@ -1,4 +1,4 @@
-/* What compare is: its descriptor, its parameters, its plan, its result. */
+/* compare: descriptor, parameters, plan and result. */
 #include "compare/compare.h"
 
 #include <inttypes.h>
@@ -15,12 +15,12 @@ static const gf_param params[] = {
     {.name = "diff",
      .type = GF_PARAM_IMAGE,
      .metavar = "FILE",
-     .help = "draw where the images differ: red a little, yellow much, on a dark grey A"},
+     .help = "draw the differences on a darkened A: small ones red, large ones yellow"},
 };
 
 static const char *const cases[] = {"", "diff=-", NULL};
 
-/* Nanoseconds that a byte of both images together takes one core, about; drawing, a sample. */
+/* Approximate nanoseconds on one core: COST per byte of both images, DRAW_COST per sample. */
 #define COST 0.17
 #define DRAW_COST 0.8
 
@@ -37,11 +37,11 @@ static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_err
     return GF_OK;
 }
 
-/* ---- the result ------------------------------------------------------------------------------ */
+/* ---- result ---------------------------------------------------------------------------------- */
 
 typedef struct gf_comparison {
-    gf_compare_record all; /* like a row's, over all rows */
-    uint64_t y;            /* of the first differing sample */
+    gf_compare_record all; /* record of the whole image */
+    uint64_t y;            /* row of the first differing sample */
 } gf_comparison;
 
 static gf_status open_comparison(const gf_plan *plan, const gf_keep *keep, void **data,
@@ -92,7 +92,7 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
     const gf_comparison *comparison = data;
     const gf_compare_record *all = &comparison->all;
     double real;
-    /* Where nothing differs there is no first that does. */
+    /* Equal images have no first differing sample. */
     if (column >= X && !all->differing)
         return gf_value_none();
     switch (column) {
@@ -117,14 +117,14 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
     }
 }
 
-static void say(const gf_plan *plan, const void *data, gf_result *result) {
+static void compare_print_summary(const gf_plan *plan, const void *data, gf_result *result) {
     char text[SECOND + 1][48];
     for (size_t column = 0; column <= SECOND; column++) {
         const gf_value value = cell(plan, data, 0, 0, column);
         gf_value_format(&value, text[column], sizeof text[column]);
     }
     const gf_compare_record *all = &((const gf_comparison *)data)->all;
-    /* Two NaNs look alike but for their bits. */
+    /* NaNs with different bits print alike: add the bits. */
     if (strcmp(text[FIRST], text[SECOND]) == 0) {
         snprintf(text[FIRST], sizeof text[FIRST], "nan (%08" PRIx32 ")", all->a);
         snprintf(text[SECOND], sizeof text[SECOND], "nan (%08" PRIx32 ")", all->b);
@@ -133,8 +133,8 @@ static void say(const gf_plan *plan, const void *data, gf_result *result) {
         gf_result_say(result, "same: %s samples\n", text[SAMPLES]);
     else
         gf_result_say(result,
-                      "different: %s of %s samples, by at most %s; "
-                      "the first at x %s, y %s, channel %s: %s and %s\n",
+                      "different: %s of %s samples, largest difference %s; "
+                      "first at x %s, y %s, channel %s: %s and %s\n",
                       text[DIFFERING], text[SAMPLES], text[LARGEST], text[X], text[Y],
                       text[CHANNEL], text[FIRST], text[SECOND]);
 }
@@ -154,7 +154,7 @@ static void describe(const gf_plan *plan, const void *data, gf_result *result) {
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "first", sample);
     gf_table_add_column(table, "second", sample);
-    say(plan, data, result);
+    compare_print_summary(plan, data, result);
 }
 
 static const gf_measure measure = {
@@ -170,12 +170,13 @@ const gf_filter gf_compare_filter = {
     .info =
         {
             .name = "compare",
-            .summary = "test whether two images are the same pixels",
+            .summary = "test whether two images have the same pixels",
             .operands = "A B",
-            .details = "Counts the samples that differ, alpha included, and tells the largest\n"
-                       "difference and the first differing sample. f32 samples are the same if\n"
-                       "their bits are: 0 and -0 differ. Exit code 0: the same; 1: different;\n"
-                       "2: they could not be compared; 3: no such backend or device.\n",
+            .details =
+                "Counts the samples that differ, alpha included, and reports the largest\n"
+                "difference and the first differing sample. Two f32 samples are equal if their\n"
+                "bits are equal: 0 and -0 differ. Exit code 0: same; 1: different; 2:\n"
+                "comparison failed; 3: backend or device not available.\n",
             .examples = "gpufilter compare a.png b.png\n"
                         "gpufilter compare --diff d.png a.png b.png\n"
                         "gpufilter compare --quiet a.png b.png && echo same\n",

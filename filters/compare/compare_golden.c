@@ -1,11 +1,11 @@
-/* compare as docs/numerics.md defines it. */
+/* Golden implementation of compare: docs/numerics.md defines it. */
 #include <math.h>
 #include <string.h>
 
 #include "compare/compare.h"
 #include "samples.h"
 
-/* How far two samples are apart, given their bits; exact for integers. */
+/* Return the difference of two samples, given their bits. Exact for integers. */
 static double golden_distance(gf_type type, uint32_t a, uint32_t b) {
     const float p = gf_sample_number(type, a), q = gf_sample_number(type, b);
     if (a == b || (isnan(p) && isnan(q)))
@@ -15,7 +15,7 @@ static double golden_distance(gf_type type, uint32_t a, uint32_t b) {
     return fabs((double)p - (double)q);
 }
 
-/* A distance as a record has it. */
+/* Encode a difference as a record stores it. */
 static uint64_t golden_distance_bits(gf_type type, double distance) {
     uint64_t bits;
     if (type != GF_F32)
@@ -45,9 +45,9 @@ static void golden_compare_row(const gf_format *format, const unsigned char *a,
     }
 }
 
-/* ---- the drawing ----------------------------------------------------------------------------- */
+/* ---- difference image ------------------------------------------------------------------------ */
 
-/* A pixel of the first image, a quarter as bright. */
+/* Return the grey value of a pixel of the first image at a quarter of its brightness. */
 static uint8_t golden_dark_grey(const gf_format *format, const unsigned char *row, uint64_t x) {
     const uint64_t i = x * format->channels;
     const bool colour = format->channels >= 3;

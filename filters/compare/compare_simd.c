@@ -1,14 +1,14 @@
-/* The fast CPU implementation of compare: rows go to threads whole; pieces of a row that are the
- * same cost a memcmp. The loops are written for the compiler to vectorise: selects instead of
- * branches, channel counts that are constants. */
+/* Fast CPU implementation of compare. Threads share the rows. Equal pieces of a row cost one
+ * memcmp. The loops are written for auto-vectorisation: selects instead of branches, constant
+ * channel counts. */
 #include "compare/compare.h"
 #include "core/vec.h"
 #include "samples.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Each returns how many of n samples differ; *largest becomes their largest compare_difference, as
- * in a record, if that is more than it was. */
+/* Each function returns the number of differing samples of n. It raises *largest, encoded as in a
+ * record, to their largest difference. */
 
 #define COUNT_INTEGERS(NAME, TYPE)                                                                 \
     static uint32_t NAME(const void *a_row, const void *b_row, size_t n, uint64_t *largest) {      \
@@ -34,8 +34,8 @@ static inline uint32_t compare_bits_of(const float *p) {
     return bits;
 }
 
-/* 0 for the same bits and for two NaNs, infinite for a NaN and a number. A compare_difference is
- * NaN only where a NaN is, or where infinities are the same. */
+/* Return |a - b|; 0 for equal bits and for two NaNs, infinity for NaN and a number. d is NaN only
+ * for a NaN or for two equal infinities. */
 static inline double compare_difference(float a, float b, bool differs) {
     const double d = fabs((double)a - (double)b);
     const double special = isnan(a) & isnan(b) ? 0 : (double)INFINITY;
@@ -76,7 +76,7 @@ static inline void compare_put_pixel(uint8_t *rgb, bool differs, uint32_t green,
 }
 
 static inline uint32_t compare_real_grey(float luma) {
-    luma = luma > 0 ? luma : 0; /* NaN, too */
+    luma = luma > 0 ? luma : 0; /* also replaces NaN */
     luma = luma < 1 ? luma : 1;
     return (uint32_t)(int32_t)(luma * 255.0f) >> 2;
 }
@@ -122,7 +122,7 @@ static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, 
     }
 }
 
-/* The loop again for each channel count. */
+/* Instantiate the loop for each channel count. */
 #define DRAW(NAME, TYPE)                                                                           \
     static void NAME(const void *a, const void *b, size_t n, uint32_t channels, uint8_t *rgb) {    \
         const TYPE *p = a, *q = b;                                                                 \
@@ -140,8 +140,7 @@ DRAW(compare_draw_u8, uint8_t)
 DRAW(compare_draw_u16, uint16_t)
 DRAW(compare_draw_f32, float)
 
-/* ---- a part of a strip ------------------------------------------------------------------------
- */
+/* ---- one part of a strip --------------------------------------------------------------------- */
 
 static uint32_t (*const compare_count[])(const void *a, const void *b, size_t n,
                                          uint64_t *largest) = {
@@ -151,7 +150,7 @@ static void (*const compare_draw[])(const void *a, const void *b, size_t n, uint
                                     uint8_t *rgb) = {
     [GF_U8] = compare_draw_u8, [GF_U16] = compare_draw_u16, [GF_F32] = compare_draw_f32};
 
-#define PIECE 4096 /* samples: few enough to count in 32 bits */
+#define PIECE 4096 /* samples: the count fits in 32 bits */
 
 static gf_compare_record compare_row(const gf_format *format, const unsigned char *a,
                                      const unsigned char *b) {

@@ -1,4 +1,4 @@
-/* What dot is: its descriptor, its parameters, its plan, its result. */
+/* dot: descriptor, parameters, plan and result. */
 #include "dot/dot.h"
 
 #include <inttypes.h>
@@ -10,12 +10,12 @@
 #include "samples.h"
 
 static const gf_param params[] = {
-    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "measure the alpha channel, too"},
+    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "include the alpha channel"},
 };
 
 static const char *const cases[] = {"", "alpha", NULL};
 
-/* Nanoseconds a byte of both images together takes one core, about. */
+/* Approximate nanoseconds per byte of both images on one core. */
 #define COST 0.2
 
 static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *error) {
@@ -24,8 +24,8 @@ static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *
     if (head->in.width > widest)
         return gf_fail(error, GF_FAILED,
                        "dot: rows of %" PRIu64
-                       " pixels are too wide for exact sums of %s products "
-                       "in 64 bits; give images at most %" PRIu64 " pixels wide",
+                       " pixels are too wide for exact 64-bit sums of %s products; "
+                       "the limit is %" PRIu64 " pixels",
                        head->in.width, gf_type_name(head->in.type), widest);
     plan->measured = gf_measured_channels(head->in.channels, gf_settings_flag(settings, "alpha"));
     head->record = plan->measured * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
@@ -34,21 +34,21 @@ static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *
 }
 
 static size_t dot_scratch_bytes(const gf_plan *plan) {
-    /* The lanes of every sum of every channel. */
+    /* the lanes of every sum of every channel */
     return plan->in.type == GF_F32
                ? (size_t)GF_LANES * GF_DOT_SUMS * plan->in.channels * sizeof(double)
                : 0;
 }
 
-/* ---- the result ------------------------------------------------------------------------------ */
+/* ---- result ---------------------------------------------------------------------------------- */
 
-/* Over all rows of a channel. */
+/* Sums of one channel over all rows. */
 typedef struct gf_dot_total {
     gf_u128 integer[GF_DOT_SUMS];
-    double real[GF_DOT_SUMS]; /* of integer images: the same, rounded once */
+    double real[GF_DOT_SUMS]; /* for integer images: the integer sums, rounded once */
 } gf_dot_total;
 
-/* Allocate the totals of the measured channels, and of all of them together. */
+/* Allocate the totals of the measured channels and of all channels together. */
 static gf_status open_totals(const gf_plan *plan, const gf_keep *keep, void **data,
                              gf_error *error) {
     (void)plan;
@@ -75,7 +75,7 @@ static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, 
     return GF_OK;
 }
 
-/* What follows from the sums of a channel, or of all. */
+/* Complete the sums of one channel or of all: squared differences and real sums. */
 static void complete(gf_dot_total *total, gf_type type) {
     gf_u128 *integer = total->integer;
     integer[GF_DOT_SSD] = integer[GF_DOT_AA] + integer[GF_DOT_BB] - 2 * integer[GF_DOT_AB];
@@ -166,12 +166,12 @@ const gf_filter gf_dot_filter = {
             .summary = "dot product, cosine, MSE and PSNR of two images",
             .operands = "A B",
             .details =
-                "For each channel, and for all together: the dot products a.b, a.a and b.b,\n"
-                "the cosine similarity, the mean squared error, and the peak\n"
-                "signal-to-noise ratio in dB, whose peak is 255, 65535 or, of f32 samples,\n"
-                "1. Sums of integer samples are exact; of f32 samples they are made in\n"
-                "binary64 in one fixed order. Alpha is left out unless asked for. Every\n"
-                "backend gives the same bits.\n",
+                "Computes, for each channel and for all channels together, the dot products\n"
+                "a.b, a.a and b.b, the cosine similarity, the mean squared error and the peak\n"
+                "signal-to-noise ratio in dB. The peak is 255, 65535 or, for f32 samples, 1.\n"
+                "Sums of integer samples are exact. Sums of f32 samples are computed in\n"
+                "binary64 in a fixed order. Alpha is excluded unless --alpha is given. All\n"
+                "backends produce the same bits.\n",
             .examples = "gpufilter dot a.png b.png\n"
                         "gpufilter dot --json original.png compressed.jpg\n",
             .params = params,

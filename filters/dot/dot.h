@@ -1,13 +1,13 @@
-/* dot: the dot product of two images of one format, and what follows from the same pass.
- * docs/numerics.md defines it. */
+/* dot: the dot product of two images of one format, and related statistics of the same pass.
+ * Defined in docs/numerics.md. */
 #ifndef GF_DOT_H
 #define GF_DOT_H
 
 #include "core/filter.h"
 
-/* The sums of one channel of a row, in this order: uint64_t of integer samples, which have no
- * GF_DOT_SSD because it follows exactly from the others; double of f32. A record holds those of
- * each measured channel in turn. */
+/* Indices of the sums of one channel of one row. Integer samples: uint64_t, without GF_DOT_SSD,
+ * which follows exactly from the others. f32: double. A record holds the sums of each measured
+ * channel, channel after channel. */
 enum { GF_DOT_AB, GF_DOT_AA, GF_DOT_BB, GF_DOT_SSD, GF_DOT_SUMS };
 
 static inline uint32_t gf_dot_sums(gf_type type) {
@@ -16,7 +16,7 @@ static inline uint32_t gf_dot_sums(gf_type type) {
 
 typedef struct gf_dot_plan {
     gf_plan head;
-    uint32_t measured; /* the first channels, which are reported */
+    uint32_t measured; /* number of leading channels that are reported */
 } gf_dot_plan;
 
 gf_status gf_dot_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);

@@ -1,8 +1,8 @@
-/* dot as docs/numerics.md defines it. */
+/* Golden implementation of dot: docs/numerics.md defines it. */
 #include "dot/dot.h"
 #include "samples.h"
 
-/* The sums of channel c of one row, of integer samples. */
+/* Compute the sums of channel c of one row of integer samples. */
 static void golden_integer_row(const gf_format *format, const unsigned char *a,
                                const unsigned char *b, uint32_t c, uint64_t *sums) {
     sums[GF_DOT_AB] = sums[GF_DOT_AA] = sums[GF_DOT_BB] = 0;

@@ -1,14 +1,13 @@
-/* The fast CPU implementation of dot: rows go to threads whole. The loops over a row make all sums
- * of each channel, as in a record, of n samples of two rows; n is a multiple of channels. */
+/* Fast CPU implementation of dot. Threads share the rows. The loops over a row compute the sums of
+ * all channels of n samples of two rows, in the layout of a record. n is a multiple of channels. */
 #include "core/vec.h"
 #include "dot/dot.h"
 #include "samples.h"
 
 #define PERIOD 48 /* samples: a multiple of every channel count and of every vector of sums */
 
-/* Written for the compiler to vectorise: sums lie side by side, a whole number of pixels and of
- * vectors apart. */
-#define ROW_DOT(NAME, TYPE, PRODUCT, SOME, FLUSH)                                                  \
+/* Written for auto-vectorisation: corresponding sums are whole pixels and whole vectors apart. */
+#define ROW_DOT(NAME, TYPE, PRODUCT, PARTIAL, FLUSH)                                               \
     static void NAME(const void *a_row, const void *b_row, size_t n, uint32_t channels,            \
                      void *record, double *scratch) {                                              \
         const TYPE *a = a_row, *b = b_row;                                                         \
@@ -17,17 +16,17 @@
         size_t i = 0;                                                                              \
         (void)scratch;                                                                             \
         while (n - i >= PERIOD) {                                                                  \
-            SOME some[GF_DOT_SSD][PERIOD] = {{0}};                                                 \
+            PARTIAL partial[GF_DOT_SSD][PERIOD] = {{0}};                                           \
             for (size_t k = 0; k < (FLUSH) && n - i >= PERIOD; k++, i += PERIOD)                   \
                 for (size_t j = 0; j < PERIOD; j++) {                                              \
                     const PRODUCT p = a[i + j], q = b[i + j];                                      \
-                    some[GF_DOT_AB][j] += (PRODUCT)(p * q);                                        \
-                    some[GF_DOT_AA][j] += (PRODUCT)(p * p);                                        \
-                    some[GF_DOT_BB][j] += (PRODUCT)(q * q);                                        \
+                    partial[GF_DOT_AB][j] += (PRODUCT)(p * q);                                     \
+                    partial[GF_DOT_AA][j] += (PRODUCT)(p * p);                                     \
+                    partial[GF_DOT_BB][j] += (PRODUCT)(q * q);                                     \
                 }                                                                                  \
             for (size_t s = 0; s < GF_DOT_SSD; s++)                                                \
                 for (size_t j = 0; j < PERIOD; j++)                                                \
-                    all[s][j] += some[s][j];                                                       \
+                    all[s][j] += partial[s][j];                                                    \
         }                                                                                          \
         for (size_t j = 0; j < n - i; j++) {                                                       \
             const uint64_t p = a[i + j], q = b[i + j];                                             \
@@ -44,7 +43,8 @@
             }                                                                                      \
     }
 
-/* A product of u8 fits in 16 bits and 2^16 of them in 32; of u16 in 32 bits and in a row in 64. */
+/* Products of u8 fit in 16 bits, and the sum of 2^16 of them in 32 bits. Products of u16 fit in 32
+ * bits, and the sum of a row in 64 bits. */
 #if VEC_FLOATS < 8
 ROW_DOT(dot_u8, uint8_t, uint16_t, uint32_t, 1u << 16)
 #else
@@ -56,9 +56,9 @@ ROW_DOT(dot_u16, uint16_t, uint32_t, uint64_t, SIZE_MAX)
 
 #if VEC_FLOATS >= 8
 
-/* The four samples in each 32 bits are brought to be of one channel, in each 128 bits alike: those
- * at even and those at odd places are then multiplied and added in pairs. Of three channels 128
- * bits hold four pixels, and the last 32 bits nothing. */
+/* Rearrange each 128 bits in the same way: the four samples in each 32 bits then belong to one
+ * channel. Samples at even and at odd indices are multiplied and added in pairs. With three
+ * channels, 128 bits hold four pixels and the last 32 bits are unused. */
 #define SHUFFLES                                                                                   \
     const __m128i shuffles[] = {                                                                   \
         _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),                       \
@@ -85,12 +85,12 @@ static inline vec_bits dot_add_products(vec_bits sum, vec_bits even, vec_bits od
         sum, VEC_OP(add_epi32)(VEC_OP(madd_epi16)(even, even2), VEC_OP(madd_epi16)(odd, odd2)));
 }
 
-/* Four products at a time go to a lane of 32 bits: 2^32 / (4 * 255^2) > 16384. */
-#define TURNS 16384
+/* Vectors before a flush. Each adds four products to a 32-bit lane: 2^32 / (4 * 255^2) > 16384. */
+#define FLUSH_VECTORS 16384
 
-#define AHEAD 3072 /* rows begin anew, and the processor fetches ahead too late */
+#define PREFETCH_BYTES 3072 /* the hardware prefetcher reacts too late to the start of each row */
 
-/* Adds the products of whole vectors to sums, and returns the samples that it has taken. */
+/* Add the products of whole vectors to sums. Returns the number of samples processed. */
 GF_INLINE size_t dot_vectors_u8(const uint8_t *a, const uint8_t *b, size_t n,
                                 const uint32_t channels, uint64_t *sums) {
     SHUFFLES;
@@ -99,24 +99,24 @@ GF_INLINE size_t dot_vectors_u8(const uint8_t *a, const uint8_t *b, size_t n,
     const size_t step = sizeof(vec_bits) / 4 * (channels == 3 ? 3 : 4);
     size_t i = 0;
     while (n - i >= sizeof(vec_bits)) {
-        vec_bits some[GF_DOT_SSD] = {{0}};
-        for (size_t k = 0; k < TURNS && n - i >= sizeof(vec_bits); k++, i += step) {
-            __builtin_prefetch(a + i + AHEAD);
-            __builtin_prefetch(b + i + AHEAD);
+        vec_bits partial[GF_DOT_SSD] = {{0}};
+        for (size_t k = 0; k < FLUSH_VECTORS && n - i >= sizeof(vec_bits); k++, i += step) {
+            __builtin_prefetch(a + i + PREFETCH_BYTES);
+            __builtin_prefetch(b + i + PREFETCH_BYTES);
             const vec_bits x = dot_load_u8(a + i, channels, shuffle);
             const vec_bits y = dot_load_u8(b + i, channels, shuffle);
             const vec_bits xe = x & low, xo = VEC_OP(srli_epi16)(x, 8);
             const vec_bits ye = y & low, yo = VEC_OP(srli_epi16)(y, 8);
-            some[GF_DOT_AB] = dot_add_products(some[GF_DOT_AB], xe, xo, ye, yo);
-            some[GF_DOT_AA] = dot_add_products(some[GF_DOT_AA], xe, xo, xe, xo);
-            some[GF_DOT_BB] = dot_add_products(some[GF_DOT_BB], ye, yo, ye, yo);
+            partial[GF_DOT_AB] = dot_add_products(partial[GF_DOT_AB], xe, xo, ye, yo);
+            partial[GF_DOT_AA] = dot_add_products(partial[GF_DOT_AA], xe, xo, xe, xo);
+            partial[GF_DOT_BB] = dot_add_products(partial[GF_DOT_BB], ye, yo, ye, yo);
         }
         for (size_t s = 0; s < GF_DOT_SSD; s++) {
             uint32_t lanes[VEC_FLOATS];
-            memcpy(lanes, &some[s], sizeof lanes);
+            memcpy(lanes, &partial[s], sizeof lanes);
             for (size_t j = 0; j < VEC_FLOATS; j++) {
                 const size_t c = channels == 3 ? j % 4 : j % channels;
-                if (c < channels) /* otherwise it is nothing */
+                if (c < channels) /* other lanes are unused */
                     sums[c * GF_DOT_SSD + s] += lanes[j];
             }
         }
@@ -128,16 +128,16 @@ static void dot_u8(const void *a_row, const void *b_row, size_t n, uint32_t chan
                    double *scratch) {
     const uint8_t *a = a_row, *b = b_row;
     uint64_t vectors[GF_MAX_CHANNELS * GF_DOT_SSD] = {0}, *sums = record;
-    size_t taken;
+    size_t done;
     if (channels == 1)
-        taken = dot_vectors_u8(a, b, n, 1, vectors);
+        done = dot_vectors_u8(a, b, n, 1, vectors);
     else if (channels == 2)
-        taken = dot_vectors_u8(a, b, n, 2, vectors);
+        done = dot_vectors_u8(a, b, n, 2, vectors);
     else if (channels == 3)
-        taken = dot_vectors_u8(a, b, n, 3, vectors);
+        done = dot_vectors_u8(a, b, n, 3, vectors);
     else
-        taken = dot_vectors_u8(a, b, n, 4, vectors);
-    dot_rest_u8(a + taken, b + taken, n - taken, channels, sums, scratch);
+        done = dot_vectors_u8(a, b, n, 4, vectors);
+    dot_rest_u8(a + done, b + done, n - done, channels, sums, scratch);
     for (uint32_t i = 0; i < channels * GF_DOT_SSD; i++)
         sums[i] += vectors[i];
 }
@@ -146,8 +146,8 @@ static void dot_u8(const void *a_row, const void *b_row, size_t n, uint32_t chan
 
 /* ---- f32 ------------------------------------------------------------------------------------- */
 
-/* Adds the products of up to a period of samples to the lanes, `periods` times: each lane takes
- * them one after the other. */
+/* Add the products of up to one period of samples to the lanes, `periods` times. Each lane adds its
+ * products in order. */
 GF_INLINE void dot_add_f32(const float *restrict a, const float *restrict b, size_t n,
                            const size_t periods, size_t period, double *restrict lanes) {
     double *ab = lanes, *aa = ab + period, *bb = aa + period, *ssd = bb + period;
@@ -167,8 +167,8 @@ GF_INLINE void dot_add_f32(const float *restrict a, const float *restrict b, siz
     }
 }
 
-#define AT_ONCE 2
-#define LINE 16 /* samples of a cache line */
+#define UNROLL 2
+#define LINE 16 /* samples per cache line */
 
 static void dot_f32(const void *a_row, const void *b_row, size_t n, uint32_t channels, void *record,
                     double *lanes) {
@@ -177,15 +177,15 @@ static void dot_f32(const void *a_row, const void *b_row, size_t n, uint32_t cha
     const size_t period = (size_t)GF_LANES * channels;
     memset(lanes, 0, GF_DOT_SUMS * period * sizeof *lanes);
     size_t i = 0;
-    /* Short runs from many places: the processor fetches ahead too late, so the loop asks for what
-     * comes next. It may lie beyond the row, where asking does no harm. */
-    for (; n - i >= AT_ONCE * period; i += AT_ONCE * period)
+    /* Prefetch: the hardware prefetcher reacts too late to short runs at many addresses. A prefetch
+     * past the end of the row is harmless. */
+    for (; n - i >= UNROLL * period; i += UNROLL * period)
         for (size_t j = 0; j < period; j += LINE) {
-            for (size_t k = AT_ONCE; k < 2 * AT_ONCE; k++) {
+            for (size_t k = UNROLL; k < 2 * UNROLL; k++) {
                 __builtin_prefetch(a + i + k * period + j);
                 __builtin_prefetch(b + i + k * period + j);
             }
-            dot_add_f32(a + i + j, b + i + j, LINE, AT_ONCE, period, lanes + j);
+            dot_add_f32(a + i + j, b + i + j, LINE, UNROLL, period, lanes + j);
         }
     for (; n - i >= period; i += period)
         dot_add_f32(a + i, b + i, period, 1, period, lanes);
@@ -199,8 +199,7 @@ static void dot_f32(const void *a_row, const void *b_row, size_t n, uint32_t cha
     }
 }
 
-/* ---- a part of a strip ------------------------------------------------------------------------
- */
+/* ---- one part of a strip --------------------------------------------------------------------- */
 
 static void (*const dot_row[])(const void *a, const void *b, size_t n, uint32_t channels,
                                void *record, double *lanes) = {
@@ -213,7 +212,7 @@ void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32
     const gf_rows b = gf_strip_input(strip, plan->inputs, 1);
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
-        /* Of all channels; those that are measured are the first. */
+        /* All channels; measured channels come first. */
         union {
             uint64_t integer[GF_MAX_CHANNELS * GF_DOT_SSD];
             double real[GF_MAX_CHANNELS * GF_DOT_SUMS];

@@ -1,4 +1,4 @@
-/* What hist is: its descriptor, its parameters, its plan. */
+/* hist: descriptor, parameters and plan. */
 #include "hist/hist.h"
 
 #include <stdlib.h>
@@ -14,38 +14,39 @@ static const gf_param params[] = {
      .letter = 'n',
      .type = GF_PARAM_INT,
      .metavar = "N",
-     .help = "how many bins of equal width",
+     .help = "number of bins of equal width",
      .fallback = "256",
      .min = 1,
      .max = GF_HIST_MAX_BINS},
     {.name = "range",
      .type = GF_PARAM_RANGE,
      .metavar = "LO,HI",
-     .help = "divide the sample values from LO to HI into the bins, and count those outside apart; "
-             "without it from 0 to the largest that the type holds, 1 for f32"},
+     .help = "value range of the bins; samples outside are counted separately; default: 0 to the "
+             "largest value of the type, 1 for f32"},
     {.name = "channel",
      .letter = 'C',
      .type = GF_PARAM_CHOICE,
      .metavar = "NAME",
-     .help = "what is counted: one channel, the luma, or each channel, alpha included; without it "
-             "the grey channel, or the luma of a colour image",
+     .help = "channel to count, the luma, or all channels, alpha included; default: the grey "
+             "channel, or the luma of a colour image",
      .choices = channel_names},
-    {.name = "per-row", .type = GF_PARAM_FLAG, .help = "give the counts of each row, too"},
+    {.name = "per-row", .type = GF_PARAM_FLAG, .help = "also report the counts of each row"},
     {.name = "extract",
      .letter = 'x',
      .type = GF_PARAM_TEXT,
      .metavar = "BINS",
-     .help = "extract the samples of these bins: 3, or up to 64 as 3,5,9, or all"},
+     .help = "extract the samples of these bins: 3, up to 64 as in 3,5,9, or all"},
     {.name = "out",
      .letter = 'o',
      .type = GF_PARAM_SAMPLES,
      .metavar = "FILE",
-     .help = "where the extracted samples go: a .csv, .npy or .json file"},
+     .help = "write the extracted samples to a .csv, .npy or .json file"},
     {.name = "mask",
      .letter = 'm',
      .type = GF_PARAM_IMAGE,
      .metavar = "FILE",
-     .help = "draw the pixels of the extracted bins; the others are transparent"},
+     .help =
+         "draw the pixels of the extracted bins; all others are transparent, or 0 in f32 images"},
 };
 
 static const char *const cases[] = {
@@ -74,13 +75,13 @@ static const char *const cases[] = {
     NULL,
 };
 
-/* Nanoseconds that a sample takes one core, about: counting, and extracting from one bin or from
- * several. */
+/* Approximate nanoseconds per sample on one core: counting, and the extra cost of extracting from
+ * one bin or from several. */
 #define COST_COUNT 0.4
 #define COST_EXTRACT 0.4
 #define COST_EXTRACT_SEVERAL 1.5
 
-/* ---- what is extracted ----------------------------------------------------------------------- */
+/* ---- extracted bins -------------------------------------------------------------------------- */
 
 static gf_status parse_extract(gf_hist_plan *plan, const char *text, gf_error *error) {
     if (strcmp(text, "all") == 0) {
@@ -95,8 +96,8 @@ static gf_status parse_extract(gf_hist_plan *plan, const char *text, gf_error *e
             bin >= plan->bins || (*end != 0 && *end != ',') ||
             (plan->extracts > 0 && bin <= plan->listed[plan->extracts - 1]))
             return gf_fail(error, GF_USAGE,
-                           "--extract '%s': must be bins from 0 to %u, ascending, at most %d of "
-                           "them, such as 3 or 3,5; or all",
+                           "--extract '%s': expected bins from 0 to %u in ascending order, at most "
+                           "%d, such as 3 or 3,5; or all",
                            text, plan->bins - 1, GF_HIST_MAX_LISTED);
         plan->listed[plan->extracts++] = (uint32_t)bin;
         item = end;
@@ -105,7 +106,7 @@ static gf_status parse_extract(gf_hist_plan *plan, const char *text, gf_error *e
     }
 }
 
-/* ---- what is measured ------------------------------------------------------------------------ */
+/* ---- measured channels ----------------------------------------------------------------------- */
 
 static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings, gf_error *error) {
     const uint32_t channels = plan->head.in.channels;
@@ -116,14 +117,14 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
     if (choice == ALL)
         plan->measured = channels;
     else if (choice == LUMA)
-        plan->luma = colour; /* of grey it is the grey itself */
+        plan->luma = colour; /* the luma of a grey image is the grey channel */
     else if (choice == ALPHA && gf_has_alpha(channels))
         plan->first = channels - 1;
     else if (choice == ALPHA)
         return gf_fail(error, GF_USAGE, "--channel a: the image has no alpha channel");
     else if (!colour)
         return gf_fail(error, GF_USAGE,
-                       "--channel %s: the image is grey; leave --channel out to count its grey",
+                       "--channel %s: the image is grey; omit --channel to count the grey channel",
                        name);
     else
         plan->first = (uint32_t)choice;
@@ -145,11 +146,11 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
         return status;
     plan->mask = gf_settings_text(settings, "mask") != NULL;
     if (!extract && (plan->mask || gf_settings_text(settings, "out")))
-        return gf_fail(error, GF_USAGE, "--%s: which bins? Name them with --extract",
+        return gf_fail(error, GF_USAGE, "--%s: no bins to extract; name them with --extract",
                        plan->mask ? "mask" : "out");
     if (plan->mask) {
         head->out = head->in;
-        /* A float format has no alpha to be transparent with. */
+        /* Float file formats have no alpha channel: all other pixels become 0. */
         if (head->in.type != GF_F32 && !gf_has_alpha(head->in.channels))
             head->out.channels++;
     }
@@ -161,7 +162,7 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     head->has_payload = plan->extracts > 0;
     uint64_t rows_bytes = 0;
     if (plan->per_row && __builtin_mul_overflow(bytes, head->in.height, &rows_bytes))
-        rows_bytes = UINT64_MAX - bytes; /* refused by any limit */
+        rows_bytes = UINT64_MAX - bytes; /* exceeds any limit */
     head->result_bytes = bytes + rows_bytes;
     head->download = (double)plan->extracts / plan->bins * plan->measured / head->in.channels *
                      (double)gf_hist_sample_bytes(plan, 1);
@@ -189,16 +190,16 @@ const gf_filter gf_hist_filter = {
     .info =
         {
             .name = "hist",
-            .summary = "count samples in bins, and extract those of some bins in order",
+            .summary = "count samples in bins and extract the samples of bins",
             .operands = "IN",
             .details =
-                "Counts the samples of an image in N bins of equal width. --extract K gives\n"
-                "all samples of bin K in the image's own order with their places; of several\n"
-                "bins, or all, bin by bin. Samples go to --out, a picture of their pixels to\n"
-                "--mask; the terminal shows the first of them. NaN, and with --range what is\n"
-                "below or above it, is in no bin and counted apart. Edges of bins are sample\n"
-                "values, as --range takes them. Counts are exact, whatever the size. Every\n"
-                "backend gives the same.\n",
+                "Counts the samples of an image in N bins of equal width. --extract K extracts\n"
+                "the samples of bin K and their positions in image order. Several bins, or all,\n"
+                "are extracted bin by bin. --out writes these samples to a file, --mask draws\n"
+                "their pixels, and the terminal shows the first ones. NaN and, with --range,\n"
+                "samples below and above the range are counted separately, in no bin. Bin\n"
+                "edges are sample values, as in --range. Counts are exact for images of any\n"
+                "size. All backends produce the same bits.\n",
             .examples = "gpufilter hist in.png --bins 8 --extract 3\n"
                         "gpufilter hist --bins 8 --extract 3 --out v.npy --mask mask.png in.png\n"
                         "gpufilter hist --channel all --plot hist.svg in.png\n"

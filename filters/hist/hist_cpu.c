@@ -1,58 +1,56 @@
-/* The fast CPU implementation of hist: the pixels of a part in pieces that stay in the cache, each
- * of them counted, drawn and extracted.
+/* Fast CPU implementation of hist. Each part of a strip is counted, masked and extracted in pieces
+ * that stay in the cache.
  *
- * The samples of one bin are those from one value to another: they are extracted in one pass, to
- * the far end of the payload, because the number of positions, which come before the values, is
- * known only at the end. Samples of several bins are counted first, and then placed. */
+ * The values of one bin form an interval, and its samples are extracted in one pass. Their values
+ * are written to the end of the payload, because the positions come first and their number is known
+ * only at the end. Samples of several bins are counted first and then scattered. */
 #include <string.h>
 
 #include "hist/hist_simd.h"
 
-/* Rows are taken in pieces that stay in the cache: this much of what is measured, and as many
- * samples where their bins are needed. */
+/* Size of a piece: bytes of measured samples; samples where bins are computed. */
 #define PIECE_BYTES (24u << 10)
 #define PIECE_BINS 4096u
 
 _Static_assert(PIECE_BYTES <= GF_HIST_ABOVE_MAX, "a piece must fit the loops");
 
-/* The ways to count, the best first; each suits some types, numbers of bins and of samples. */
-typedef enum gf_hist_way {
-    WAY_ABOVE,  /* few bins: samples that reach each edge between them, without a table */
-    WAY_VALUES, /* u8: how often each value comes, its bin afterwards */
-    WAY_BINS,   /* bins in several small tables, so that equal neighbours need not wait */
-    WAY_DIRECT  /* bins, straight to the counts */
-} gf_hist_way;
+/* Counting methods, fastest first. Each supports some types and numbers of bins and samples. */
+typedef enum gf_hist_method {
+    METHOD_EDGES,  /* few bins: count the samples at or above each edge, without a table */
+    METHOD_VALUES, /* u8: count values, then map them to bins */
+    METHOD_BINS,   /* several small tables of bins: equal neighbours increment different tables */
+    METHOD_DIRECT  /* increment the counts directly */
+} gf_hist_method;
 
-/* Edges that WAY_ABOVE goes up to, whatever a SIMD level would like. */
+/* Max edges of METHOD_EDGES at every SIMD level. */
 #define MAX_EDGES 64
 
-/* nth_of a bin that is not extracted. */
+/* Entry of nth_of for a bin that is not extracted. */
 #define NOT_EXTRACTED 0xff
 
-/* A thread's scratch. */
+/* Scratch memory of one thread. */
 typedef struct gf_hist_scratch {
     unsigned char values[PIECE_BYTES];
     uint32_t bins[PIECE_BINS];
-    /* Of each bin, and of the counters behind them: which of the extracted bins it is. 0 for all
-     * bins with --extract all. */
+    /* Index of each counter among the extracted bins; 0 for all bins with --extract all. */
     uint8_t nth_of[GF_HIST_MAX_BINS + 8];
-    uint64_t counters[]; /* a state, if counts of the part alone are needed; and tables */
+    uint64_t counters[]; /* local counts of the part, if needed; then tables */
 } gf_hist_scratch;
 
-/* Some measured samples. */
+/* A run of measured samples. */
 typedef struct gf_hist_piece {
     const void *values;
-    const uint32_t *bins; /* set where they are needed */
+    const uint32_t *bins; /* valid if the caller requested bins */
     size_t samples;
-    uint64_t position; /* of the first one in the image */
-    /* What will be read next, to be prefetched while this piece is counted: so many bytes for each
-     * sample of it. It may lie beyond the image, where prefetching does no harm. NULL: the
-     * processor itself foresees it. */
-    const unsigned char *ahead;
-    size_t ahead_bytes;
+    uint64_t position; /* of the first sample in the image */
+    /* Memory to prefetch while this piece is counted: prefetch_bytes per sample of the piece. May
+     * extend past the image, where prefetching is harmless. NULL: left to the hardware
+     * prefetcher. */
+    const unsigned char *prefetch;
+    size_t prefetch_bytes;
 } gf_hist_piece;
 
-/* A part of a strip on its way. */
+/* State of one part of a strip. */
 typedef struct gf_hist_part {
     const gf_hist_plan *plan;
     const gf_hist_simd *simd;
@@ -60,40 +58,40 @@ typedef struct gf_hist_part {
     gf_hist_scratch *scratch;
     size_t sample_bytes;
 
-    gf_hist_way way;
-    uint64_t *counts; /* a state or a record */
-    uint32_t *tables; /* counters that have not been added to the counts */
-    uint64_t pixels;  /* counted there */
+    gf_hist_method method;
+    uint64_t *counts; /* of a state or a record */
+    uint32_t *tables; /* counters not yet added to counts */
+    uint64_t pixels;  /* number of pixels counted in tables */
     uint32_t edge_count;
-    /* Samples of the image's type. */
+    /* samples of the image's type */
     _Alignas(float) unsigned char edges[MAX_EDGES * sizeof(float)];
 
-    uint64_t *offsets, *positions; /* of the payload */
+    uint64_t *offsets, *positions; /* in the payload */
     unsigned char *values;
-    /* Of the one bin: how many samples were taken, and from which value to which. */
-    uint64_t taken;
+    /* Extraction of one bin: number of samples so far, and the first and last value of the bin. */
+    uint64_t extracted;
     _Alignas(float) unsigned char range[2 * sizeof(float)];
 } gf_hist_part;
 
-/* Counts of the part say where its samples go, if they are of several bins. */
-static uint64_t hist_own_counters(const gf_hist_plan *plan) {
+/* Return the number of local counters. Extraction of several bins needs the counts of the part. */
+static uint64_t hist_local_counters(const gf_hist_plan *plan) {
     return plan->extracts > 1 && !plan->per_row ? gf_hist_counters(plan) : 0;
 }
 
-/* ---- which way to count ---------------------------------------------------------------------- */
+/* ---- choice of the counting method ----------------------------------------------------------- */
 
-/* Copies of a table for 1 to 4 measured channels: as many counters are touched before the same
- * value or bin may meet the same counter again. */
+/* Copies of a table, for 1 to 4 measured channels. Equal neighbouring values increment different
+ * copies. */
 static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 
-/* Counters from one table to the next: not a power of 2, so that they do not share cache sets, nor
- * a load wait for the store to another one. */
+/* Counters per table. Not powers of 2: tables then share no cache sets, and a load does not wait
+ * for a store to another table. */
 #define CELLS_SMALL 272
 #define CELLS_LARGE 1040
 
 static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
 
-/* Count the edges between classes. The first class of f32 has one, too: NaN does not reach it. */
+/* Count the edges between classes. The first class of f32 also has an edge, to exclude NaN. */
 static uint32_t hist_edges(const gf_hist_plan *plan) {
     return plan->bins + (plan->ranged ? 2 : 0) - (plan->head.in.type != GF_F32);
 }
@@ -102,17 +100,17 @@ static size_t hist_bin_cells(const gf_hist_plan *plan) {
     return plan->counters <= CELLS_SMALL ? CELLS_SMALL : CELLS_LARGE;
 }
 
-/* Counters in the tables of a way; SIZE_MAX if it does not suit the plan. */
-static size_t hist_cells(const gf_hist_plan *plan, gf_hist_way way) {
+/* Return the number of table counters of a method, or SIZE_MAX if it does not support the plan. */
+static size_t hist_cells(const gf_hist_plan *plan, gf_hist_method method) {
     const size_t tables = (size_t)plan->measured * copies_of[plan->measured];
     const gf_type type = plan->head.in.type;
-    switch (way) {
-    case WAY_ABOVE:
+    switch (method) {
+    case METHOD_EDGES:
         return hist_edges(plan) <= MAX_EDGES ? (size_t)hist_edges(plan) * period_of[type]
                                              : SIZE_MAX;
-    case WAY_VALUES:
+    case METHOD_VALUES:
         return type == GF_U8 ? tables * CELLS_SMALL : SIZE_MAX;
-    case WAY_BINS:
+    case METHOD_BINS:
         return plan->counters <= CELLS_LARGE ? tables * hist_bin_cells(plan) : SIZE_MAX;
     default:
         return 0;
@@ -122,29 +120,29 @@ static size_t hist_cells(const gf_hist_plan *plan, gf_hist_way way) {
 size_t gf_hist_cpu_scratch(const gf_plan *head) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     size_t max = 0;
-    for (gf_hist_way way = WAY_ABOVE; way < WAY_DIRECT; way++) {
-        const size_t cells = hist_cells(plan, way);
+    for (gf_hist_method method = METHOD_EDGES; method < METHOD_DIRECT; method++) {
+        const size_t cells = hist_cells(plan, method);
         max = cells != SIZE_MAX && cells > max ? cells : max;
     }
-    return sizeof(gf_hist_scratch) + (size_t)hist_own_counters(plan) * sizeof(uint64_t) +
+    return sizeof(gf_hist_scratch) + (size_t)hist_local_counters(plan) * sizeof(uint64_t) +
            max * sizeof(uint32_t);
 }
 
-/* Choose the way to count so many pixels at a time. */
-static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
+/* Choose the method for counting `pixels` pixels between two flushes. */
+static void hist_choose_method(gf_hist_part *part, uint64_t pixels) {
     const gf_hist_plan *plan = part->plan;
     const gf_type type = plan->head.in.type;
     const bool few =
         hist_edges(plan) <= part->simd->max_edges[type] &&
         plan->head.in.width * plan->measured >= (uint64_t)part->simd->min_periods * period_of[type];
-    part->way = few ? WAY_ABOVE : WAY_VALUES;
+    part->method = few ? METHOD_EDGES : METHOD_VALUES;
     /* Clearing and adding up the counters must not cost more than it saves. */
-    while (hist_cells(plan, part->way) > pixels * plan->measured)
-        part->way++;
-    for (uint32_t e = 0; part->way == WAY_ABOVE && e < hist_edges(plan); e++) {
+    while (hist_cells(plan, part->method) > pixels * plan->measured)
+        part->method++;
+    for (uint32_t e = 0; part->method == METHOD_EDGES && e < hist_edges(plan); e++) {
         const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32));
         if (key == gf_hist_end_key(plan))
-            break; /* no value reaches this edge, nor those above it */
+            break; /* no value reaches this edge or those above it */
         gf_put_sample(type, part->edges, e, gf_hist_value(plan, key));
         part->edge_count++;
     }
@@ -152,25 +150,25 @@ static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Counters of 32 bits: no more pixels than this go into them. */
+/* Pixels between two flushes: table counters have 32 bits. */
 #define FLUSH_PIXELS (UINT64_C(1) << 31)
 
-#define LINE_BYTES 64 /* of the cache */
+#define LINE_BYTES 64 /* cache line */
 
-/* Sample i of an iteration has table i: channel i % measured, copy i / measured. */
+/* Sample i of an iteration uses table i: channel i % measured, copy i / measured. */
 #define COUNT(NAME, TYPE)                                                                          \
-    GF_INLINE void NAME##_by(const gf_hist_piece *piece, const TYPE *values, const bool ask,       \
-                             const uint32_t step, const uint32_t stride,                           \
-                             uint32_t *restrict tables) {                                          \
-        const unsigned char *ahead = piece->ahead;                                                 \
-        const size_t n = piece->samples, bytes = step * piece->ahead_bytes;                        \
+    GF_INLINE void NAME##_n(const gf_hist_piece *piece, const TYPE *values,                        \
+                            const bool prefetching, const uint32_t step, const uint32_t stride,    \
+                            uint32_t *restrict tables) {                                           \
+        const unsigned char *prefetch = piece->prefetch;                                           \
+        const size_t n = piece->samples, bytes = step * piece->prefetch_bytes;                     \
         size_t i = 0;                                                                              \
         for (; n - i >= step; i += step) {                                                         \
-            if (ask) {                                                                             \
-                __builtin_prefetch(ahead, 0, 2);                                                   \
+            if (prefetching) {                                                                     \
+                __builtin_prefetch(prefetch, 0, 2);                                                \
                 if (bytes > LINE_BYTES)                                                            \
-                    __builtin_prefetch(ahead + LINE_BYTES, 0, 2);                                  \
-                ahead += bytes;                                                                    \
+                    __builtin_prefetch(prefetch + LINE_BYTES, 0, 2);                               \
+                prefetch += bytes;                                                                 \
             }                                                                                      \
             _Pragma("GCC unroll 12") for (uint32_t j = 0; j < step; j++)                           \
                 tables[j * stride + values[i + j]]++;                                              \
@@ -180,14 +178,14 @@ static void hist_choose_way(gf_hist_part *part, uint64_t pixels) {
     }                                                                                              \
     GF_INLINE void NAME(const gf_hist_piece *piece, const TYPE *values, uint32_t step,             \
                         const uint32_t stride, uint32_t *tables) {                                 \
-        if (step == 8 && piece->ahead)                                                             \
-            NAME##_by(piece, values, true, 8, stride, tables);                                     \
+        if (step == 8 && piece->prefetch)                                                          \
+            NAME##_n(piece, values, true, 8, stride, tables);                                      \
         else if (step == 8)                                                                        \
-            NAME##_by(piece, values, false, 8, stride, tables);                                    \
-        else if (piece->ahead)                                                                     \
-            NAME##_by(piece, values, true, 12, stride, tables);                                    \
+            NAME##_n(piece, values, false, 8, stride, tables);                                     \
+        else if (piece->prefetch)                                                                  \
+            NAME##_n(piece, values, true, 12, stride, tables);                                     \
         else                                                                                       \
-            NAME##_by(piece, values, false, 12, stride, tables);                                   \
+            NAME##_n(piece, values, false, 12, stride, tables);                                    \
     }
 
 COUNT(hist_count_values, uint8_t)
@@ -207,14 +205,15 @@ static void hist_count_direct(const gf_hist_part *part, const gf_hist_piece *pie
             counts[s * channel + bins[i + s]]++;
 }
 
-/* Counts go to a state or a record, which has been cleared. */
+/* Start counting into a state or a record. The caller has cleared it. */
 static void hist_begin_counts(gf_hist_part *part, uint64_t *counts) {
     part->counts = counts;
     part->pixels = 0;
-    memset(part->tables, 0, hist_cells(part->plan, part->way) * sizeof(uint32_t));
+    memset(part->tables, 0, hist_cells(part->plan, part->method) * sizeof(uint32_t));
 }
 
-/* The counter of the class below edge e, or behind the last. */
+/* Return the counter of the class below edge e, or of the last class if e is the number of
+ * edges. */
 static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
     if (plan->head.in.type == GF_F32 && e-- == 0)
         return plan->bins + GF_HIST_AT_NAN;
@@ -228,7 +227,7 @@ static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
 static void hist_add_above(const gf_hist_part *part, uint32_t s, uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
     const uint32_t period = period_of[plan->head.in.type], edges = hist_edges(plan);
-    uint64_t below = part->pixels; /* that reach the edge below */
+    uint64_t below = part->pixels; /* samples at or above the edge below */
     for (uint32_t e = 0; e < edges; e++) {
         uint64_t above = 0;
         for (uint32_t j = s; e < part->edge_count && j < period; j += plan->measured)
@@ -239,7 +238,7 @@ static void hist_add_above(const gf_hist_part *part, uint32_t s, uint64_t *count
     counts[hist_counter_below(plan, edges)] += below;
 }
 
-/* bins: of each value; NULL where the tables are of bins. */
+/* Add the tables of channel s to counts. bins: bin of each value; NULL for tables of bins. */
 static void hist_add_tables(const gf_hist_part *part, uint32_t s, const uint32_t *bins, uint32_t n,
                             size_t stride, uint64_t *counts) {
     const uint32_t measured = part->plan->measured;
@@ -254,7 +253,7 @@ static void hist_add_tables(const gf_hist_part *part, uint32_t s, const uint32_t
 static void hist_end_counts(const gf_hist_part *part) {
     const gf_hist_plan *plan = part->plan;
     uint32_t bins[256];
-    if (part->way == WAY_VALUES) {
+    if (part->method == METHOD_VALUES) {
         uint8_t values[256];
         for (int v = 0; v < 256; v++)
             values[v] = (uint8_t)v;
@@ -262,11 +261,11 @@ static void hist_end_counts(const gf_hist_part *part) {
     }
     for (uint32_t s = 0; s < plan->measured; s++) {
         uint64_t *counts = part->counts + (size_t)s * plan->counters;
-        if (part->way == WAY_ABOVE)
+        if (part->method == METHOD_EDGES)
             hist_add_above(part, s, counts);
-        else if (part->way == WAY_VALUES)
+        else if (part->method == METHOD_VALUES)
             hist_add_tables(part, s, bins, 256, CELLS_SMALL, counts);
-        else if (part->way == WAY_BINS)
+        else if (part->method == METHOD_BINS)
             hist_add_tables(part, s, NULL, plan->counters, hist_bin_cells(plan), counts);
     }
 }
@@ -274,15 +273,15 @@ static void hist_end_counts(const gf_hist_part *part) {
 static void hist_count(gf_hist_part *part, const gf_hist_piece *piece) {
     const gf_hist_plan *plan = part->plan;
     const uint32_t step = plan->measured * copies_of[plan->measured];
-    switch (part->way) {
-    case WAY_ABOVE:
+    switch (part->method) {
+    case METHOD_EDGES:
         part->simd->above[plan->head.in.type](piece->values, piece->samples, part->edges,
                                               part->edge_count, part->tables);
         break;
-    case WAY_VALUES:
+    case METHOD_VALUES:
         hist_count_values(piece, piece->values, step, CELLS_SMALL, part->tables);
         break;
-    case WAY_BINS:
+    case METHOD_BINS:
         if (hist_bin_cells(plan) == CELLS_SMALL)
             hist_count_bins(piece, piece->bins, step, CELLS_SMALL, part->tables);
         else
@@ -309,7 +308,7 @@ static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
         nth_of[plan->listed[i]] = (uint8_t)i;
 }
 
-/* most: samples of the part. */
+/* Prepare the payload. max: number of samples in the part. */
 static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     const gf_hist_plan *plan = part->plan;
     const gf_type type = plan->head.in.type;
@@ -321,20 +320,20 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     part->values = (unsigned char *)(part->positions + max);
     const uint32_t first = gf_hist_edge(plan, gf_hist_extracted_class(plan));
     const uint32_t end = gf_hist_edge(plan, gf_hist_extracted_class(plan) + 1);
-    /* An empty range is that from 1 to 0. */
+    /* Encode an empty interval as 1..0. */
     gf_put_sample(type, part->range, 0, first < end ? gf_hist_value(plan, first) : 1);
     gf_put_sample(type, part->range, 1, first < end ? gf_hist_value(plan, end - 1) : 0);
 }
 
-/* Extract the samples of the one bin. */
-static void hist_take(gf_hist_part *part, const gf_hist_piece *piece) {
-    part->taken += part->simd->select[part->plan->head.in.type](
-        piece->values, piece->samples, part->range, piece->position, part->positions + part->taken,
-        part->values + part->taken * part->sample_bytes);
+/* Extract the samples of a single bin from one piece. */
+static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
+    part->extracted += part->simd->select[part->plan->head.in.type](
+        piece->values, piece->samples, part->range, piece->position,
+        part->positions + part->extracted, part->values + part->extracted * part->sample_bytes);
 }
 
-/* Several bins: add counts of the part, a state or some records. offsets[i] counts bin i - 1, and
- * later is where bin i goes on. */
+/* Several bins: add the counts of the part, from a state or from records. offsets[i + 1] holds the
+ * count of bin i here, and later the end of its samples. */
 static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
     for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters)
@@ -342,7 +341,7 @@ static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
             part->offsets[i + 1] += counts[plan->extract_all ? i : plan->listed[i]];
 }
 
-/* Find which samples are extracted, without a branch to guess; returns how many. */
+/* Find the indices of the extracted samples, branch-free. Returns their number. */
 static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t *found) {
     size_t n = 0;
     for (uint32_t i = 0; i < piece->samples; i++) {
@@ -352,9 +351,9 @@ static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint3
     return n;
 }
 
-/* Place n samples of `bytes` bytes each. */
-GF_INLINE void hist_place_by(const gf_hist_part *part, const gf_hist_piece *piece,
-                             const uint32_t *found, size_t n, const size_t bytes) {
+/* Write n samples of `bytes` bytes to the offsets of their bins. */
+GF_INLINE void hist_scatter_n(const gf_hist_part *part, const gf_hist_piece *piece,
+                              const uint32_t *found, size_t n, const size_t bytes) {
     const bool all = part->plan->extract_all;
     const uint8_t *nth_of = part->scratch->nth_of;
     const unsigned char *from = piece->values;
@@ -363,36 +362,37 @@ GF_INLINE void hist_place_by(const gf_hist_part *part, const gf_hist_piece *piec
     for (size_t k = 0; k < n; k++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): hist_find() has written n */
         const uint32_t i = found[k], bin = piece->bins[i];
-        const uint64_t place = offsets[all ? bin : nth_of[bin]]++;
-        positions[place] = piece->position + i;
-        memcpy(to + place * bytes, from + i * bytes, bytes);
+        const uint64_t index = offsets[all ? bin : nth_of[bin]]++;
+        positions[index] = piece->position + i;
+        memcpy(to + index * bytes, from + i * bytes, bytes);
     }
 }
 
-static void hist_place(const gf_hist_part *part, const gf_hist_piece *piece, const uint32_t *found,
-                       size_t n) {
+static void hist_scatter(const gf_hist_part *part, const gf_hist_piece *piece,
+                         const uint32_t *found, size_t n) {
     if (part->sample_bytes == 1)
-        hist_place_by(part, piece, found, n, 1);
+        hist_scatter_n(part, piece, found, n, 1);
     else if (part->sample_bytes == 2)
-        hist_place_by(part, piece, found, n, 2);
+        hist_scatter_n(part, piece, found, n, 2);
     else
-        hist_place_by(part, piece, found, n, 4);
+        hist_scatter_n(part, piece, found, n, 4);
 }
 
 static void hist_end_extraction(const gf_hist_part *part) {
     if (part->plan->extracts == 1) {
-        part->offsets[1] = part->taken;
-        memmove(part->positions + part->taken, part->values, part->taken * part->sample_bytes);
+        part->offsets[1] = part->extracted;
+        memmove(part->positions + part->extracted, part->values,
+                part->extracted * part->sample_bytes);
         return;
     }
-    /* Every bin has moved on to where the next one begins. */
+    /* offsets[i] is now the start of bin i + 1: shift the array. */
     memmove(part->offsets + 1, part->offsets, gf_hist_head_bytes(part->plan) - sizeof(uint64_t));
     part->offsets[0] = 0;
 }
 
 /* ---- mask ------------------------------------------------------------------------------------ */
 
-/* Is any of a pixel's samples in an extracted bin? 1 or 0 for each pixel. */
+/* Set drawn to 1 for each pixel that has a sample in an extracted bin, and to 0 for all others. */
 static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, uint32_t measured,
                              uint8_t *drawn) {
     const uint32_t *bins = piece->bins;
@@ -404,10 +404,10 @@ static void hist_find_pixels(const uint8_t *nth_of, const gf_hist_piece *piece, 
     }
 }
 
-/* All of a pixel or nothing, again without a branch; alpha, if it is new, is all ones or nothing.
- * in, out: bytes of a pixel. */
-GF_INLINE void hist_draw_by(const unsigned char *from, unsigned char *to, const uint8_t *drawn,
-                            size_t n, const size_t in, const size_t out) {
+/* Copy selected pixels and clear all others, branch-free. An added alpha channel is all ones or all
+ * zeros. in, out: bytes per pixel. */
+GF_INLINE void hist_draw_n(const unsigned char *from, unsigned char *to, const uint8_t *drawn,
+                           size_t n, const size_t in, const size_t out) {
     for (size_t i = 0; i < n; i++, from += in, to += out) {
         /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): n are drawn */
         const uint8_t bits = (uint8_t)(0 - drawn[i]);
@@ -419,21 +419,20 @@ GF_INLINE void hist_draw_by(const unsigned char *from, unsigned char *to, const 
 static void hist_draw(const unsigned char *from, unsigned char *to, const uint8_t *drawn, size_t n,
                       size_t in, size_t out) {
     if (in == 3 && out == 4)
-        hist_draw_by(from, to, drawn, n, 3, 4);
+        hist_draw_n(from, to, drawn, n, 3, 4);
     else if (in == 4 && out == 4)
-        hist_draw_by(from, to, drawn, n, 4, 4);
+        hist_draw_n(from, to, drawn, n, 4, 4);
     else if (in == 6 && out == 8)
-        hist_draw_by(from, to, drawn, n, 6, 8);
+        hist_draw_n(from, to, drawn, n, 6, 8);
     else if (in == 12 && out == 12)
-        hist_draw_by(from, to, drawn, n, 12, 12);
+        hist_draw_n(from, to, drawn, n, 12, 12);
     else
-        hist_draw_by(from, to, drawn, n, in, out);
+        hist_draw_n(from, to, drawn, n, in, out);
 }
 
-/* ---- a part of a strip ------------------------------------------------------------------------
- */
+/* ---- one part of a strip --------------------------------------------------------------------- */
 
-/* Pixels [x, x + n) of row y. */
+/* Load pixels [x, x + n) of row y. bins: compute the bins of the samples. */
 static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x, size_t n,
                                bool bins) {
     const gf_hist_plan *plan = part->plan;
@@ -445,9 +444,10 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
                            .bins = part->scratch->bins,
                            .samples = n * plan->measured,
                            .position = (y * format->width + x) * plan->measured,
-                           .ahead_bytes = pixel / plan->measured};
+                           .prefetch_bytes = pixel / plan->measured};
     if (bins || gathers)
-        piece.ahead = pixels + n * pixel; /* a copy or bins are counted: memory is idle then */
+        piece.prefetch =
+            pixels + n * pixel; /* counting reads a copy or bins and leaves memory idle */
     if (gathers) {
         part->simd->gather[format->type](plan, pixels, n, part->scratch->values);
         piece.values = part->scratch->values;
@@ -462,8 +462,8 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
     return (bins && samples > PIECE_BINS ? PIECE_BINS : samples) / part->plan->measured;
 }
 
-/* Count, draw and extract one piece. */
-static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
+/* Count, mask and extract one piece. */
+static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
     const gf_hist_plan *plan = part->plan;
     const size_t in = plan->head.in.channels * part->sample_bytes;
     const size_t out = plan->head.out.channels * part->sample_bytes;
@@ -476,15 +476,15 @@ static void hist_visit(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, boo
                   drawn, n, in, out);
     }
     if (plan->extracts == 1)
-        hist_take(part, &piece);
+        hist_extract_piece(part, &piece);
 }
 
-/* Pixels [from, to) of the strip, counted through its rows. With --per-row, counts are those of the
- * row, and rows are whole. */
-static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, uint64_t *counts) {
+/* Process pixels [from, to) of the strip, numbered across its rows. With --per-row, the counts go
+ * to the records and all rows are whole. */
+static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width;
-    const bool bins = part->way >= WAY_BINS || plan->mask;
+    const bool bins = part->method >= METHOD_BINS || plan->mask;
     const uint64_t max = hist_piece_pixels(part, bins);
     if (!plan->per_row)
         hist_begin_counts(part, counts);
@@ -498,7 +498,7 @@ static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, ui
             memset(counts, 0, plan->head.record);
             hist_begin_counts(part, counts);
         }
-        hist_visit(part, y, x, (size_t)n, bins);
+        hist_process_piece(part, y, x, (size_t)n, bins);
         from += n;
         if (plan->per_row && x + n == width) {
             hist_end_counts(part);
@@ -510,8 +510,8 @@ static void hist_visit_pixels(gf_hist_part *part, uint64_t from, uint64_t to, ui
         hist_end_counts(part);
 }
 
-/* Rows [begin, end) again: place the samples of several bins, which have been counted. */
-static void hist_place_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
+/* Second pass over rows [begin, end): scatter the samples of several bins. */
+static void hist_scatter_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
     const gf_hist_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width, max = hist_piece_pixels(part, true);
     uint32_t found[PIECE_BINS];
@@ -522,7 +522,7 @@ static void hist_place_rows(gf_hist_part *part, uint64_t begin, uint64_t end) {
         for (uint64_t x = 0; x < width; x += max) {
             const uint64_t n = width - x < max ? width - x : max;
             const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
-            hist_place(part, &piece, found, hist_find(part->scratch->nth_of, &piece, found));
+            hist_scatter(part, &piece, found, hist_find(part->scratch->nth_of, &piece, found));
         }
 }
 
@@ -533,32 +533,33 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_str
     const uint64_t width = head->in.width, rows = strip->out.rows;
     const uint64_t begin = gf_share(rows, index, parts), end = gf_share(rows, index + 1, parts);
     uint64_t from = begin * width, to = end * width;
-    /* Where rows must stay whole they do; otherwise wide rows are shared by many threads. */
+    /* Parts are whole rows only if records or payloads require it; otherwise threads share wide
+     * rows. */
     if (!plan->per_row && !plan->extracts) {
         from = gf_share(rows * width, index, parts);
         to = gf_share(rows * width, index + 1, parts);
     }
-    const uint64_t own_counters = hist_own_counters(plan);
-    uint64_t *own = scratch->counters, *state = strip->state;
+    const uint64_t local_counters = hist_local_counters(plan);
+    uint64_t *local = scratch->counters, *state = strip->state;
     gf_hist_part part = {.plan = plan,
                          .simd = simd,
                          .strip = strip,
                          .scratch = scratch,
                          .sample_bytes = gf_type_bytes(head->in.type),
-                         .tables = (uint32_t *)(own + own_counters),
+                         .tables = (uint32_t *)(local + local_counters),
                          .offsets = strip->payload};
     const uint32_t extracts = plan->extracts;
-    hist_choose_way(&part, plan->per_row ? width : to - from);
+    hist_choose_method(&part, plan->per_row ? width : to - from);
     if (extracts > 0)
         hist_begin_extraction(&part, (to - from) * plan->measured);
-    memset(own, 0, (size_t)own_counters * sizeof *own);
-    hist_visit_pixels(&part, from, to, own_counters ? own : state);
-    if (own_counters)
-        hist_add_offsets(&part, own);
-    for (uint64_t i = 0; i < own_counters; i++)
-        state[i] += own[i];
+    memset(local, 0, (size_t)local_counters * sizeof *local);
+    hist_process_pixels(&part, from, to, local_counters ? local : state);
+    if (local_counters)
+        hist_add_offsets(&part, local);
+    for (uint64_t i = 0; i < local_counters; i++)
+        state[i] += local[i];
     if (extracts > 1)
-        hist_place_rows(&part, strip->out.y0 + begin, strip->out.y0 + end);
+        hist_scatter_rows(&part, strip->out.y0 + begin, strip->out.y0 + end);
     if (extracts > 0)
         hist_end_extraction(&part);
 }

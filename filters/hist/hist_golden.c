@@ -1,10 +1,10 @@
-/* hist as docs/numerics.md defines it. */
+/* Golden implementation of hist: docs/numerics.md defines it. */
 #include <string.h>
 
 #include "hist/hist.h"
 #include "samples.h"
 
-/* Measured channel s of pixel x. Integers are exact in binary32. */
+/* Return the sample of measured channel s at pixel x. Integers are exact in binary32. */
 static float golden_measured(const gf_hist_plan *plan, const unsigned char *row, uint64_t x,
                              uint32_t s) {
     const gf_type type = plan->head.in.type;
@@ -15,7 +15,7 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
                           : (float)gf_golden_luma_integer(type, row, pixel);
 }
 
-/* The bin of a sample, or the counter behind the bins that it belongs to. */
+/* Return the bin of a sample, or the index of one of the counters after the bins. */
 static uint32_t golden_bin_of(const gf_hist_plan *plan, float sample) {
     const double bins = plan->bins;
     if (plan->head.in.type != GF_F32 && !plan->ranged) {
@@ -49,7 +49,7 @@ static void golden_count_row(const gf_hist_plan *plan, const unsigned char *row,
             counts[(uint64_t)s * plan->counters + golden_bin_at(plan, row, x, s)]++;
 }
 
-/* Which extracted bin has this number: its index, or plan->extracts if none has. */
+/* Return the index of a bin among the extracted bins, or plan->extracts if it is not extracted. */
 static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t bin) {
     if (plan->extract_all)
         return bin < plan->bins ? bin : plan->extracts;
@@ -76,7 +76,7 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
     for (uint64_t x = 0; x < plan->head.in.width; x++) {
         unsigned char *pixel = out + x * out_pixel;
         const bool drawn = golden_selects(plan, row, x);
-        memset(pixel, drawn ? 0xff : 0, out_pixel); /* alpha, if it is new, too */
+        memset(pixel, drawn ? 0xff : 0, out_pixel); /* including an added alpha channel */
         if (drawn)
             memcpy(pixel, row + x * in_pixel, in_pixel);
     }
@@ -84,7 +84,7 @@ static void golden_mask_row(const gf_hist_plan *plan, const unsigned char *row,
 
 /* ---- extraction ------------------------------------------------------------------------------ */
 
-/* A stable partition by bin: count, then put every sample in its place. */
+/* Partition the samples by bin, stably: count them, then write each to the offset of its bin. */
 static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
     const gf_format *format = &plan->head.in;
     const uint64_t begin = strip->out.y0, end = begin + strip->out.rows;
@@ -110,11 +110,11 @@ static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
                 const uint32_t nth = golden_nth_of(plan, golden_bin_of(plan, sample));
                 if (nth == plan->extracts)
                     continue;
-                const uint64_t place = offsets[nth]++;
-                positions[place] = (y * format->width + x) * plan->measured + s;
-                gf_put_sample(format->type, values, place, sample);
+                const uint64_t index = offsets[nth]++;
+                positions[index] = (y * format->width + x) * plan->measured + s;
+                gf_put_sample(format->type, values, index, sample);
             }
-    /* Every bin has moved on to where the next one begins. */
+    /* offsets[i] is now the start of bin i + 1: shift the array. */
     memmove(offsets + 1, offsets, gf_hist_head_bytes(plan) - sizeof *offsets);
     offsets[0] = 0;
 }

@@ -1,6 +1,6 @@
-/* What hist keeps of an image on the host: counts, extracted samples, and tables of both. The
- * samples of one bin go into their file as they come, whatever their number. Those of several bins
- * leave bin by bin: until the last strip they are kept, within max_memory. */
+/* Result of hist on the host: counts, extracted samples, and the tables of both. Samples of one bin
+ * are written to their file strip by strip. Samples of several bins are written bin by bin: they
+ * are kept in memory until the last strip, within max_memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "hist/hist.h"
 #include "io/sample_sink.h"
 
-/* The first samples of each bin are shown, where bins are so few. */
+/* Samples shown per bin, and the max number of extracted bins for which any are shown. */
 #define SHOWN 10
 #define SHOWN_BINS 64
 
@@ -22,24 +22,24 @@ typedef struct gf_hist_bin_samples {
     const unsigned char *values;
 } gf_hist_bin_samples;
 
-/* What is kept of an extracted bin: the first samples, or all. */
+/* Samples kept of one extracted bin: the first ones, or all. */
 typedef struct gf_hist_kept {
-    uint64_t extracted; /* samples, kept or not */
+    uint64_t extracted; /* number of samples, kept or not */
     uint64_t count, capacity;
-    uint64_t before; /* samples shown of the bins before it, in the end */
+    uint64_t before; /* samples shown of all bins before this one; set by hist_finish */
     uint64_t *positions;
     unsigned char *values;
 } gf_hist_kept;
 
 typedef struct gf_hist_data {
     const gf_hist_plan *plan;
-    uint64_t *counts; /* as in a state */
-    uint64_t *rows;   /* as in a record, of each row; NULL without --per-row */
+    uint64_t *counts; /* layout of a state */
+    uint64_t *rows;   /* layout of a record per row; NULL without --per-row */
     gf_keep keep;
-    bool hold;           /* samples are written in the end, and kept until then */
-    uint64_t shown;      /* samples of a bin that the result has, at most */
-    uint64_t bytes;      /* of room for samples */
-    gf_hist_kept bins[]; /* those that are extracted, and one more */
+    bool buffered;       /* samples are kept and written at the end */
+    uint64_t shown;      /* max samples per bin in the result */
+    uint64_t bytes;      /* allocated for samples */
+    gf_hist_kept bins[]; /* the extracted bins, and one more entry */
 } gf_hist_data;
 
 static void hist_merge(const gf_plan *plan, void *state, const void *other) {
@@ -74,7 +74,8 @@ static gf_status hist_open_data(const gf_plan *head, const gf_keep *keep, void *
         return gf_fail_memory(error, keep->name, sizeof *hist, "the counts");
     hist->plan = plan;
     hist->keep = *keep;
-    hist->hold = keep->samples && (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples));
+    hist->buffered =
+        keep->samples && (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples));
     hist->shown = keep->all ? UINT64_MAX : plan->extracts <= SHOWN_BINS ? SHOWN : 0;
     hist->counts = calloc((size_t)counters, sizeof *hist->counts);
     if (plan->per_row)
@@ -101,7 +102,7 @@ static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *
 
 /* ---- payloads -------------------------------------------------------------------------------- */
 
-/* Get the samples of one bin in a payload. */
+/* Return the samples of one bin in a payload. */
 static gf_hist_bin_samples hist_piece(const gf_hist_plan *plan, const uint64_t *payload,
                                       uint32_t nth) {
     const uint64_t *positions = payload + plan->extracts + 1;
@@ -136,20 +137,21 @@ static size_t hist_payload_used(const gf_plan *head, const void *payload) {
     return gf_hist_head_bytes(plan) + gf_hist_sample_bytes(plan, offsets[plan->extracts]);
 }
 
-/* Make room for so many samples of a bin: for a quarter more than it has, so that few are copied,
- * where there is memory for these. */
+/* Grow the buffers of a bin to at least `count` samples. If max_memory permits, grow by a quarter
+ * to limit copying. */
 static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count, gf_error *error) {
     const uint64_t max = hist->keep.max_memory, size = gf_hist_sample_bytes(hist->plan, 1);
     uint64_t capacity = bin->capacity + bin->capacity / 4;
     if (capacity < count || hist->bytes + (capacity - bin->capacity) * size > max)
         capacity = count;
     hist->bytes += (capacity - bin->capacity) * size;
-    if (hist->bytes > max && (hist->hold || hist->keep.all))
-        return gf_fail(error, GF_FAILED,
-                       "%s: extracted samples of several bins, and .npy to a pipe, are held until "
-                       "the end, and need more than %" PRIu64
-                       " bytes; raise --max-memory, or extract one bin into a file",
-                       hist->keep.name, max);
+    if (hist->bytes > max && (hist->buffered || hist->keep.all))
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: extracted samples of several bins, and .npy to a pipe, are kept in memory "
+            "until the end and need more than %" PRIu64
+            " bytes; raise --max-memory, or extract one bin to a file",
+            hist->keep.name, max);
     uint64_t *positions = realloc(bin->positions, (size_t)capacity * sizeof *positions);
     if (positions)
         bin->positions = positions;
@@ -162,11 +164,11 @@ static gf_status hist_grow(gf_hist_data *hist, gf_hist_kept *bin, uint64_t count
     return GF_OK;
 }
 
-/* Keep the first samples of a piece of a bin, as many as are wanted. */
+/* Keep the first samples of a piece, up to the number that the result needs. */
 static gf_status hist_keep(gf_hist_data *hist, gf_hist_kept *bin, const gf_hist_bin_samples *piece,
                            gf_error *error) {
     const size_t value = hist_value_bytes(hist->plan);
-    const uint64_t left = hist->hold ? UINT64_MAX : hist->shown - bin->count;
+    const uint64_t left = hist->buffered ? UINT64_MAX : hist->shown - bin->count;
     const uint64_t count = piece->count < left ? piece->count : left;
     gf_status status = GF_OK;
     if (bin->count + count > bin->capacity)
@@ -188,7 +190,7 @@ static gf_status hist_take_payload(const gf_plan *head, void *data, const void *
         const gf_hist_bin_samples piece = hist_piece(hist->plan, payload, nth);
         hist->bins[nth].extracted += piece.count;
         status = hist_keep(hist, &hist->bins[nth], &piece, error);
-        if (!status && hist->keep.samples && !hist->hold)
+        if (!status && hist->keep.samples && !hist->buffered)
             status = gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
                                           piece.positions, piece.values, piece.count, error);
     }
@@ -208,32 +210,33 @@ static gf_status hist_finish(const gf_plan *head, void *data, const void *state,
         bins[nth + 1].before = bins[nth].before + (count < hist->shown ? count : hist->shown);
         all += count;
     }
-    if (hist->hold && gf_sample_sink_wants_count(hist->keep.samples))
+    if (hist->buffered && gf_sample_sink_wants_count(hist->keep.samples))
         status = gf_sample_sink_count(hist->keep.samples, all, error);
-    for (uint32_t nth = 0; nth < extracts && hist->hold && !status; nth++)
+    for (uint32_t nth = 0; nth < extracts && hist->buffered && !status; nth++)
         status =
             gf_sample_sink_write(hist->keep.samples, gf_hist_nth_bin(hist->plan, nth),
                                  bins[nth].positions, bins[nth].values, bins[nth].count, error);
     return status;
 }
 
-/* ---- payloads against golden's --------------------------------------------------------------- */
+/* ---- comparison of payloads with the golden backend ------------------------------------------ */
 
-/* Through the samples of one extracted bin, from piece to piece. */
-typedef struct gf_hist_walk {
+/* Iterator over the samples of one extracted bin in a sequence of pieces. */
+typedef struct gf_hist_cursor {
     const gf_payloads *payloads;
     uint32_t piece;
-    uint64_t next;     /* of the piece's samples of this bin */
-    uint64_t position; /* of the sample that was found last, and its bits */
+    uint64_t next;     /* index of the next sample of this bin in the piece */
+    uint64_t position; /* of the current sample */
     uint32_t bits;
-} gf_hist_walk;
+} gf_hist_cursor;
 
 static const uint64_t *hist_payload(const gf_payloads *payloads, uint32_t piece) {
     return (const uint64_t *)(const void *)(payloads->data + piece * payloads->stride);
 }
 
-/* Does every head hold ascending offsets, and all together no more samples than there are? */
-static bool hist_is_sound(const gf_hist_plan *plan, uint64_t rows, const gf_payloads *payloads) {
+/* Check that the offsets of every head ascend, and that all heads together hold no more samples
+ * than the rows have. */
+static bool hist_is_valid(const gf_hist_plan *plan, uint64_t rows, const gf_payloads *payloads) {
     uint64_t left = rows * plan->head.in.width * plan->measured;
     for (uint32_t p = 0; p < payloads->count; p++) {
         const uint64_t *offsets = hist_payload(payloads, p), count = offsets[plan->extracts];
@@ -247,38 +250,38 @@ static bool hist_is_sound(const gf_hist_plan *plan, uint64_t rows, const gf_payl
     return true;
 }
 
-/* Find the next sample of an extracted bin; false after the last one. */
-static bool hist_next(const gf_hist_plan *plan, uint32_t nth, gf_hist_walk *walk) {
-    for (; walk->piece < walk->payloads->count; walk->piece++, walk->next = 0) {
+/* Advance to the next sample of an extracted bin. Returns false after the last one. */
+static bool hist_next(const gf_hist_plan *plan, uint32_t nth, gf_hist_cursor *cursor) {
+    for (; cursor->piece < cursor->payloads->count; cursor->piece++, cursor->next = 0) {
         const gf_hist_bin_samples piece =
-            hist_piece(plan, hist_payload(walk->payloads, walk->piece), nth);
-        if (walk->next == piece.count)
+            hist_piece(plan, hist_payload(cursor->payloads, cursor->piece), nth);
+        if (cursor->next == piece.count)
             continue;
-        walk->position = piece.positions[walk->next];
-        walk->bits = gf_sample_bits(plan->head.in.type, piece.values, walk->next++);
+        cursor->position = piece.positions[cursor->next];
+        cursor->bits = gf_sample_bits(plan->head.in.type, piece.values, cursor->next++);
         return true;
     }
     return false;
 }
 
-/* In image order, of the samples of one bin. */
+/* Compare the samples of one bin in image order. Describes the first difference in `where`. */
 static bool hist_bin_differs(const gf_hist_plan *plan, uint32_t nth, const gf_payloads *golden,
                              const gf_payloads *got, char *where, size_t size) {
     const uint32_t bin = gf_hist_nth_bin(plan, nth);
-    gf_hist_walk a = {.payloads = golden}, b = {.payloads = got};
+    gf_hist_cursor a = {.payloads = golden}, b = {.payloads = got};
     for (;;) {
-        const bool wanted = hist_next(plan, nth, &a), there = hist_next(plan, nth, &b);
-        if (!wanted && !there)
+        const bool expected = hist_next(plan, nth, &a), present = hist_next(plan, nth, &b);
+        if (!expected && !present)
             return false;
-        if (wanted && there && a.position == b.position && a.bits == b.bits)
+        if (expected && present && a.position == b.position && a.bits == b.bits)
             continue;
-        if (wanted != there)
-            snprintf(where, size, "bin %" PRIu32 " has %s samples than it should have", bin,
-                     there ? "more" : "fewer");
+        if (expected != present)
+            snprintf(where, size, "bin %" PRIu32 " has too %s samples", bin,
+                     present ? "many" : "few");
         else
             snprintf(where, size,
-                     "a sample of bin %" PRIu32 " is 0x%" PRIx32 " at place %" PRIu64
-                     " and should be 0x%" PRIx32 " at place %" PRIu64,
+                     "bin %" PRIu32 " has sample 0x%" PRIx32 " at position %" PRIu64
+                     ", expected 0x%" PRIx32 " at position %" PRIu64,
                      bin, b.bits, b.position, a.bits, a.position);
         return true;
     }
@@ -287,8 +290,8 @@ static bool hist_bin_differs(const gf_hist_plan *plan, uint32_t nth, const gf_pa
 static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_payloads *golden,
                                 const gf_payloads *got, char *where, size_t size) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    if (!hist_is_sound(plan, rows, got)) {
-        snprintf(where, size, "the numbers of extracted samples contradict each other");
+    if (!hist_is_valid(plan, rows, got)) {
+        snprintf(where, size, "the offsets of the extracted samples are inconsistent");
         return true;
     }
     for (uint32_t nth = 0; nth < plan->extracts; nth++)
@@ -300,14 +303,14 @@ static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_pay
 enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_COUNTS };
 enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
 
-/* The tables in their order; ROWS only with --per-row. */
+/* Tables in order. ROWS exists only with --per-row. */
 enum { ROWS, BINS, TOTALS, EXTRACTED, SAMPLES };
 
-#define TERMINAL_LINES 32 /* of bars: more do not fit below a heading */
+#define TERMINAL_LINES 32 /* max bars: leaves lines for the heading */
 
-/* ---- what a bin is --------------------------------------------------------------------------- */
+/* ---- values and edges of a bin --------------------------------------------------------------- */
 
-/* The lower edge of a bin, in sample values; bin plan->bins: the upper edge of the last one. */
+/* Return the lower edge of a bin, or for bin plan->bins the upper edge of the last one. */
 static double hist_lower_edge(const gf_hist_plan *plan, uint32_t bin) {
     if (plan->ranged && bin == plan->bins)
         return plan->hi;
@@ -316,18 +319,18 @@ static double hist_lower_edge(const gf_hist_plan *plan, uint32_t bin) {
     return (double)bin * gf_type_max(plan->head.in.type) / plan->bins;
 }
 
-/* Is each bin some integer values, at least one? Its edges are then the first and the last. */
+/* Does every bin contain an integer value? Its edges are then its first and last value. */
 static bool hist_has_values(const gf_hist_plan *plan) {
     return plan->head.in.type != GF_F32 && !plan->ranged &&
            plan->bins <= gf_type_max(plan->head.in.type) + 1;
 }
 
-/* The least value v in a bin: v * bins / max >= bin, in integers. */
+/* Return the smallest value v of a bin: v * bins / max >= bin, in integers. */
 static uint64_t hist_first_value(const gf_hist_plan *plan, uint32_t bin) {
     return ((uint64_t)bin * gf_type_max(plan->head.in.type) + plan->bins - 1) / plan->bins;
 }
 
-/* Get the cell in column FROM or TO of a bin. */
+/* Return the cell in column FROM or TO of a bin. */
 static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column) {
     if (hist_has_values(plan) && column == COLUMN_FROM)
         return gf_value_uint(hist_first_value(plan, bin));
@@ -337,13 +340,13 @@ static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t c
     return gf_value_double(hist_lower_edge(plan, column == COLUMN_FROM ? bin : bin + 1));
 }
 
-/* Get the value of sample i of those that are kept of a bin. */
+/* Return the value of kept sample i of a bin. */
 static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_kept *bin, uint64_t i) {
     const float value = gf_get_sample(plan->head.in.type, bin->values, i);
     return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
 }
 
-#define TEXT_BYTES 48 /* of any value */
+#define TEXT_BYTES 48 /* max length of a formatted value */
 
 static const char *hist_text(gf_value value, char text[TEXT_BYTES]) {
     gf_value_format(&value, text, TEXT_BYTES);
@@ -377,9 +380,9 @@ static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
         gf_table_add_column(table, gf_hist_channel_name(plan, s), GF_VALUE_UINT);
 }
 
-/* "Bin 3 [96, 127] count: 1234", and the first values on a line of their own. */
-static void hist_say_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t nth,
-                         gf_result *result) {
+/* Print "Bin 3 [96, 127] count: 1234", and the first values on the next line. */
+static void hist_print_bin(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t nth,
+                           gf_result *result) {
     const uint32_t bin = gf_hist_nth_bin(plan, nth);
     const gf_hist_kept *kept = &hist->bins[nth];
     const uint64_t count = kept->extracted, shown = count < SHOWN ? count : SHOWN;
@@ -409,18 +412,18 @@ static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *
     gf_table_add_column(table, "value",
                         plan->head.in.type == GF_F32 ? GF_VALUE_FLOAT : GF_VALUE_UINT);
     for (uint32_t nth = 0; nth < plan->extracts && plan->extracts <= SHOWN_BINS; nth++)
-        hist_say_bin(plan, hist, nth, result);
+        hist_print_bin(plan, hist, nth, result);
 }
 
-/* Get how many samples are in no bin, from one of the counters behind those of the bins. */
+/* Return the number of samples outside the bins, from one of the counters after the bins. */
 static uint64_t hist_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
                              uint32_t counter) {
     return hist->counts[s * plan->counters + plan->bins + counter];
 }
 
-/* "NaN in luma: 3", "outside the range in luma: 12 below 0.25, 7 above 0.75". */
-static void hist_say_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
-                             gf_result *result) {
+/* Print "NaN in luma: 3" and "Outside the range in luma: 12 below 0.25, 7 above 0.75". */
+static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
+                               gf_result *result) {
     const char *name = gf_hist_channel_name(plan, s);
     const uint64_t nan = hist_outside(plan, hist, s, GF_HIST_AT_NAN);
     if (nan)
@@ -459,7 +462,7 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         gf_table_add_column(table, "above", GF_VALUE_UINT);
     }
     for (uint32_t s = 0; s < plan->measured; s++)
-        hist_say_outside(plan, hist, s, result);
+        hist_print_outside(plan, hist, s, result);
     if (plan->extracts)
         hist_describe_samples(plan, hist, result);
 }
@@ -488,7 +491,7 @@ static gf_value hist_rows_cell(const gf_hist_plan *plan, const gf_hist_data *his
 
 static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i,
                                   size_t column) {
-    uint32_t low = 0, high = plan->extracts; /* the bin whose samples begin at or before i */
+    uint32_t low = 0, high = plan->extracts; /* the last bin whose samples begin at or before i */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
         if (hist->bins[middle].before <= i)

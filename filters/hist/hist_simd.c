@@ -1,10 +1,10 @@
-/* The loops of hist for one SIMD level. Most are plain, for the compiler to vectorise. */
+/* Loops of hist for one SIMD level. Most are written for auto-vectorisation. */
 #include "hist/hist_simd.h"
 #include "core/vec.h"
 
 /* ---- measured samples ------------------------------------------------------------------------ */
 
-/* NAME_n: the luma of n pixels; channels is a constant where it is called. */
+/* NAME_n: compute the luma of n pixels. channels is a compile-time constant. */
 #define LUMA(NAME, TYPE, OF)                                                                       \
     static inline void NAME##_n(const TYPE *pixels, size_t n, size_t channels, TYPE *values) {     \
         for (size_t i = 0; i < n; i++) {                                                           \
@@ -24,9 +24,9 @@ LUMA(hist_luma_u8, uint8_t, gf_luma_integer)
 
 LUMA(hist_luma_rest, uint8_t, gf_luma_integer)
 
-/* Four pixels from each 128 bits: R and G of a pixel as two 16-bit numbers in 32 bits, and B. The
- * weight of G does not fit a signed 16-bit factor: 46871 G is -18665 G + 65536 G, and 65536 G is
- * what lies in the upper half already. */
+/* Shuffles for four pixels per 128 bits: R and G of a pixel as two 16-bit numbers in 32 bits, and
+ * B. The weight of G exceeds a signed 16-bit factor: 46871 G = -18665 G + 65536 G, and the upper
+ * half of the 32 bits already holds 65536 G. */
 #define LUMA_SHUFFLES(CHANNELS)                                                                    \
     const __m128i rg =                                                                             \
         (CHANNELS) == 3 ? _mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1)   \
@@ -36,7 +36,7 @@ LUMA(hist_luma_rest, uint8_t, gf_luma_integer)
             ? _mm_setr_epi8(2, -1, -1, -1, 5, -1, -1, -1, 8, -1, -1, -1, 11, -1, -1, -1)           \
             : _mm_setr_epi8(2, -1, -1, -1, 6, -1, -1, -1, 10, -1, -1, -1, 14, -1, -1, -1)
 
-/* The luma of the pixels in each 128 bits, in 32 bits each. */
+/* Compute the luma of four pixels per 128 bits, 32 bits each. */
 static inline vec_bits hist_luma_bits(vec_bits pixels, __m128i rg, __m128i b) {
     const vec_bits x = VEC_OP(shuffle_epi8)(pixels, vec_broadcast(rg));
     const vec_bits y = VEC_OP(shuffle_epi8)(pixels, vec_broadcast(b));
@@ -52,7 +52,7 @@ static inline void hist_luma_u8_n(const uint8_t *p, size_t n, size_t channels, u
     size_t i = 0;
 #if VEC_FLOATS == 16
     const __m512i spread = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
-    for (; (n - i) * channels >= 64; i += 16) { /* a load takes 64 bytes */
+    for (; (n - i) * channels >= 64; i += 16) { /* each load reads 64 bytes */
         __builtin_prefetch(p + i * channels + 3072);
         __m512i pixels = _mm512_loadu_si512(p + i * channels);
         if (channels == 3)
@@ -103,17 +103,17 @@ static void hist_bins_u8(uint32_t count, const uint8_t *values, size_t n, uint32
         bins[i] = gf_hist_bin_integer(values[i], count, 255);
 }
 
-/* floor(v * count / 65535) in 16 bits. With v * count = 65536 high + low it is high, or high + 1
- * where low + high + 1 carries: let v * count = 65535 q + s, s < 65535; then high is q and low is
- * s - q where s >= q, which does not carry; otherwise high is q - 1 and low is 65536 + s - q, which
- * does. q fits because count < 65536. */
+/* Compute floor(v * count / 65535) in 16 bits. Let v * count = 65536 high + low = 65535 q + s with
+ * s < 65535; q fits in 16 bits because count < 65536. If s >= q, then high = q and low = s - q, and
+ * low + high + 1 does not carry. Otherwise high = q - 1 and low = 65536 + s - q, and it carries.
+ * The result is high plus the carry. */
 static void hist_bins_below(uint32_t count, const uint16_t *values, size_t n, uint32_t *bins) {
     const uint16_t factor = (uint16_t)count, last = (uint16_t)(count - 1);
     for (size_t i = 0; i < n; i++) {
         const uint32_t product = (uint32_t)values[i] * factor;
         const uint16_t high = (uint16_t)(product >> 16), low = (uint16_t)product;
-        const uint16_t capacity = (uint16_t)(65535 - low);
-        const uint16_t carry = high >= capacity;
+        const uint16_t limit = (uint16_t)(65535 - low);
+        const uint16_t carry = high >= limit;
         const uint16_t bin = (uint16_t)(high + carry);
         bins[i] = bin < last ? bin : last;
     }
@@ -124,7 +124,7 @@ static void hist_bins_u16(uint32_t count, const uint16_t *values, size_t n, uint
         hist_bins_below(count, values, n, bins);
     else
         for (size_t i = 0; i < n; i++)
-            bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for the last one */
+            bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for v = 65535 */
 }
 
 static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bins) {
@@ -150,12 +150,11 @@ BINS(hist_bins_of_f32, float, hist_bins_f32)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Counting into few bins without a table: how many samples are at least as large as each edge. A
- * vector of samples is compared with up to 8 edges, and each comparison counted in a vector of its
- * own. */
+/* Count into few bins without a table: count the samples at or above each edge. Each vector of
+ * samples is compared with up to 8 edges. Each edge has its own vector of counters. */
 typedef uint8_t vec_bytes __attribute__((vector_size(4 * VEC_FLOATS)));
 
-/* count + 1 in every lane where x >= edge. */
+/* Return count + 1 in every lane where x >= edge. */
 #if VEC_FLOATS == 16
 static inline vec_bytes hist_count_u8(vec_bytes count, vec_bytes x, vec_bytes edge) {
     return (vec_bytes)_mm512_mask_sub_epi8((__m512i)count,
@@ -190,32 +189,32 @@ static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
 #define MAX_EDGES_F32 (2 * VEC_FLOATS)
 #endif
 
-#define EDGES_AT_ONCE 8
+#define EDGES_PER_PASS 8
 
-#define AHEAD 3072 /* bytes: the phases go in strides that the processor does not foresee */
+#define PREFETCH_BYTES 3072 /* the hardware prefetcher misses the strided reads */
 
-/* NAME_n takes `periods` whole periods and a constant number of edges. */
+/* NAME_n: process `periods` whole periods with a constant number of edges. */
 #define ABOVE(NAME, TYPE, COUNT_TYPE, VALUES, COUNTS, COUNT, PERIOD)                               \
     GF_INLINE void NAME##_n(const TYPE *values, size_t periods, const TYPE *edges,                 \
                             const uint32_t n, uint32_t *lanes) {                                   \
         const size_t width = sizeof(VALUES) / sizeof(TYPE);                                        \
         for (size_t phase = 0; phase < (PERIOD); phase += width) {                                 \
-            COUNTS counts[EDGES_AT_ONCE] = {{0}};                                                  \
-            VALUES limits[EDGES_AT_ONCE];                                                          \
+            COUNTS counts[EDGES_PER_PASS] = {{0}};                                                 \
+            VALUES limits[EDGES_PER_PASS];                                                         \
             for (uint32_t e = 0; e < n; e++)                                                       \
                 limits[e] = edges[e] - (VALUES){0};                                                \
             for (size_t t = 0; t < periods; t++) {                                                 \
                 VALUES x;                                                                          \
-                __builtin_prefetch(values + t * (PERIOD) + phase + AHEAD / sizeof(TYPE));          \
+                __builtin_prefetch(values + t * (PERIOD) + phase + PREFETCH_BYTES / sizeof(TYPE)); \
                 memcpy(&x, values + t * (PERIOD) + phase, sizeof x);                               \
                 _Pragma("GCC unroll 8") for (uint32_t e = 0; e < n; e++) counts[e] =               \
                     COUNT(counts[e], x, limits[e]);                                                \
             }                                                                                      \
             for (uint32_t e = 0; e < n; e++) {                                                     \
-                COUNT_TYPE some[sizeof(VALUES) / sizeof(TYPE)];                                    \
-                memcpy(some, &counts[e], sizeof some);                                             \
+                COUNT_TYPE partial[sizeof(VALUES) / sizeof(TYPE)];                                 \
+                memcpy(partial, &counts[e], sizeof partial);                                       \
                 for (size_t j = 0; j < width; j++)                                                 \
-                    lanes[e * (PERIOD) + phase + j] += some[j];                                    \
+                    lanes[e * (PERIOD) + phase + j] += partial[j];                                 \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
@@ -258,7 +257,8 @@ ABOVE(hist_above_f32, float, uint32_t, vec, vec_i32, hist_count_f32, GF_HIST_PER
 
 #else
 
-/* Which of SELECT_BATCH samples are in the range, a bit each; and taking those. */
+/* hist_inside_TYPE: one bit for each of SELECT_BATCH samples, set if it is in the range.
+ * STORE_SELECTED: store the samples whose bits are set. */
 #if VEC_FLOATS == 16
 
 #define SELECT_BATCH 64
@@ -308,20 +308,20 @@ static inline void hist_store_f32(float *out, const float *p, __mmask16 mask) {
     _mm512_storeu_ps(out, _mm512_maskz_compress_ps(mask, _mm512_loadu_ps(p)));
 }
 
-/* Writes 16 positions and values at a time, wanted or not: what lies ahead in the batch is room
- * enough. */
-#define TAKE(STORE)                                                                                \
+/* Write 16 positions and values at a time, selected or not. The rest of the batch leaves enough
+ * space. */
+#define STORE_SELECTED(STORE)                                                                      \
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);  \
     for (size_t j = 0; j < SELECT_BATCH; j += 16, mask >>= 16) {                                   \
-        const __mmask16 some = (__mmask16)mask;                                                    \
-        const __m512i lanes = _mm512_maskz_compress_epi32(some, lane);                             \
+        const __mmask16 partial = (__mmask16)mask;                                                 \
+        const __m512i lanes = _mm512_maskz_compress_epi32(partial, lane);                          \
         const __m512i base = _mm512_set1_epi64((long long)(position + i + j));                     \
         const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(lanes));                  \
         const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(lanes, 1));           \
-        _mm512_storeu_si512(positions + taken, _mm512_add_epi64(low, base));                       \
-        _mm512_storeu_si512(positions + taken + 8, _mm512_add_epi64(high, base));                  \
-        STORE(out + taken, values + i + j, some);                                                  \
-        taken += (size_t)__builtin_popcount(some);                                                 \
+        _mm512_storeu_si512(positions + count, _mm512_add_epi64(low, base));                       \
+        _mm512_storeu_si512(positions + count + 8, _mm512_add_epi64(high, base));                  \
+        STORE(out + count, values + i + j, partial);                                               \
+        count += (size_t)__builtin_popcount(partial);                                              \
     }
 
 #else
@@ -362,11 +362,11 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
     return mask;
 }
 
-#define TAKE(STORE)                                                                                \
+#define STORE_SELECTED(STORE)                                                                      \
     for (; mask; mask &= mask - 1) {                                                               \
         const size_t j = i + (size_t)__builtin_ctz(mask);                                          \
-        positions[taken] = position + j;                                                           \
-        out[taken++] = values[j];                                                                  \
+        positions[count] = position + j;                                                           \
+        out[count++] = values[j];                                                                  \
     }
 
 #endif
@@ -376,27 +376,28 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
         select_mask mask = INSIDE(values + i, range);                                              \
         if (mask == 0)                                                                             \
             continue;                                                                              \
-        TAKE(STORE)                                                                                \
+        STORE_SELECTED(STORE)                                                                      \
     }
 
 #endif
 
-/* Batches, where the level has them. A single sample is always written, and kept where it is
- * wanted: no branch to guess. The last ones are written to a place that is still among the n. */
+/* Process whole batches where the SIMD level has them, then single samples. Every sample is
+ * written; the count advances only for selected ones: branch-free. At most n samples are
+ * written. */
 #define SELECT(NAME, TYPE, INSIDE, STORE)                                                          \
     static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
                        uint64_t *positions, void *to) {                                            \
         const TYPE *values = samples, *range = limits, lo = range[0], hi = range[1];               \
         TYPE *out = to;                                                                            \
-        size_t taken = 0, i = 0;                                                                   \
+        size_t count = 0, i = 0;                                                                   \
         SELECT_BATCHES(INSIDE, STORE)                                                              \
         for (; i < n; i++) {                                                                       \
             const TYPE v = values[i];                                                              \
-            positions[taken] = position + i;                                                       \
-            out[taken] = v;                                                                        \
-            taken += (size_t)((v >= lo) & (v <= hi));                                              \
+            positions[count] = position + i;                                                       \
+            out[count] = v;                                                                        \
+            count += (size_t)((v >= lo) & (v <= hi));                                              \
         }                                                                                          \
-        return taken;                                                                              \
+        return count;                                                                              \
     }
 
 SELECT(hist_select_u8, uint8_t, hist_inside_u8, hist_store_u8)

@@ -1,4 +1,4 @@
-/* What normalize is: its descriptor, its plan, and what it learns from the sums. */
+/* normalize: descriptor, plan, and the means learned from axis-sum. */
 #include "normalize/normalize.h"
 
 #include "axis_sum/axis_sum.h"
@@ -6,7 +6,7 @@
 
 static const char *const cases[] = {"", NULL};
 
-#define COST 0.6 /* nanoseconds a sample takes one core, about */
+#define COST 0.6 /* approximate nanoseconds per sample on one core */
 
 static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_error *error) {
     (void)settings, (void)error;
@@ -33,11 +33,10 @@ const gf_filter gf_normalize_filter = {
             .summary = "divide every sample by the mean of its channel",
             .operands = "IN OUT",
             .details =
-                "Each channel's mean is measured first, exactly or in one fixed order; then\n"
-                "every sample is divided by it. Integer images put the mean at half of the\n"
-                "largest value; f32 images at 1. Alpha is carried through untouched. A file is\n"
-                "read twice; what comes through a pipe is held. Every backend gives the same\n"
-                "bits.\n",
+                "Computes the mean of each channel, exactly or in a fixed order, and divides\n"
+                "every sample by it. The mean becomes half of the largest value in integer\n"
+                "images and 1 in f32 images. Alpha is copied unchanged. A file is read twice;\n"
+                "input from a pipe is kept in memory. All backends produce the same bits.\n",
             .examples = "gpufilter normalize in.png out.png\n"
                         "gpufilter normalize exposure.pfm flat.pfm\n",
             .params = NULL,

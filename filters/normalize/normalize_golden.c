@@ -1,4 +1,4 @@
-/* normalize as docs/numerics.md defines it. */
+/* Golden implementation of normalize: docs/numerics.md defines it. */
 #include "normalize/normalize.h"
 #include "samples.h"
 
@@ -14,7 +14,7 @@ gf_status gf_normalize_golden(const gf_plan *head, const gf_strip *strip, gf_err
             for (uint32_t c = 0; c < measured; c++) {
                 const uint64_t i = x * format->channels + c;
                 const float share = gf_get_sample(format->type, in, i) / plan->mean[c];
-                gf_put_sample(format->type, out, i, share * plan->half); /* f32: times 1 */
+                gf_put_sample(format->type, out, i, share * plan->half); /* f32: half is 1 */
             }
         gf_restore_alpha(format, in, out, format->width);
     }

@@ -1,14 +1,14 @@
-/* The fast CPU implementation of normalize: vectors of samples by vectors of means. */
+/* Fast CPU implementation of normalize: vectors of samples divided by vectors of means. */
 #include "core/vec.h"
 #include "normalize/normalize.h"
 
-/* Means lie side by side for this many samples: whole pixels, whole vectors. */
+/* Samples per repetition of the means: a whole number of pixels and of vectors. */
 #define PERIOD 48
 
-#define PIECE_PIXELS 4096 /* alpha is put back while it is in the cache */
+#define PIECE_PIXELS 4096 /* alpha is restored while the piece is in the cache */
 
-/* NAME: n samples from the beginning of a pixel, in vectors over whole periods; then the rest
- * through a buffer of one period. Alpha comes out as any other channel would. */
+/* NAME: normalize n samples, starting at a pixel boundary. Whole periods use vectors; the rest goes
+ * through a buffer of one period. Alpha is overwritten; the caller restores it. */
 #define NORMALIZE(NAME, TYPE, LOAD, STORE)                                                         \
     static inline void NAME##_period(TYPE *out, const TYPE *in, const float *means, vec half) {    \
         for (size_t j = 0; j < PERIOD; j += VEC_FLOATS)                                            \
@@ -27,7 +27,7 @@
 
 NORMALIZE(normalize_u8, uint8_t, vec_load_u8, vec_store_u8)
 NORMALIZE(normalize_u16, uint16_t, vec_load_u16, vec_store_u16)
-NORMALIZE(normalize_f32, float, vec_load, vec_store_canonical) /* half is 1: x * 1 is x */
+NORMALIZE(normalize_f32, float, vec_load, vec_store_canonical) /* half is 1: x * 1 = x */
 
 static void (*const normalize_loops[])(void *to, const void *from, size_t n, const float *means,
                                        float half) = {

@@ -1,4 +1,4 @@
-/* What smooth is: its descriptor, its parameters, its plan. */
+/* smooth: descriptor, parameters and plan. */
 #include "smooth/smooth.h"
 
 #include "core/error.h"
@@ -11,14 +11,14 @@ static const gf_param params[] = {
      .letter = 'g',
      .type = GF_PARAM_FLOAT,
      .metavar = "G",
-     .help = "enhance: factor of every sample; without it 1.1, or 1 with --keep-brightness",
+     .help = "enhance: gain of every sample; default: 1.1, or 1 with --keep-brightness",
      .min = 0,
      .max = 100},
     {.name = "radius",
      .letter = 'r',
      .type = GF_PARAM_INT,
      .metavar = "R",
-     .help = "blur: neighbours on each side in the mean",
+     .help = "blur: neighbours averaged on each side",
      .fallback = "2",
      .min = 0,
      .max = GF_SMOOTH_MAX_RADIUS},
@@ -26,35 +26,35 @@ static const gf_param params[] = {
      .letter = 'w',
      .type = GF_PARAM_FLOAT,
      .metavar = "W",
-     .help = "smooth: weight of the sum with each next neighbour",
+     .help = "smooth: weight applied after adding each neighbour",
      .fallback = "0.6",
      .min = 0,
      .max = 100},
     {.name = "stages",
      .type = GF_PARAM_LIST,
      .metavar = "LIST",
-     .help = "which stages run, comma-separated, in this order",
+     .help = "stages to run, comma-separated, in this order",
      .fallback = "enhance,blur,smooth",
      .choices = stage_names},
     {.name = "axis",
      .letter = 'a',
      .type = GF_PARAM_CHOICE,
      .metavar = "AXIS",
-     .help = "along rows, down columns, or rows and then columns",
+     .help = "filter along x (rows), y (columns), or xy (rows, then columns)",
      .fallback = "x",
      .choices = axis_names},
     {.name = "tile",
      .letter = 't',
      .type = GF_PARAM_INT,
      .metavar = "N",
-     .help = "cut rows (columns) into tiles of N samples filtered on their own; 0: no tiles",
+     .help = "filter tiles of N samples of a row or column separately; 0: no tiles",
      .fallback = "0",
      .min = 0,
      .max = 2147483647},
     {.name = "keep-brightness",
      .letter = 'k',
      .type = GF_PARAM_FLAG,
-     .help = "undo the chain's gain, so that flat areas keep their value"},
+     .help = "undo the gain of the stages: flat areas keep their value"},
 };
 
 static const char *const cases[] = {
@@ -95,9 +95,8 @@ static const char *const cases[] = {
     NULL,
 };
 
-/* What the CPU code needs on one core of a server of 2023, in nanoseconds a sample: for each of its
- * bytes in each pass, and for each tap. Rows above and below a strip, which xy filters once more,
- * are in that. Only the choice of a backend hangs on it. */
+/* Nanoseconds per sample on one core of a 2023 server: COST_BYTE per byte of the sample and pass,
+ * COST_TAP_* per tap. For xy they include the halo rows. Used only for choosing a backend. */
 #define COST_BYTE 0.1
 #define COST_TAP_INTEGER 0.015
 #define COST_TAP_X 0.03
@@ -106,7 +105,7 @@ static const char *const cases[] = {
 
 #define DEFAULT_GAIN 1.1f
 
-/* Further down the weighted samples lose digits as subnormals, and the factors overflow. */
+/* With a smaller weight, weighted samples lose digits as subnormals and the factors overflow. */
 #define MIN_WEIGHT_KEPT 1e-30
 
 static double smooth_cost(const gf_smooth_plan *plan) {
@@ -119,7 +118,7 @@ static double smooth_cost(const gf_smooth_plan *plan) {
     return pass + (plan->axis == GF_SMOOTH_X ? COST_TAP_X : COST_TAP_Y) * taps;
 }
 
-/* Get the factor of one pass inside a flat area; length: of the signal that the pass runs along. */
+/* Return the factor of one pass inside a flat area. length: samples of the signals of the pass. */
 static double smooth_brightness(const gf_smooth_plan *plan, uint64_t length) {
     const uint64_t tile = plan->tile && plan->tile < length ? plan->tile : length;
     const double w = plan->weight;
@@ -128,7 +127,7 @@ static double smooth_brightness(const gf_smooth_plan *plan, uint64_t length) {
     return plan->gain * (tile == 2 ? 2 * w : w + 2 * w * w);
 }
 
-/* Set the factor of a flat area, and the option that avoids clipping by it. */
+/* Set the factor of a flat area and the advice against clipping. */
 static void smooth_set_brightness(const gf_settings *settings, gf_smooth_plan *plan) {
     gf_plan *head = &plan->head;
     const bool keep = gf_settings_flag(settings, "keep-brightness");
@@ -164,9 +163,10 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     plan->inner_factor = plan->end_factor = 1;
     if (plan->keep_brightness) {
         if (!(plan->weight >= MIN_WEIGHT_KEPT))
-            return gf_fail(error, GF_USAGE,
-                           "--keep-brightness: cannot undo a --weight below %g; use a larger one",
-                           MIN_WEIGHT_KEPT);
+            return gf_fail(
+                error, GF_USAGE,
+                "--keep-brightness: cannot undo a --weight below %g; use a larger weight",
+                MIN_WEIGHT_KEPT);
         double w = plan->weight;
         plan->inner_factor = (float)(1 / (w + 2 * w * w));
         plan->end_factor = (float)(1 / (2 * w));
@@ -195,21 +195,21 @@ const gf_filter gf_smooth_filter = {
             .summary = "enhance, blur and smooth an image along its rows or columns",
             .operands = "IN OUT",
             .details =
-                "Three stages run over every row (--axis x) in binary32, each operation rounded:\n"
+                "Runs three binary32 stages on every row (--axis x), rounding each operation:\n"
                 "  enhance  P[i] = G * I[i]\n"
                 "  blur     B[i] = mean of P[i-R] to P[i+R]\n"
                 "  smooth   F[i] = W * (W * (B[i] + B[i-1]) + B[i+1])\n"
-                "Only real samples of the row count as neighbours: nothing is padded.\n"
+                "Only samples of the row count as neighbours: there is no padding.\n"
                 "\n"
-                "The default brightens: flat areas come out G * (W + 2 W^2) = 1.452 times as\n"
-                "bright, and bright areas clip. --keep-brightness undoes that.\n"
+                "By default, flat areas become G * (W + 2 W^2) = 1.452 times as bright, and\n"
+                "bright areas clip. --keep-brightness undoes this gain.\n"
                 "\n"
-                "The chain is not symmetric: F[i] weighs I[i-3] to I[i+3] by 0.055 0.109 0.2 0.2\n"
-                "0.2 0.145 0.091 (times 1.452), so each pass moves the picture by\n"
-                "(1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not\n"
-                "move it.\n"
+                "The chain is not symmetric: the weights of I[i-3] to I[i+3] in F[i] are 0.055\n"
+                "0.109 0.2 0.2 0.2 0.145 0.091 (times 1.452). Each pass therefore shifts the\n"
+                "image by (1 - W) / (1 + 2 W) = 0.18 pixels to the left, or up with --axis y.\n"
+                "W = 1 causes no shift.\n"
                 "\n"
-                "Alpha is carried through untouched. Every backend gives the same bits.\n",
+                "Alpha is copied unchanged. All backends produce the same bits.\n",
             .examples = "gpufilter smooth --keep-brightness in.png out.png\n"
                         "gpufilter smooth --keep-brightness --axis xy --radius 4 in.png out.png\n"
                         "gpufilter smooth --stages blur --format ppm - - <in.png >out.ppm\n"

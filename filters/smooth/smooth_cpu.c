@@ -1,24 +1,24 @@
-/* The fast CPU implementation of smooth: how a strip is cut into parts and pieces, which pieces are
- * made by integers (smooth_u8.c), and the chain in vectors of binary32 for the others.
+/* Fast CPU implementation of smooth: divides a strip into parts and pieces, selects integer
+ * arithmetic (smooth_u8.c) where possible, and runs the chain in vectors of binary32 elsewhere.
  *
- * In the chain, rows and columns are the same work seen from two sides: a signal has positions of
- * some `lanes` floats each. For rows a position is a pixel and the lanes are its channels; for
- * columns a position is a row and the lanes are some neighbouring samples of it. Position p + 1 of
- * a row lies `lanes` floats after position p, so one loop goes over positions x lanes; rows of a
- * column wait for each other in a ring. Alpha is computed along and put back. */
+ * The chain treats rows and columns alike: a signal consists of positions of `lanes` floats each.
+ * Along rows, a position is a pixel and its lanes are the channels. Down columns, a position is a
+ * row and its lanes are neighbouring samples. Position p + 1 of a row is `lanes` floats after
+ * position p: one loop covers positions x lanes. Rows of a column are kept in a ring. Alpha is
+ * filtered with the other channels and then restored. */
 #include "smooth/smooth_cpu.h"
 
-/* A part of a strip on its way: a thread's scratch and loops. */
+/* State of one part of a strip: scratch memory and loops of a thread. */
 typedef struct gf_smooth_part {
     const gf_smooth_plan *plan;
     const gf_smooth_simd *simd;
     const gf_rows *in, *out;
-    float *loaded, *blurred; /* a segment of a row: enhanced, and its means */
+    float *loaded, *blurred; /* segment of a row: enhanced samples and means */
     float *ring;             /* for columns */
-    bool by_integers;
+    bool use_integers;
     gf_smooth_u8 u8;
     bool has_alpha;
-    uint8_t alpha[64]; /* 0xff where bytes of a row, from a pixel on, are alpha's */
+    uint8_t alpha[64]; /* 0xff for the alpha bytes of a row, from a pixel boundary on */
 } gf_smooth_part;
 
 static uint64_t smooth_min(uint64_t a, uint64_t b) {
@@ -33,24 +33,24 @@ static size_t smooth_pixel_bytes(const gf_smooth_plan *plan) {
     return plan->head.in.channels * gf_type_bytes(plan->head.in.type);
 }
 
-/* The factor of a position that is the first or the last one of its tile, or both. */
+/* Return the brightness factor of a position. first, last: it is the first, the last of its
+ * tile. */
 static float smooth_factor(const gf_smooth_plan *plan, bool first, bool last) {
     return first && last ? 1 : first || last ? plan->end_factor : plan->inner_factor;
 }
 
-/* ---- the chain along rows -------------------------------------------------------------------- */
+/* ---- chain along rows ------------------------------------------------------------------------ */
 
-#define ROW_SEGMENT_SAMPLES 1536 /* outputs of one segment of a row: its two buffers fit in L1 */
+#define ROW_SEGMENT_SAMPLES 1536 /* outputs per segment of a row: its two buffers fit in L1 */
 
-/* u8 samples of several rows that smooth_row_ends makes at once, with what they read. */
+/* Max u8 samples that smooth_row_ends processes at once, halo included. */
 #define ENDS_SAMPLES 1024
 
 _Static_assert(ROW_SEGMENT_SAMPLES >= ENDS_SAMPLES, "ends must fit into a segment of a row");
 
-/* Outputs [s, e) of the tile [a, b): which positions of the enhanced and the blurred signal they
- * need. */
+/* Positions of the enhanced and the blurred signal that outputs [s, e) of the tile [a, b) need. */
 typedef struct gf_smooth_span {
-    uint64_t a, b;           /* the tile */
+    uint64_t a, b;           /* tile */
     uint64_t s, e;           /* outputs */
     uint64_t blur_s, blur_e; /* blurred */
     uint64_t load_s, load_e; /* enhanced */
@@ -61,7 +61,7 @@ static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, u
     gf_smooth_span span = {.s = s};
     gf_smooth_tile(plan, s, length, &span.a, &span.b);
     span.e = smooth_min(e, span.b);
-    const uint64_t side = plan->smooth; /* positions on each side that the smooth stage reads */
+    const uint64_t side = plan->smooth; /* positions that the smooth stage reads on each side */
     span.blur_s = s - span.a < side ? span.a : s - side;
     span.blur_e = span.b - span.e < side ? span.b : span.e + side;
     span.load_s = span.blur_s - span.a < plan->radius ? span.a : span.blur_s - plan->radius;
@@ -69,28 +69,28 @@ static gf_smooth_span smooth_span(const gf_smooth_plan *plan, uint64_t length, u
     return span;
 }
 
-/* Make the means [blur_s, blur_e) from enhanced positions [load_s, load_e). */
+/* Compute the means [blur_s, blur_e) from enhanced positions [load_s, load_e). */
 static void smooth_blur_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
-                             gf_smooth_soon soon) {
+                             gf_smooth_prefetch prefetch) {
     const uint64_t r = part->plan->radius;
     for (uint64_t p = span->blur_s, count; p < span->blur_e; p += count) {
         const uint64_t lo = p - span->a < r ? span->a : p - r;
         const uint64_t hi = span->b - 1 - p < r ? span->b - 1 : p + r;
-        /* Positions whose whole window lies in the tile go in one call. */
+        /* One call covers all positions whose whole window is inside the tile. */
         count = hi - lo == 2 * r ? smooth_min(span->blur_e, span->b - r) - p : 1;
         part->simd->blur(part->blurred + (p - span->blur_s) * lanes,
                          part->loaded + (lo - span->load_s) * lanes, lanes, (unsigned)(hi - lo + 1),
-                         (size_t)count * lanes, soon);
+                         (size_t)count * lanes, prefetch);
     }
 }
 
-/* Make positions [s, e) from enhanced ones; dst: without gaps, samples of `type`. */
+/* Compute outputs [s, e) from enhanced positions. dst: consecutive samples of `type`. */
 static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *span, size_t lanes,
-                              unsigned char *dst, gf_type type, gf_smooth_soon soon) {
+                              unsigned char *dst, gf_type type, gf_smooth_prefetch prefetch) {
     const gf_smooth_plan *plan = part->plan;
     const float *blurred = part->loaded;
     if (plan->radius > 0) {
-        smooth_blur_span(part, span, lanes, soon);
+        smooth_blur_span(part, span, lanes, prefetch);
         blurred = part->blurred;
     }
     for (uint64_t p = span->s; p < span->e;) {
@@ -105,7 +105,7 @@ static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *
     }
 }
 
-/* Outputs [s, e) of a row, tiles and all; dst: where the one at s goes, as a sample of `type`. */
+/* Compute outputs [s, e) of a row, tiles included. dst: the output at s, of `type`. */
 static void smooth_chain_row(const gf_smooth_part *part, const unsigned char *row, uint64_t s,
                              uint64_t e, unsigned char *dst, gf_type type) {
     const gf_format *format = &part->plan->head.in;
@@ -118,15 +118,15 @@ static void smooth_chain_row(const gf_smooth_part *part, const unsigned char *ro
                                        (size_t)(span.load_e - span.load_s) * lanes,
                                        part->plan->gain);
         unsigned char *to = dst + (p - s) * lanes * gf_type_bytes(type);
-        /* The next segment is read, this one is written. */
-        gf_smooth_soon soon = {0};
+        /* Prefetch the next segment for reading and this one for writing. */
+        gf_smooth_prefetch prefetch = {0};
         if (type == format->type)
-            soon = (gf_smooth_soon){row + span.e * pixel, to, gf_type_bytes(type)};
-        smooth_chain_span(part, &span, lanes, to, type, soon);
+            prefetch = (gf_smooth_prefetch){row + span.e * pixel, to, gf_type_bytes(type)};
+        smooth_chain_span(part, &span, lanes, to, type, prefetch);
     }
 }
 
-/* Copy n samples side by side, or a stride apart. */
+/* Copy n positions. Steps are in samples. */
 static void smooth_copy_column(const uint8_t *from, size_t from_step, uint8_t *to, size_t to_step,
                                uint64_t n, size_t channels) {
     for (uint64_t p = 0; p < n; p++, from += from_step, to += to_step)
@@ -134,9 +134,9 @@ static void smooth_copy_column(const uint8_t *from, size_t from_step, uint8_t *t
             to[c] = from[c];
 }
 
-/* Outputs [s, e) of `rows` rows of u8 from y on, rows * (e - s + 2 * reach) * channels of them at
- * most ENDS_SAMPLES: a few samples of many rows cost little more than those of one. The rows lie
- * side by side, like the lanes of columns. */
+/* Compute u8 outputs [s, e) of `rows` rows from y on. rows * (e - s + 2 * reach) * channels is at
+ * most ENDS_SAMPLES. The rows become lanes, as for columns: a few samples of many rows cost little
+ * more than those of one row. */
 static void smooth_row_ends(const gf_smooth_part *part, uint64_t y, uint64_t rows, uint64_t s,
                             uint64_t e) {
     const gf_format *format = &part->plan->head.in;
@@ -148,55 +148,55 @@ static void smooth_row_ends(const gf_smooth_part *part, uint64_t y, uint64_t row
                            samples + i * channels, lanes, span.load_e - span.load_s, channels);
     part->simd->load[GF_U8](part->loaded, samples, (size_t)(span.load_e - span.load_s) * lanes,
                             part->plan->gain);
-    smooth_chain_span(part, &span, lanes, samples, GF_U8, (gf_smooth_soon){0});
+    smooth_chain_span(part, &span, lanes, samples, GF_U8, (gf_smooth_prefetch){0});
     for (uint64_t i = 0; i < rows; i++)
         smooth_copy_column(samples + i * channels, lanes, gf_row(part->out, y + i) + s * channels,
                            channels, e - s, channels);
 }
 
-/* ---- the chain down columns ------------------------------------------------------------------ */
+/* ---- chain down columns ---------------------------------------------------------------------- */
 
-/* Every row is enhanced once and its means are made once; both wait in a ring for the rows that
- * need them. Enhanced rows and means: 32 KiB, about L1. For xy 128 KiB, because the pass along a
- * row does more in vain the shorter its pieces are. */
+/* Every row is enhanced once and averaged once; a ring holds both until the last row that needs
+ * them. Y: enhanced rows and means take 32 KiB, about L1. XY: 128 KiB, because the overhead of the
+ * pass along rows grows as its pieces get shorter. */
 #define RING_FLOATS_Y 8192
 #define RING_FLOATS_XY 32768
-#define LANES_MIN 64 /* below, cache lines are wasted */
+#define LANES_MIN 64 /* fewer would waste cache lines */
 #define LANES_MAX 1024
-#define MEANS 4 /* rows of means: three that are needed, and a number that divides well */
+#define MEAN_ROWS 4 /* rows of means: three are needed; 4 is cheap to divide by */
 
-/* Floats from one buffer to the next: every one begins on a cache line. */
-static size_t smooth_on_a_line(size_t floats) {
+/* Round up a buffer size so that the next buffer starts at a cache line. */
+static size_t smooth_align_floats(size_t floats) {
     return (floats + 15) / 16 * 16;
 }
 
-/* Enhanced rows that are needed at once; without a blur they stand for the means. */
+/* Return the number of enhanced rows in the ring. Without blur they also serve as the means. */
 static uint64_t smooth_ring_rows(const gf_smooth_plan *plan) {
-    return plan->radius < 2 ? MEANS : 2 * plan->radius + 1;
+    return plan->radius < 2 ? MEAN_ROWS : 2 * plan->radius + 1;
 }
 
-/* Samples of a row that are worked on at once. */
+/* Return the samples of a row that are processed at once. */
 static size_t smooth_lanes(const gf_smooth_plan *plan) {
     const uint64_t ring = plan->axis == GF_SMOOTH_Y ? RING_FLOATS_Y : RING_FLOATS_XY;
-    const uint64_t lanes = ring / (smooth_ring_rows(plan) + MEANS);
+    const uint64_t lanes = ring / (smooth_ring_rows(plan) + MEAN_ROWS);
     return (size_t)(lanes < LANES_MIN ? LANES_MIN : smooth_min(lanes, LANES_MAX));
 }
 
 static size_t smooth_ring_stride(const gf_smooth_plan *plan) {
-    return smooth_on_a_line(smooth_lanes(plan) + GF_SMOOTH_PAD);
+    return smooth_align_floats(smooth_lanes(plan) + GF_SMOOTH_PAD);
 }
 
-/* Rows [s, e) of the tile [a, b), samples [x, x + lanes): what one pass down works on. */
+/* One pass down columns: rows [s, e) of the tile [a, b), samples [x, x + lanes). */
 typedef struct gf_smooth_pass {
     const gf_smooth_part *part;
     uint64_t x, pixels;
     size_t lanes, x_bytes;
     uint64_t a, b, s, e;
-    /* The ring's enhanced rows, twice: wherever one begins, the others follow. */
+    /* The enhanced rows of the ring, twice: the rows after any entry are consecutive. */
     const float *rows[2 * (2 * GF_SMOOTH_MAX_RADIUS + 1)];
 } gf_smooth_pass;
 
-/* Row i of the ring: enhanced rows, means, and what the pass along a row makes of one row. */
+/* Return row i of the ring: enhanced rows, then means, then one output of the pass along rows. */
 static float *smooth_ring_row(const gf_smooth_part *part, uint64_t i) {
     return part->ring + (size_t)i * smooth_ring_stride(part->plan);
 }
@@ -208,10 +208,10 @@ static float *smooth_enhanced(const gf_smooth_part *part, uint64_t y) {
 static float *smooth_means(const gf_smooth_part *part, uint64_t y) {
     return part->plan->radius == 0
                ? smooth_enhanced(part, y)
-               : smooth_ring_row(part, smooth_ring_rows(part->plan) + y % MEANS);
+               : smooth_ring_row(part, smooth_ring_rows(part->plan) + y % MEAN_ROWS);
 }
 
-/* Row y enhanced; for xy after the pass along it. */
+/* Enhance row y into the ring. XY: after the pass along the row. */
 static void smooth_load_row(const gf_smooth_pass *pass, uint64_t y) {
     const gf_smooth_part *part = pass->part;
     const gf_smooth_plan *plan = part->plan;
@@ -221,12 +221,12 @@ static void smooth_load_row(const gf_smooth_pass *pass, uint64_t y) {
                                              pass->lanes, plan->gain);
         return;
     }
-    float *along = smooth_ring_row(part, smooth_ring_rows(plan) + MEANS);
+    float *along = smooth_ring_row(part, smooth_ring_rows(plan) + MEAN_ROWS);
     smooth_chain_row(part, row, pass->x, pass->x + pass->pixels, (unsigned char *)along, GF_F32);
     part->simd->load[GF_F32](smooth_enhanced(part, y), along, pass->lanes, plan->gain);
 }
 
-/* The means of row y; *loaded is the next row to be enhanced. */
+/* Compute the means of row y. *loaded: the next row to enhance. */
 static void smooth_blur_row(const gf_smooth_pass *pass, uint64_t y, uint64_t *loaded) {
     const gf_smooth_part *part = pass->part;
     const gf_smooth_plan *plan = part->plan;
@@ -237,13 +237,13 @@ static void smooth_blur_row(const gf_smooth_pass *pass, uint64_t y, uint64_t *lo
         smooth_load_row(pass, *loaded);
     if (r == 0)
         return;
-    gf_smooth_soon soon = {0};
+    gf_smooth_prefetch prefetch = {0};
     if (y > pass->s && *loaded < part->in->y0 + part->in->rows)
-        soon = (gf_smooth_soon){gf_row(part->in, *loaded) + pass->x_bytes,
-                                gf_row(part->out, y - 1) + pass->x_bytes,
-                                gf_type_bytes(plan->head.in.type)};
+        prefetch = (gf_smooth_prefetch){gf_row(part->in, *loaded) + pass->x_bytes,
+                                        gf_row(part->out, y - 1) + pass->x_bytes,
+                                        gf_type_bytes(plan->head.in.type)};
     part->simd->blur_rows(smooth_means(part, y), pass->rows + lo % smooth_ring_rows(plan),
-                          (unsigned)(hi - lo + 1), pass->lanes, soon);
+                          (unsigned)(hi - lo + 1), pass->lanes, prefetch);
 }
 
 static void smooth_finish_row(const gf_smooth_pass *pass, uint64_t y) {
@@ -276,7 +276,7 @@ static void smooth_run_pass(const gf_smooth_pass *pass) {
     }
 }
 
-/* Rows [s, e) of out, pixels [x0, x0 + pixels) of them, by axis y or xy. */
+/* Compute rows [s, e) of out, pixels [x0, x0 + pixels), for axis y or xy. */
 static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64_t pixels,
                                  uint64_t s, uint64_t e) {
     const gf_smooth_plan *plan = part->plan;
@@ -297,14 +297,14 @@ static void smooth_chain_columns(const gf_smooth_part *part, uint64_t x0, uint64
     }
 }
 
-/* ---- rows, by integers where they can -------------------------------------------------------- */
+/* ---- rows by integers or the chain ----------------------------------------------------------- */
 
-#define MIN_RUN GF_SMOOTH_U8_MIN /* samples: shorter ones go by the chain */
-#define ALPHA_PIECE 768          /* pixels after which alpha is put back, while they are in L1 */
-#define MIN_CUT 4096             /* pixels of a row that are worth a part of their own */
+#define MIN_RUN GF_SMOOTH_U8_MIN /* samples: shorter runs use the chain */
+#define ALPHA_PIECE 768          /* pixels: alpha is restored while they are in L1 */
+#define MIN_CUT 4096             /* min pixels per part of a row */
 
-/* Positions of [s, e) in the tile of s whose windows lie in that tile, [*in_s, *in_e); returns
- * where the tile or e ends. */
+/* Set [*in_s, *in_e) to the positions of [s, e) whose windows are inside the tile of s. Returns the
+ * smaller of e and the end of that tile. */
 static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint64_t s, uint64_t e,
                               uint64_t *in_s, uint64_t *in_e) {
     const uint64_t reach = plan->integer.reach;
@@ -319,7 +319,7 @@ static uint64_t smooth_inside(const gf_smooth_plan *plan, uint64_t length, uint6
     return end;
 }
 
-/* Pixels [s, e) of a row by the chain. */
+/* Compute pixels [s, e) of a row by the chain. */
 static void smooth_row_by_chain(const gf_smooth_part *part, const unsigned char *in,
                                 unsigned char *out, uint64_t s, uint64_t e) {
     if (s < e)
@@ -338,8 +338,8 @@ static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned ch
     for (uint64_t x = s, end; x < e; x = end) {
         end = smooth_min(e, x + segment);
         if (end < e && e - end < MIN_RUN)
-            end -= MIN_RUN; /* so that the last segment is long enough */
-        /* The segments after the first begin on cache lines, where pixels do. */
+            end -= MIN_RUN; /* make the last segment long enough */
+        /* Start the following segments at a cache line if a pixel starts there. */
         for (int i = 0; i < 64 && end < e && (uintptr_t)(out + end * channels) % 64 != 0; i++)
             end--;
         if (!gf_smooth_u8_row(&part->u8, in + x * channels, out + x * channels,
@@ -348,11 +348,11 @@ static void smooth_row_by_integers(const gf_smooth_part *part, const unsigned ch
     }
 }
 
-/* Pixels [s, e) of a row; with only_inside those alone whose windows lie inside. */
+/* Compute pixels [s, e) of a row. only_inside: only pixels whose windows are inside the tile. */
 static void smooth_row(const gf_smooth_part *part, const unsigned char *in, unsigned char *out,
                        uint64_t s, uint64_t e, bool only_inside) {
     const gf_format *format = &part->plan->head.in;
-    if (!part->by_integers) {
+    if (!part->use_integers) {
         smooth_row_by_chain(part, in, out, s, e);
         return;
     }
@@ -369,7 +369,7 @@ static void smooth_row(const gf_smooth_part *part, const unsigned char *in, unsi
     }
 }
 
-/* Pixels [s, e) of row y, alpha and all, in pieces. */
+/* Compute pixels [s, e) of row y in pieces, alpha included. */
 static void smooth_row_pieces(const gf_smooth_part *part, uint64_t y, uint64_t s, uint64_t e,
                               bool only_inside) {
     const size_t pixel = smooth_pixel_bytes(part->plan);
@@ -384,13 +384,13 @@ static void smooth_row_pieces(const gf_smooth_part *part, uint64_t y, uint64_t s
     }
 }
 
-#define ENDS_ROWS 8 /* whose ends are made together */
+#define ENDS_ROWS 8 /* rows per call of smooth_row_ends */
 
 _Static_assert(ENDS_ROWS * 3 * GF_SMOOTH_INTEGER_REACH * GF_MAX_CHANNELS <= ENDS_SAMPLES,
                "ends of rows must fit");
 
-/* Whole rows [y, last): integers for what is inside, and the few samples at the ends of several
- * rows at a time. */
+/* Compute whole rows [y, last): integers inside, the chain for the ends of several rows at a
+ * time. */
 static void smooth_whole_rows(const gf_smooth_part *part, uint64_t y, uint64_t last) {
     const uint64_t width = part->plan->head.in.width, reach = part->plan->integer.reach;
     for (uint64_t next; y < last; y = next) {
@@ -404,18 +404,18 @@ static void smooth_whole_rows(const gf_smooth_part *part, uint64_t y, uint64_t l
     }
 }
 
-/* Rows are shared out; where there are few of them for so many parts, in cuts. */
+/* Distribute rows over the parts. If there are few rows per part, cut the rows. */
 static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
     const gf_smooth_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width, y0 = part->out->y0, rows = part->out->rows;
-    const uint64_t many = 4 * (uint64_t)parts;
-    if (rows >= many && part->by_integers && !plan->tile && width > 3 * plan->integer.reach) {
+    const uint64_t min_rows = 4 * (uint64_t)parts;
+    if (rows >= min_rows && part->use_integers && !plan->tile && width > 3 * plan->integer.reach) {
         smooth_whole_rows(part, y0 + gf_share(rows, index, parts),
                           y0 + gf_share(rows, index + 1, parts));
         return;
     }
     const uint64_t max = (width - 1) / MIN_CUT + 1;
-    const uint32_t cuts = rows < many ? (uint32_t)smooth_min(many / rows + 1, max) : 1;
+    const uint32_t cuts = rows < min_rows ? (uint32_t)smooth_min(min_rows / rows + 1, max) : 1;
     const uint64_t last = gf_share(rows * cuts, index + 1, parts);
     for (uint64_t piece = gf_share(rows * cuts, index, parts); piece < last; piece++) {
         const uint32_t cut = (uint32_t)(piece % cuts);
@@ -424,15 +424,15 @@ static void smooth_rows(const gf_smooth_part *part, uint32_t index, uint32_t par
     }
 }
 
-/* ---- columns, by integers where they can ----------------------------------------------------- */
+/* ---- columns by integers or the chain -------------------------------------------------------- */
 
-#define SETBACK_ROWS 64 /* by the chain, where a row had too many samples in doubt */
+#define FALLBACK_ROWS 64 /* rows by the chain after a row with too many near-ties */
 
-/* Pixels [x, x + pixels) of all rows. */
+/* Compute pixels [x, x + pixels) of all rows. */
 static void smooth_column_tile(const gf_smooth_part *part, uint64_t x, uint64_t pixels) {
     const gf_format *format = &part->plan->head.in;
     const uint64_t s = part->out->y0, e = s + part->out->rows;
-    if (!part->by_integers || pixels * format->channels < MIN_RUN) {
+    if (!part->use_integers || pixels * format->channels < MIN_RUN) {
         smooth_chain_columns(part, x, pixels, s, e);
         return;
     }
@@ -444,9 +444,9 @@ static void smooth_column_tile(const gf_smooth_part *part, uint64_t x, uint64_t 
             in_s =
                 gf_smooth_u8_columns(&part->u8, part->in, part->out, (size_t)x * format->channels,
                                      (size_t)pixels * format->channels, in_s, in_e);
-            const uint64_t setback = smooth_min(in_e, in_s + SETBACK_ROWS);
-            smooth_chain_columns(part, x, pixels, in_s, setback);
-            in_s = setback;
+            const uint64_t fallback = smooth_min(in_e, in_s + FALLBACK_ROWS);
+            smooth_chain_columns(part, x, pixels, in_s, fallback);
+            in_s = fallback;
         }
         smooth_chain_columns(part, x, pixels, in_e, end);
     }
@@ -454,7 +454,7 @@ static void smooth_column_tile(const gf_smooth_part *part, uint64_t x, uint64_t 
 
 #define SEGMENT_SAMPLES 2048
 
-/* Columns are shared out, so that no part loads a halo that another one has. */
+/* Distribute columns over the parts: parts then share no halo rows. */
 static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t parts) {
     const gf_format *format = &part->plan->head.in;
     const uint64_t segment = SEGMENT_SAMPLES / format->channels;
@@ -463,21 +463,20 @@ static void smooth_columns(const gf_smooth_part *part, uint32_t index, uint32_t 
         smooth_column_tile(part, x, smooth_min(segment, end - x));
 }
 
-/* ---- a part of a strip ------------------------------------------------------------------------
- */
+/* ---- one part of a strip --------------------------------------------------------------------- */
 
-/* Floats of each of the two buffers of a segment of a row. */
+/* Return the floats in each of the two buffers of a row segment. */
 static size_t smooth_segment_floats(const gf_smooth_plan *plan) {
     const size_t window = 2 * (plan->radius + plan->smooth) + 1;
-    return smooth_on_a_line(ROW_SEGMENT_SAMPLES + window * GF_MAX_CHANNELS + GF_SMOOTH_PAD);
+    return smooth_align_floats(ROW_SEGMENT_SAMPLES + window * GF_MAX_CHANNELS + GF_SMOOTH_PAD);
 }
 
-/* Scratch: what integers need, the two buffers of a segment, and the ring. */
+/* Scratch layout: integer data, the two segment buffers, the ring. */
 size_t gf_smooth_cpu_scratch(const gf_plan *head) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     size_t floats = 2 * smooth_segment_floats(plan);
     if (plan->axis != GF_SMOOTH_X)
-        floats += (size_t)(smooth_ring_rows(plan) + MEANS + 1) * smooth_ring_stride(plan);
+        floats += (size_t)(smooth_ring_rows(plan) + MEAN_ROWS + 1) * smooth_ring_stride(plan);
     return gf_smooth_u8_bytes(plan) + floats * sizeof(float);
 }
 
@@ -493,9 +492,9 @@ void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf
                            .blurred = floats + smooth_segment_floats(plan),
                            .ring = floats + 2 * smooth_segment_floats(plan),
                            .has_alpha = gf_has_alpha(head->in.channels)};
-    /* Without a blur the chain has no division, and is as fast. */
-    part.by_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
-                       gf_smooth_u8_on(&part.u8, plan, simd, scratch);
+    /* Without blur the chain has no division and is as fast as integers. */
+    part.use_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
+                        gf_smooth_u8_init(&part.u8, plan, simd, scratch);
     const size_t sample = gf_type_bytes(head->in.type), pixel = smooth_pixel_bytes(plan);
     for (size_t i = 0; i < sizeof part.alpha; i++)
         part.alpha[i] = i % pixel >= pixel - sample ? 0xff : 0;

@@ -1,4 +1,4 @@
-/* smooth as docs/numerics.md defines it: scalar, one function per stage. */
+/* Golden implementation of smooth, scalar, one function per stage: docs/numerics.md defines it. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +67,8 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
     }
 }
 
-/* Columns begin with the first row that the strip holds. Only the rows to compute are stored:
- * others are there for their sake. */
+/* Columns start at the first input row of the strip. Only the rows of strip->out are stored; the
+ * others are halo. */
 gf_status gf_smooth_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     const gf_rows *in = &strip->in, *out = &strip->out;

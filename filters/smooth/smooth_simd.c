@@ -1,8 +1,8 @@
-/* The vector loops of smooth for one SIMD level. */
+/* Vector loops of smooth for one SIMD level. */
 #include "core/vec.h"
 #include "smooth/smooth_cpu.h"
 
-/* Loops over scratch run in whole vectors, past n into padding. Loops that touch an image hand its
+/* Loops over scratch process whole vectors, past n into the padding. Loops over an image pass the
  * last, partial vector through a buffer on the stack. */
 
 #define DEFINE_LOAD(name, type, vec_load_type)                                                     \
@@ -24,7 +24,7 @@ DEFINE_LOAD(smooth_load_u8, uint8_t, vec_load_u8)
 DEFINE_LOAD(smooth_load_u16, uint16_t, vec_load_u16)
 DEFINE_LOAD(smooth_load_f32, float, vec_load)
 
-/* Where the samples lie that a mean is made of: rows, or one row that is read at every step. */
+/* Input of a mean: an array of rows, or one row read at multiples of step. */
 typedef struct gf_smooth_taps {
     const float *const *rows; /* NULL: one row */
     const float *row;
@@ -35,17 +35,18 @@ GF_INLINE const float *smooth_tap(const gf_smooth_taps *from, unsigned k) {
     return from->rows ? from->rows[k] : from->row + k * from->step;
 }
 
-/* `taps` is a constant in the common instances, so that their sums are straight-line code. */
+/* In the common instances `taps` is a constant, and their sums are straight-line code. */
 GF_INLINE void smooth_blur_taps(float *dst, const gf_smooth_taps *from, unsigned taps, bool odd,
-                                size_t n, gf_smooth_soon soon) {
+                                size_t n, gf_smooth_prefetch prefetch) {
     const vec divisor = vec_set((float)taps), inverse = vec_set(1 / (float)taps);
 #define QUOTIENT(s) (odd ? vec_over_odd(s, divisor, inverse) : (s) / divisor)
     size_t i = 0;
-    /* One sum waits for itself at every tap: four take hardly longer than one. */
+    /* Each addition depends on the previous one: four independent sums take little longer than
+     * one. */
     for (; i + VEC_FLOATS < n; i += 4 * VEC_FLOATS) {
-        for (size_t line = 0; line < 4 * VEC_FLOATS * soon.bytes; line += 64) {
-            __builtin_prefetch(soon.read + i * soon.bytes + line);
-            __builtin_prefetch(soon.write + i * soon.bytes + line, 1);
+        for (size_t line = 0; line < 4 * VEC_FLOATS * prefetch.bytes; line += 64) {
+            __builtin_prefetch(prefetch.read + i * prefetch.bytes + line);
+            __builtin_prefetch(prefetch.write + i * prefetch.bytes + line, 1);
         }
         const float *p = smooth_tap(from, 0) + i;
         vec s0 = vec_load(p), s1 = vec_load(p + VEC_FLOATS);
@@ -72,29 +73,29 @@ GF_INLINE void smooth_blur_taps(float *dst, const gf_smooth_taps *from, unsigned
 }
 
 GF_INLINE void smooth_blur_from(float *dst, const gf_smooth_taps *from, unsigned taps, size_t n,
-                                gf_smooth_soon soon) {
+                                gf_smooth_prefetch prefetch) {
     if (taps == 3)
-        smooth_blur_taps(dst, from, 3, true, n, soon);
+        smooth_blur_taps(dst, from, 3, true, n, prefetch);
     else if (taps == 5)
-        smooth_blur_taps(dst, from, 5, true, n, soon);
+        smooth_blur_taps(dst, from, 5, true, n, prefetch);
     else if (taps == 7)
-        smooth_blur_taps(dst, from, 7, true, n, soon);
+        smooth_blur_taps(dst, from, 7, true, n, prefetch);
     else if (taps % 2)
-        smooth_blur_taps(dst, from, taps, true, n, soon);
+        smooth_blur_taps(dst, from, taps, true, n, prefetch);
     else
-        smooth_blur_taps(dst, from, taps, false, n, soon);
+        smooth_blur_taps(dst, from, taps, false, n, prefetch);
 }
 
 static void smooth_blur(float *dst, const float *src, size_t step, unsigned taps, size_t n,
-                        gf_smooth_soon soon) {
+                        gf_smooth_prefetch prefetch) {
     const gf_smooth_taps from = {NULL, src, step};
-    smooth_blur_from(dst, &from, taps, n, soon);
+    smooth_blur_from(dst, &from, taps, n, prefetch);
 }
 
 static void smooth_blur_rows(float *dst, const float *const *rows, unsigned taps, size_t n,
-                             gf_smooth_soon soon) {
+                             gf_smooth_prefetch prefetch) {
     const gf_smooth_taps from = {rows, NULL, 0};
-    smooth_blur_from(dst, &from, taps, n, soon);
+    smooth_blur_from(dst, &from, taps, n, prefetch);
 }
 
 GF_INLINE vec smooth_chained(const float *prev, const float *mid, const float *next, size_t i,
@@ -107,44 +108,43 @@ GF_INLINE vec smooth_chained(const float *prev, const float *mid, const float *n
     return t * factor;
 }
 
-/* Whole vectors begin on their boundary, so that none of them touches two cache lines; what is
- * before and behind goes through the stack. Inlined again for the common case, in which both
- * neighbours are there. */
+/* Whole vectors are stored aligned: no store touches two cache lines. Partial vectors at both ends
+ * go through the stack. Instantiated for each combination of neighbours. */
 #define DEFINE_FINISH(name, type, vec_store_type)                                                  \
-    GF_INLINE void name##_where(type *dst, const float *prev, const float *mid, const float *next, \
-                                size_t n, vec w, vec factor) {                                     \
+    GF_INLINE void name##_n(type *dst, const float *prev, const float *mid, const float *next,     \
+                            size_t n, vec w, vec factor) {                                         \
         const size_t off = (uintptr_t)dst / sizeof(type) % VEC_FLOATS;                             \
         size_t i, count = off ? VEC_FLOATS - off : 0;                                              \
-        type some[VEC_FLOATS];                                                                     \
+        type buffer[VEC_FLOATS];                                                                   \
         if (count) {                                                                               \
             count = count < n ? count : n;                                                         \
-            vec_store_type(some, smooth_chained(prev, mid, next, 0, w, factor));                   \
-            memcpy(dst, some, count * sizeof(type));                                               \
+            vec_store_type(buffer, smooth_chained(prev, mid, next, 0, w, factor));                 \
+            memcpy(dst, buffer, count * sizeof(type));                                             \
         }                                                                                          \
         for (i = count; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                      \
             vec_store_type(dst + i, smooth_chained(prev, mid, next, i, w, factor));                \
         if (i < n) {                                                                               \
-            vec_store_type(some, smooth_chained(prev, mid, next, i, w, factor));                   \
-            memcpy(dst + i, some, (n - i) * sizeof(type));                                         \
+            vec_store_type(buffer, smooth_chained(prev, mid, next, i, w, factor));                 \
+            memcpy(dst + i, buffer, (n - i) * sizeof(type));                                       \
         }                                                                                          \
     }                                                                                              \
     static void name(void *dst, const float *prev, const float *mid, const float *next, size_t n,  \
                      float w, float factor) {                                                      \
         if (prev && next)                                                                          \
-            name##_where(dst, prev, mid, next, n, vec_set(w), vec_set(factor));                    \
+            name##_n(dst, prev, mid, next, n, vec_set(w), vec_set(factor));                        \
         else if (prev)                                                                             \
-            name##_where(dst, prev, mid, NULL, n, vec_set(w), vec_set(factor));                    \
+            name##_n(dst, prev, mid, NULL, n, vec_set(w), vec_set(factor));                        \
         else if (next)                                                                             \
-            name##_where(dst, NULL, mid, next, n, vec_set(w), vec_set(factor));                    \
+            name##_n(dst, NULL, mid, next, n, vec_set(w), vec_set(factor));                        \
         else                                                                                       \
-            name##_where(dst, NULL, mid, NULL, n, vec_set(w), vec_set(factor));                    \
+            name##_n(dst, NULL, mid, NULL, n, vec_set(w), vec_set(factor));                        \
     }
 
 DEFINE_FINISH(smooth_finish_u8, uint8_t, vec_store_u8)
 DEFINE_FINISH(smooth_finish_u16, uint16_t, vec_store_u16)
 DEFINE_FINISH(smooth_finish_f32, float, vec_store_canonical)
 
-/* Read and written as 64-bit words; the compiler makes vectors of them. */
+/* Uses 64-bit words, which the compiler vectorises. */
 static void smooth_blend(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
                          const unsigned char mask[64]) {
     uint64_t keep[8], old[8], new[8];
@@ -162,16 +162,15 @@ static void smooth_blend(unsigned char *restrict dst, const unsigned char *restr
             dst[i + j] = src[i + j];
 }
 
-/* ---- u8 by integers: doubts ------------------------------------------------------------------ */
+/* ---- u8 by integers: near-ties --------------------------------------------------------------- */
 
-/* Outputs i + j are in doubt, for each bit j. */
-static void smooth_note(gf_smooth_ties *ties, size_t i, uint64_t which) {
+/* Add output i + j to the list for each bit j of `which`. */
+static void smooth_add_ties(gf_smooth_ties *ties, size_t i, uint64_t which) {
     for (; which; which &= which - 1)
-        ties->at[ties->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
+        ties->indices[ties->count++] = (uint16_t)(i + (size_t)__builtin_ctzll(which));
 }
 
-/* A doubt in units of 2^-16, and 2 for what a sum of this size loses by rounding and by being cut.
- */
+/* Convert tie_margin to units of 2^-16, plus 2 for rounding and truncation of the sum. */
 static int32_t smooth_fixed_width(float margin) {
     return (int32_t)(margin * 65536) + 1 + 2;
 }
@@ -207,68 +206,69 @@ static inline vec_bits smooth_set16(unsigned x) {
     return VEC_OP(set1_epi16)((short)x);
 }
 
-/* Products of two vectors of samples with two taps, added, in the 16-bit lanes of one half: in an
- * order that packus undoes. */
+/* Multiply two vectors of samples by two taps and add the products, in the 16-bit lanes of one
+ * half. packus restores the order. */
 #define PAIR(half, a, b, taps) VEC_OP(maddubs_epi16)(VEC_OP(unpack##half##_epi8)(a, b), taps)
 #define SUM(half)                                                                                  \
     VEC_OP(add_epi16)                                                                              \
     (VEC_OP(add_epi16)(PAIR(half, a, b, taps[0]), PAIR(half, c, d, taps[1])),                      \
      VEC_OP(add_epi16)(PAIR(half, e, f, taps[2]), PAIR(half, g, ZERO, taps[3])))
 
-GF_INLINE vec_bits smooth_halved(vec_bits x, vec_bits factor) {
+GF_INLINE vec_bits smooth_fixed_value(vec_bits x, vec_bits factor) {
     /* mulhrs by 2^10: (x + 16) >> 5 */
     return VEC_OP(mulhrs_epi16)(VEC_OP(mulhi_epu16)(x, factor), smooth_set16(1 << 10));
 }
 
-/* What is in a unit of 2^-16 of a value, moved up by a half and the doubt: its upper 16 bits are
- * the rounded value, and the lower ones are less than twice the doubt where it is in doubt. */
-typedef struct gf_scaling {
+/* Scale to units of 2^-16, plus a half and the tie margin. The upper 16 bits are the rounded value.
+ * The lower 16 bits of a near-tie are less than twice the margin. */
+typedef struct gf_smooth_scaling {
     vec scale, up;
-} gf_scaling;
+} gf_smooth_scaling;
 
-GF_INLINE vec_bits smooth_scaled(vec_bits dwords, const gf_scaling *by) {
+GF_INLINE vec_bits smooth_scaled(vec_bits dwords, const gf_smooth_scaling *scaling) {
     const vec x = VEC_OP(cvtepi32_ps)(dwords);
-    return (vec_bits)vec_truncate(vec_multiply_add(x, by->scale, by->up));
+    return (vec_bits)vec_truncate(vec_multiply_add(x, scaling->scale, scaling->up));
 }
 
-/* The values of a half, and what decides on doubt, less than a limit: the lower bits, moved down
- * for a signed comparison. */
-GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_scaling *by, vec_bits *rest) {
-    const vec_bits a = smooth_scaled(VEC_OP(unpacklo_epi16)(sums, ZERO), by);
-    const vec_bits b = smooth_scaled(VEC_OP(unpackhi_epi16)(sums, ZERO), by);
+/* Compute the values of one half. *rest: the lower bits, offset for a signed comparison with the
+ * near-tie limit. */
+GF_INLINE vec_bits smooth_rounded(vec_bits sums, const gf_smooth_scaling *scaling, vec_bits *rest) {
+    const vec_bits a = smooth_scaled(VEC_OP(unpacklo_epi16)(sums, ZERO), scaling);
+    const vec_bits b = smooth_scaled(VEC_OP(unpackhi_epi16)(sums, ZERO), scaling);
     const vec_bits low = VEC_OP(set1_epi32)(0xffff);
     *rest = VEC_OP(add_epi16)(VEC_OP(packus_epi32)((a & low), (b & low)), smooth_set16(0x8000));
     return VEC_OP(packus_epi32)(VEC_OP(srli_epi32)(a, 16), VEC_OP(srli_epi32)(b, 16));
 }
 
-/* Outputs [from, to) in whole vectors. */
-GF_INLINE void smooth_seven_by(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
-                               size_t to, const gf_smooth_seven *by, bool in_16_bits,
-                               gf_smooth_ahead ahead, gf_smooth_ties *ties) {
+/* Compute outputs [from, to) in whole vectors. */
+GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
+                                  size_t to, const gf_smooth_seven *seven, bool in_16_bits,
+                                  gf_smooth_distance distance, gf_smooth_ties *ties) {
     vec_bits taps[4];
-    ptrdiff_t at[7];
+    ptrdiff_t offsets[7];
     for (int k = 0; k < 4; k++)
-        taps[k] = smooth_set16(by->tap[2 * k] | (unsigned)by->tap[2 * k + 1] << 8);
+        taps[k] = smooth_set16(seven->tap[2 * k] | (unsigned)seven->tap[2 * k + 1] << 8);
     for (unsigned k = 0; k < 7; k++)
-        at[k] = (ptrdiff_t)(k < by->last ? k : by->last) * step;
-    const vec_bits factor = smooth_set16(by->factor), tie = smooth_set16(by->tie);
-    const int width = smooth_fixed_width(by->tie_margin);
-    const gf_scaling scaling = {vec_set(65536 * by->scale), vec_set((float)(32768 + width))};
+        offsets[k] = (ptrdiff_t)(k < seven->last ? k : seven->last) * step;
+    const vec_bits factor = smooth_set16(seven->factor), tie = smooth_set16(seven->tie);
+    const int width = smooth_fixed_width(seven->tie_margin);
+    const gf_smooth_scaling scaling = {vec_set(65536 * seven->scale),
+                                       vec_set((float)(32768 + width))};
     const vec_bits below =
-        VEC_OP(set1_epi16)(in_16_bits ? by->tie_below : (short)(2 * width - 32768));
-    for (size_t i = from; i < to && ties->count <= ties->enough; i += BYTES) {
+        VEC_OP(set1_epi16)(in_16_bits ? seven->tie_below : (short)(2 * width - 32768));
+    for (size_t i = from; i < to && ties->count <= ties->limit; i += BYTES) {
         const uint8_t *p = first + i;
-        __builtin_prefetch(p + ahead.read);
-        __builtin_prefetch(dst + i + ahead.write, 1);
-        const vec_bits a = vec_load_bits(p), b = vec_load_bits(p + at[1]),
-                       c = vec_load_bits(p + at[2]), d = vec_load_bits(p + at[3]);
-        const vec_bits e = vec_load_bits(p + at[4]), f = vec_load_bits(p + at[5]),
-                       g = vec_load_bits(p + at[6]);
+        __builtin_prefetch(p + distance.read);
+        __builtin_prefetch(dst + i + distance.write, 1);
+        const vec_bits a = vec_load_bits(p), b = vec_load_bits(p + offsets[1]),
+                       c = vec_load_bits(p + offsets[2]), d = vec_load_bits(p + offsets[3]);
+        const vec_bits e = vec_load_bits(p + offsets[4]), f = vec_load_bits(p + offsets[5]),
+                       g = vec_load_bits(p + offsets[6]);
         const vec_bits lo = SUM(lo), hi = SUM(hi);
         vec_bits s, t;
         if (in_16_bits) {
-            vec_store_bits(dst + i, VEC_OP(packus_epi16)(smooth_halved(lo, factor),
-                                                         smooth_halved(hi, factor)));
+            vec_store_bits(dst + i, VEC_OP(packus_epi16)(smooth_fixed_value(lo, factor),
+                                                         smooth_fixed_value(hi, factor)));
             s = VEC_OP(mullo_epi16)(lo, tie);
             t = VEC_OP(mullo_epi16)(hi, tie);
         } else {
@@ -277,44 +277,45 @@ GF_INLINE void smooth_seven_by(uint8_t *dst, const uint8_t *first, ptrdiff_t ste
             vec_store_bits(dst + i, VEC_OP(packus_epi16)(x, y));
         }
         if (__builtin_expect(smooth_any_less(VEC_OP(min_epi16)(s, t), below), 0))
-            smooth_note(ties, i, smooth_all_less(s, t, below));
+            smooth_add_ties(ties, i, smooth_all_less(s, t, below));
     }
 }
 
 static void smooth_seven_vectors(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t from,
-                                 size_t to, const gf_smooth_seven *by, gf_smooth_ahead ahead,
-                                 gf_smooth_ties *ties) {
-    if (by->factor)
-        smooth_seven_by(dst, first, step, from, to, by, true, ahead, ties);
+                                 size_t to, const gf_smooth_seven *seven,
+                                 gf_smooth_distance distance, gf_smooth_ties *ties) {
+    if (seven->factor)
+        smooth_seven_range(dst, first, step, from, to, seven, true, distance, ties);
     else
-        smooth_seven_by(dst, first, step, from, to, by, false, ahead, ties);
+        smooth_seven_range(dst, first, step, from, to, seven, false, distance, ties);
 }
 
-/* The vectors between begin on their boundary, so that no store touches two cache lines; the first
- * and the last one overlap them. */
+/* Inner vectors are stored aligned: no store touches two cache lines. The first and the last vector
+ * overlap them. */
 static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, size_t n,
-                         const gf_smooth_seven *by, gf_smooth_ahead ahead, gf_smooth_ties *ties) {
+                         const gf_smooth_seven *seven, gf_smooth_distance distance,
+                         gf_smooth_ties *ties) {
     const size_t head = -(uintptr_t)dst % BYTES, tail = (n - head) % BYTES;
     if (head)
-        smooth_seven_vectors(dst, first, step, 0, BYTES, by, ahead, ties);
-    smooth_seven_vectors(dst, first, step, head, n - tail, by, ahead, ties);
+        smooth_seven_vectors(dst, first, step, 0, BYTES, seven, distance, ties);
+    smooth_seven_vectors(dst, first, step, head, n - tail, seven, distance, ties);
     if (tail)
-        smooth_seven_vectors(dst, first, step, n - BYTES, n, by, ahead, ties);
+        smooth_seven_vectors(dst, first, step, n - BYTES, n, seven, distance, ties);
 }
 
 #else
 
-/* For the compiler to make vectors of. */
+/* Written for auto-vectorisation. */
 static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step,
-                         size_t n, const gf_smooth_seven *by, gf_smooth_ahead ahead,
+                         size_t n, const gf_smooth_seven *seven, gf_smooth_distance distance,
                          gf_smooth_ties *restrict ties) {
-    (void)ahead;
+    (void)distance;
     uint16_t w[7], sums[64];
     for (int k = 0; k < 7; k++)
-        w[k] = by->tap[k];
-    const uint16_t factor = by->factor, tie = by->tie;
-    const int16_t below = by->tie_below;
-    for (size_t i = 0; i < n && ties->count <= ties->enough; i += 64) {
+        w[k] = seven->tap[k];
+    const uint16_t factor = seven->factor, tie = seven->tie;
+    const int16_t below = seven->tie_below;
+    for (size_t i = 0; i < n && ties->count <= ties->limit; i += 64) {
         const size_t count = n - i < 64 ? n - i : 64;
         int16_t min = INT16_MAX;
         for (size_t j = 0; j < count; j++) {
@@ -331,7 +332,7 @@ static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, p
         }
         for (size_t j = 0; min < below && j < count; j++)
             if ((int16_t)(uint16_t)(sums[j] * (uint32_t)tie) < below)
-                smooth_note(ties, i + j, 1);
+                smooth_add_ties(ties, i + j, 1);
     }
 }
 
@@ -339,17 +340,17 @@ static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, p
 
 /* ---- sums of equal taps ---------------------------------------------------------------------- */
 
-/* 16-bit lanes in scratch: loops run in whole vectors, past n into padding. */
+/* 16-bit lanes in scratch. Loops process whole vectors, past n into the padding. */
 #define WORDS (2 * VEC_FLOATS)
 
 static inline void smooth_store_words(uint16_t *p, vec_words x) {
     memcpy(p, &x, sizeof x);
 }
 
-/* sums[i] += sums[i + by], ascending: what is ahead is still what it was. */
-static void smooth_add_ahead(uint16_t *sums, size_t by, size_t n) {
+/* sums[i] += sums[i + offset], ascending: later sums are read before they change. */
+static void smooth_add_shifted(uint16_t *sums, size_t offset, size_t n) {
     for (size_t i = 0; i < n; i += WORDS)
-        smooth_store_words(sums + i, vec_load_words(sums + i) + vec_load_words(sums + i + by));
+        smooth_store_words(sums + i, vec_load_words(sums + i) + vec_load_words(sums + i + offset));
 }
 
 static void smooth_add_samples(uint16_t *restrict sums, const uint8_t *restrict samples, size_t n) {
@@ -357,7 +358,8 @@ static void smooth_add_samples(uint16_t *restrict sums, const uint8_t *restrict 
         sums[i] = (uint16_t)(sums[i] + samples[i]);
 }
 
-/* Sums of h samples become those of 2h or 2h + 1: the binary digits of `taps`, from the second. */
+/* Double the number of samples per sum from h to 2h or 2h + 1, following the binary digits of
+ * `taps` from the second on. */
 static void smooth_along(uint16_t *restrict sums, const uint8_t *restrict first, size_t step,
                          unsigned taps, size_t n) {
     const size_t all = n + (taps - 1) * step;
@@ -367,7 +369,7 @@ static void smooth_along(uint16_t *restrict sums, const uint8_t *restrict first,
     while (2 * digit <= taps)
         digit *= 2;
     while ((digit /= 2)) {
-        smooth_add_ahead(sums, have * step, n + (taps - 2 * have) * step);
+        smooth_add_shifted(sums, have * step, n + (taps - 2 * have) * step);
         have *= 2;
         if (taps & digit) {
             smooth_add_samples(sums, first + have * step, n + (taps - have - 1) * step);
@@ -384,8 +386,8 @@ static void smooth_slide(uint16_t *restrict to, const uint16_t *restrict from,
 
 /* ---- sums to samples ------------------------------------------------------------------------- */
 
-/* Values are in units of 2^-16, moved up by a half and the doubt: the upper 16 bits are the rounded
- * value, and the lower are less than twice the doubt where it is in doubt. */
+/* Values are in units of 2^-16, plus a half and the tie margin. The upper 16 bits are the rounded
+ * value. The lower 16 bits of a near-tie are less than twice the margin. */
 static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16_t *here,
                               const uint16_t *after, size_t n, const gf_smooth_weights *weights,
                               gf_smooth_ties *ties) {
@@ -393,9 +395,9 @@ static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16
     const vec near = vec_set(65536 * weights->near), next = vec_set(65536 * weights->next);
     const vec up = vec_set((float)(32768 + width));
     const vec_i32 limit = (vec_i32){0} + 2 * width;
-    uint8_t some[WORDS] = {0};
-    for (size_t i = 0; i < n && ties->count <= ties->enough; i += WORDS) {
-        uint8_t *to = n - i < WORDS ? some : dst + i;
+    uint8_t tail[WORDS] = {0};
+    for (size_t i = 0; i < n && ties->count <= ties->limit; i += WORDS) {
+        uint8_t *to = n - i < WORDS ? tail : dst + i;
         uint16_t two[WORDS];
         uint64_t is_tie = 0;
         smooth_store_words(two, vec_load_words(before + i) + vec_load_words(here + i));
@@ -406,11 +408,11 @@ static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16
             is_tie |= (uint64_t)vec_less(x & 0xffff, limit) << j;
         }
         if (n - i < WORDS) {
-            memcpy(dst + i, some, n - i);
+            memcpy(dst + i, tail, n - i);
             is_tie &= (UINT64_C(1) << (n - i)) - 1;
         }
         if (__builtin_expect(is_tie != 0, 0))
-            smooth_note(ties, i, is_tie);
+            smooth_add_ties(ties, i, is_tie);
     }
 }
 

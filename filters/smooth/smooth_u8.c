@@ -1,51 +1,52 @@
-/* u8 samples inside a signal by integers, and those in doubt by the chain: smooth_cpu.h says what
- * a window and a doubt are. */
+/* u8 samples inside a signal by integers, and near-ties by the exact path. smooth_cpu.h defines
+ * windows and near-ties. */
 #include <math.h>
 #include <string.h>
 
 #include "smooth/smooth_cpu.h"
 
-/* ---- which way ------------------------------------------------------------------------------- */
+/* ---- choice of the loop ---------------------------------------------------------------------- */
 
-/* Values that round in 16 bits, found by trying every factor, and proven for every T by
- * tests/unit/filters/test_smooth_simd.c. Both have radius 2 and a weight of 0.6. */
+/* Plans that round in 16 bits. The factors were found by exhaustive search, and
+ * tests/unit/filters/test_smooth_simd.c verifies them for every T. All have radius 2 and weight 0.6. */
 static const struct {
     double scale;
-    gf_smooth_seven by;
-} exact_ways[] = {
-    /* Gain 1.1, the default: 33 T / 1250, never less than 1/1250 from a middle unless on it. There
-     * T = 625 + 1250 k, and T * 65169 mod 2^16 is 2^15 + 1 + 2 k; no other T comes close. */
+    gf_smooth_seven seven;
+} exact_forms[] = {
+    /* Gain 1.1, the default: 33 T / 1250 is at least 1/1250 away from a midpoint unless it is one.
+     * Midpoints are T = 625 + 1250 k, where T * 65169 mod 2^16 is 2^15 + 1 + 2 k; no other T is
+     * near these values. */
     {33.0 / 1250, {{3, 6, 11, 11, 11, 8, 5, 0}, 6, 55365, 65169, -32768 + 16, 0, 0}},
-    /* Gain 1 with --keep-brightness: T / 55 is never in the middle. */
+    /* Gain 1 with --keep-brightness: T / 55 is never a midpoint. */
     {1.0 / 55, {{3, 6, 11, 11, 11, 8, 5, 0}, 6, 38130, 0, -32768, 0, 0}},
 };
 
-/* The plan's scale is made of rounded parameters: a difference that is, of values up to 256, small
- * beside what `doubt` leaves. */
-#define NEARLY (1.0 / (1 << 22))
+/* Relative tolerance for the plan's scale, which is computed from rounded parameters. For values up
+ * to 256 the difference is small compared with the slack of tie_margin. */
+#define SCALE_TOLERANCE (1.0 / (1 << 22))
 
 const gf_smooth_seven *gf_smooth_exact_of(const gf_smooth_plan *plan) {
     const gf_smooth_integer *integer = &plan->integer;
     if (integer->form != GF_SMOOTH_TAPS || integer->reach != 3)
         return NULL;
-    for (size_t i = 0; i < sizeof exact_ways / sizeof exact_ways[0]; i++) {
-        if (memcmp(integer->tap, exact_ways[i].by.tap, 7) == 0 &&
-            fabs((double)integer->scale / exact_ways[i].scale - 1) < NEARLY)
-            return &exact_ways[i].by;
+    for (size_t i = 0; i < sizeof exact_forms / sizeof exact_forms[0]; i++) {
+        if (memcmp(integer->tap, exact_forms[i].seven.tap, 7) == 0 &&
+            fabs((double)integer->scale / exact_forms[i].scale - 1) < SCALE_TOLERANCE)
+            return &exact_forms[i].seven;
     }
     return NULL;
 }
 
-/* In units of 2^-16 with a sign bit. */
+/* Max value: it must fit in units of 2^-16 with a sign bit. */
 #define MAX_VALUE 32000
 
-/* How sums become values. False if they do not fit the loops. */
-static bool smooth_set_weights(gf_smooth_u8 *by) {
-    const gf_smooth_integer *integer = &by->plan->integer;
-    gf_smooth_weights *weights = &by->weights;
+/* Set the weights of the sums. Returns false if the values exceed the range of the loops. */
+static bool smooth_set_weights(gf_smooth_u8 *u8) {
+    const gf_smooth_integer *integer = &u8->plan->integer;
+    gf_smooth_weights *weights = &u8->weights;
     *weights = (gf_smooth_weights){
         .near = integer->near, .next = integer->next, .tie_margin = integer->tie_margin};
-    if (!by->plan->smooth) { /* one sum, given twice */
+    if (!u8->plan->smooth) { /* the same sum is passed twice */
         weights->near = integer->scale / 2;
     } else if (integer->form == GF_SMOOTH_TAPS) {
         weights->near = integer->scale * (float)integer->tap[0];
@@ -55,21 +56,21 @@ static bool smooth_set_weights(gf_smooth_u8 *by) {
     return max * (2 * weights->near + weights->next) < MAX_VALUE;
 }
 
-/* Do the plan's taps fit the loop of seven, and how? */
-static bool smooth_set_seven(gf_smooth_u8 *by) {
-    const gf_smooth_integer *integer = &by->plan->integer;
-    const gf_smooth_seven *exact = gf_smooth_exact_of(by->plan);
+/* Set up the seven-tap loop. Returns false if it does not support the plan's taps. */
+static bool smooth_set_seven(gf_smooth_u8 *u8) {
+    const gf_smooth_integer *integer = &u8->plan->integer;
+    const gf_smooth_seven *exact = gf_smooth_exact_of(u8->plan);
     if (exact) {
-        by->seven = *exact;
+        u8->seven = *exact;
         return true;
     }
-    if (integer->form != GF_SMOOTH_TAPS || integer->reach > 3 || !by->simd->seven_scales)
+    if (integer->form != GF_SMOOTH_TAPS || integer->reach > 3 || !u8->simd->seven_scales)
         return false;
-    by->seven = (gf_smooth_seven){
+    u8->seven = (gf_smooth_seven){
         .last = 2 * integer->reach, .scale = integer->scale, .tie_margin = integer->tie_margin};
     uint32_t sum = 0, largest = 0, before = 0;
     for (uint32_t k = 0; k <= 2 * integer->reach; k++) {
-        const uint32_t tap = by->seven.tap[k] = integer->tap[k];
+        const uint32_t tap = u8->seven.tap[k] = integer->tap[k];
         largest = tap + before > largest ? tap + before : largest;
         before = tap;
         sum += tap;
@@ -80,8 +81,8 @@ static bool smooth_set_seven(gf_smooth_u8 *by) {
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
-#define SUMS_OUTPUTS 2048 /* of one segment by sums */
-#define RING 4            /* rows of sums: three that are needed and the next one */
+#define SUMS_OUTPUTS 2048 /* max outputs per segment computed from sums */
+#define RING 4            /* rows of sums: three in use and the next one */
 
 static size_t smooth_row_sums(const gf_smooth_plan *plan) {
     const size_t sums =
@@ -96,20 +97,20 @@ size_t gf_smooth_u8_bytes(const gf_smooth_plan *plan) {
     return (bytes + 63) / 64 * 64;
 }
 
-bool gf_smooth_u8_on(gf_smooth_u8 *by, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
-                     void *scratch) {
-    *by = (gf_smooth_u8){.plan = plan, .simd = simd};
+bool gf_smooth_u8_init(gf_smooth_u8 *u8, const gf_smooth_plan *plan, const gf_smooth_simd *simd,
+                       void *scratch) {
+    *u8 = (gf_smooth_u8){.plan = plan, .simd = simd};
     if (plan->integer.form == GF_SMOOTH_CHAIN_ONLY)
         return false;
-    by->by_seven = smooth_set_seven(by);
-    by->sums = scratch;
-    by->ties = (gf_smooth_ties *)(void *)(by->sums + RING * smooth_row_sums(plan));
-    return smooth_set_weights(by) || by->by_seven;
+    u8->use_seven = smooth_set_seven(u8);
+    u8->sums = scratch;
+    u8->ties = (gf_smooth_ties *)(void *)(u8->sums + RING * smooth_row_sums(plan));
+    return smooth_set_weights(u8) || u8->use_seven;
 }
 
-/* ---- doubts ---------------------------------------------------------------------------------- */
+/* ---- near-ties ------------------------------------------------------------------------------- */
 
-/* Clamped and rounded to nearest even: after adding 2^23 no bits are left below 1. */
+/* Clamp and round to nearest even: adding 2^23 leaves no fraction bits. */
 static uint8_t smooth_round_chain(float x) {
     if (!(x > 0))
         return 0;
@@ -123,8 +124,8 @@ static inline float smooth_window_mean(const float *p, uint32_t radius) {
     return sum / (float)(2 * radius + 1);
 }
 
-/* One output by the chain, as docs/numerics.md defines it, from the first sample of its window.
- * smooth: of the smooth stage, or of the blur alone. */
+/* Compute one output by the chain of docs/numerics.md. first: the first sample of its window.
+ * smooth: run the smooth stage after the blur. */
 GF_INLINE uint8_t smooth_window_chain(const gf_smooth_plan *plan, const uint8_t *first,
                                       ptrdiff_t step, uint32_t radius, bool smooth) {
     float p[2 * GF_SMOOTH_INTEGER_REACH + 1] = {0};
@@ -138,24 +139,24 @@ GF_INLINE uint8_t smooth_window_chain(const gf_smooth_plan *plan, const uint8_t 
     return smooth_round_chain(t * plan->inner_factor);
 }
 
-/* More than one in so many, and the chain does all of them sooner than one by one. With a gain of
- * 1.5 or 2 every few sums lie in the middle between two integers. */
-#define SELDOM 64
+/* With more near-ties than one in this many samples, running the chain on all samples is faster.
+ * With gain 1.5 or 2, every few sums are midpoints. */
+#define MIN_SAMPLES_PER_TIE 64
 
-static void smooth_clear_ties(const gf_smooth_u8 *by, size_t n) {
-    by->ties->count = 0;
-    by->ties->enough = n / SELDOM + 8;
+static void smooth_clear_ties(const gf_smooth_u8 *u8, size_t n) {
+    u8->ties->count = 0;
+    u8->ties->limit = n / MIN_SAMPLES_PER_TIE + 8;
 }
 
-/* What is in doubt is made by the chain; false if that is too much to do one by one. */
-static bool smooth_resolve_ties(const gf_smooth_u8 *by, uint8_t *dst, const uint8_t *first,
+/* Recompute near-ties by the chain. Returns false if there are too many. */
+static bool smooth_resolve_ties(const gf_smooth_u8 *u8, uint8_t *dst, const uint8_t *first,
                                 ptrdiff_t step) {
-    const gf_smooth_ties *ties = by->ties;
-    const gf_smooth_plan *plan = by->plan;
-    if (ties->count > ties->enough)
+    const gf_smooth_ties *ties = u8->ties;
+    const gf_smooth_plan *plan = u8->plan;
+    if (ties->count > ties->limit)
         return false;
     for (size_t i = 0; i < ties->count; i++) {
-        const uint16_t at = ties->at[i];
+        const uint16_t at = ties->indices[i];
         if (!plan->smooth)
             dst[at] = smooth_window_chain(plan, first + at, step, plan->radius, false);
         else if (plan->radius == 2) /* constants, for the compiler */
@@ -170,25 +171,25 @@ static bool smooth_resolve_ties(const gf_smooth_u8 *by, uint8_t *dst, const uint
 
 /* ---- along rows ------------------------------------------------------------------------------ */
 
-/* Far enough for memory to answer in time, near enough to stay in L1. */
-static const gf_smooth_ahead along_row = {2048, 1024};
+/* Far enough to hide the memory latency, near enough to stay in L1. */
+static const gf_smooth_distance along_row = {2048, 1024};
 
-bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, size_t n) {
-    const gf_smooth_plan *plan = by->plan;
-    const size_t step = plan->head.in.channels, more = plan->smooth ? 2 * step : 0;
-    const size_t segment = by->by_seven ? n : SUMS_OUTPUTS / step * step;
+bool gf_smooth_u8_row(const gf_smooth_u8 *u8, const uint8_t *in, uint8_t *dst, size_t n) {
+    const gf_smooth_plan *plan = u8->plan;
+    const size_t step = plan->head.in.channels, extra = plan->smooth ? 2 * step : 0;
+    const size_t segment = u8->use_seven ? n : SUMS_OUTPUTS / step * step;
     const uint8_t *first = in - plan->integer.reach * step;
-    for (size_t i = 0, some; i < n; i += some, first += some, dst += some) {
-        some = n - i < segment ? n - i : segment;
-        smooth_clear_ties(by, n);
-        if (by->by_seven) {
-            by->simd->seven(dst, first, (ptrdiff_t)step, some, &by->seven, along_row, by->ties);
+    for (size_t i = 0, count; i < n; i += count, first += count, dst += count) {
+        count = n - i < segment ? n - i : segment;
+        smooth_clear_ties(u8, n);
+        if (u8->use_seven) {
+            u8->simd->seven(dst, first, (ptrdiff_t)step, count, &u8->seven, along_row, u8->ties);
         } else {
-            by->simd->along(by->sums, first, step, 2 * plan->radius + 1, some + more);
-            by->simd->round(dst, by->sums, by->sums + more / 2, by->sums + more, some, &by->weights,
-                            by->ties);
+            u8->simd->along(u8->sums, first, step, 2 * plan->radius + 1, count + extra);
+            u8->simd->round(dst, u8->sums, u8->sums + extra / 2, u8->sums + extra, count,
+                            &u8->weights, u8->ties);
         }
-        if (!smooth_resolve_ties(by, dst, first, (ptrdiff_t)step))
+        if (!smooth_resolve_ties(u8, dst, first, (ptrdiff_t)step))
             return false;
     }
     return true;
@@ -196,54 +197,54 @@ bool gf_smooth_u8_row(const gf_smooth_u8 *by, const uint8_t *in, uint8_t *dst, s
 
 /* ---- down columns ---------------------------------------------------------------------------- */
 
-/* The ring's place for the sums around row y. */
-static uint16_t *smooth_sums_at(const gf_smooth_u8 *by, uint64_t y) {
-    return by->sums + y % RING * smooth_row_sums(by->plan);
+/* Return the ring entry of the sums around row y. */
+static uint16_t *smooth_sums_at(const gf_smooth_u8 *u8, uint64_t y) {
+    return u8->sums + y % RING * smooth_row_sums(u8->plan);
 }
 
-/* From the sums around row y those around y + 1: one row comes in, one goes out. */
-static void smooth_slide_sums(const gf_smooth_u8 *by, const gf_rows *in, size_t x, size_t n,
+/* Derive the sums around row y + 1 from those around row y: add one row and subtract one. */
+static void smooth_slide_sums(const gf_smooth_u8 *u8, const gf_rows *in, size_t x, size_t n,
                               uint64_t y) {
-    const uint64_t r = by->plan->radius;
-    by->simd->slide(smooth_sums_at(by, y + 1), smooth_sums_at(by, y), gf_row(in, y + 1 + r) + x,
+    const uint64_t r = u8->plan->radius;
+    u8->simd->slide(smooth_sums_at(u8, y + 1), smooth_sums_at(u8, y), gf_row(in, y + 1 + r) + x,
                     gf_row(in, y - r) + x, n);
 }
 
-/* Make the sums that row s needs before the one that slides in with it. */
-static void smooth_begin_sums(const gf_smooth_u8 *by, const gf_rows *in, size_t x, size_t n,
+/* Compute the sums that row s needs before smooth_slide_sums adds its last one. */
+static void smooth_begin_sums(const gf_smooth_u8 *u8, const gf_rows *in, size_t x, size_t n,
                               uint64_t s) {
-    const uint64_t r = by->plan->radius, y0 = s - by->plan->smooth;
-    memset(smooth_sums_at(by, y0), 0, n * sizeof(uint16_t));
+    const uint64_t r = u8->plan->radius, y0 = s - u8->plan->smooth;
+    memset(smooth_sums_at(u8, y0), 0, n * sizeof(uint16_t));
     for (uint64_t y = y0 - r; y <= y0 + r; y++)
-        by->simd->add(smooth_sums_at(by, y0), gf_row(in, y) + x, n);
+        u8->simd->add(smooth_sums_at(u8, y0), gf_row(in, y) + x, n);
     if (y0 < s)
-        smooth_slide_sums(by, in, x, n, y0);
+        smooth_slide_sums(u8, in, x, n, y0);
 }
 
-uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *by, const gf_rows *in, const gf_rows *out,
+uint64_t gf_smooth_u8_columns(const gf_smooth_u8 *u8, const gf_rows *in, const gf_rows *out,
                               size_t x, size_t n, uint64_t s, uint64_t e) {
-    const gf_smooth_plan *plan = by->plan;
+    const gf_smooth_plan *plan = u8->plan;
     const uint64_t reach = plan->integer.reach, side = plan->smooth;
     const ptrdiff_t step = (ptrdiff_t)in->stride;
-    const gf_smooth_ahead next_row = {(2 * reach + 1) * in->stride, out->stride};
-    if (!by->by_seven)
-        smooth_begin_sums(by, in, x, n, s);
+    const gf_smooth_distance next_row = {(2 * reach + 1) * in->stride, out->stride};
+    if (!u8->use_seven)
+        smooth_begin_sums(u8, in, x, n, s);
     for (uint64_t y = s; y < e; y++) {
         const uint8_t *first = gf_row(in, y - reach) + x;
         uint8_t *dst = gf_row(out, y) + x;
-        smooth_clear_ties(by, n);
-        if (by->by_seven) {
-            by->simd->seven(dst, first, step, n, &by->seven, next_row, by->ties);
+        smooth_clear_ties(u8, n);
+        if (u8->use_seven) {
+            u8->simd->seven(dst, first, step, n, &u8->seven, next_row, u8->ties);
         } else {
             if (side || y > s)
-                smooth_slide_sums(by, in, x, n, y - 1 + side);
-            by->simd->round(dst, smooth_sums_at(by, y - side), smooth_sums_at(by, y),
-                            smooth_sums_at(by, y + side), n, &by->weights, by->ties);
+                smooth_slide_sums(u8, in, x, n, y - 1 + side);
+            u8->simd->round(dst, smooth_sums_at(u8, y - side), smooth_sums_at(u8, y),
+                            smooth_sums_at(u8, y + side), n, &u8->weights, u8->ties);
         }
-        if (!smooth_resolve_ties(by, dst, first, step))
+        if (!smooth_resolve_ties(u8, dst, first, step))
             return y;
-        if (by->alpha)
-            by->simd->blend(dst, gf_row(in, y) + x, n, by->alpha);
+        if (u8->alpha)
+            u8->simd->blend(dst, gf_row(in, y) + x, n, u8->alpha);
     }
     return e;
 }

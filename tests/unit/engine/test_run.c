@@ -234,7 +234,7 @@ static void the_ring_gets_what_a_held_image_leaves(void **state) {
 
 /* 10000 samples of 9 bytes each. */
 static void held_samples_get_half_of_what_remains(void **state) {
-    static const char held[] = "are held until the end";
+    static const char held[] = "are kept in memory until the end";
     const gf_file_options options = {.force = true};
     gf_error error = {0};
 
@@ -265,7 +265,7 @@ static void samples_in_memory_are_held(void **state) {
     assert_int_equal(
         gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error),
         GF_FAILED);
-    assert_message(&error, "are held until the end");
+    assert_message(&error, "are kept in memory until the end");
     gf_engine_close(engine);
     engine = open_engine(600000);
     assert_int_equal(

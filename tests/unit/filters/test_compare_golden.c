@@ -152,8 +152,8 @@ static void one_sample_anywhere(void **state) {
             memcpy(a + i * bytes, values, bytes);
             memcpy(b + i * bytes, values + bytes, bytes);
             snprintf(want, sizeof want,
-                     "different: 1 of 36 samples, by at most 7; "
-                     "the first at x %u, y %u, channel %s: 12 and 19\n",
+                     "different: 1 of 36 samples, largest difference 7; "
+                     "first at x %u, y %u, channel %s: 12 and 19\n",
                      i / 4 % WIDTH, i / 4 / WIDTH, names[i % 4]);
             assert_says((gf_format){WIDTH, HEIGHT, 4, (gf_type)type}, a, b, want);
         }
@@ -169,26 +169,26 @@ static void first_and_largest_of_many(void **state) {
     const gf_format format = {WIDTH, 2, 1, GF_U8};
     b[WIDTH] = 200;
     assert_says(format, a, b,
-                "different: 1 of 18002 samples, by at most 200; "
-                "the first at x 0, y 1, channel grey: 0 and 200\n");
+                "different: 1 of 18002 samples, largest difference 200; "
+                "first at x 0, y 1, channel grey: 0 and 200\n");
     b[9000] = 3;
     assert_says(format, a, b,
-                "different: 2 of 18002 samples, by at most 200; "
-                "the first at x 9000, y 0, channel grey: 0 and 3\n");
+                "different: 2 of 18002 samples, largest difference 200; "
+                "first at x 9000, y 0, channel grey: 0 and 3\n");
     a[8500] = 255;
     assert_says(format, a, b,
-                "different: 3 of 18002 samples, by at most 255; "
-                "the first at x 8500, y 0, channel grey: 255 and 0\n");
+                "different: 3 of 18002 samples, largest difference 255; "
+                "first at x 8500, y 0, channel grey: 255 and 0\n");
     b[8192] = 1;
     b[4097] = 2;
     assert_says(format, a, b,
-                "different: 5 of 18002 samples, by at most 255; "
-                "the first at x 4097, y 0, channel grey: 0 and 2\n");
+                "different: 5 of 18002 samples, largest difference 255; "
+                "first at x 4097, y 0, channel grey: 0 and 2\n");
     memset(a, 1, 2 * WIDTH);
     memset(b, 0, 2 * WIDTH);
     assert_says(format, a, b,
-                "different: 18002 of 18002 samples, by at most 1; "
-                "the first at x 0, y 0, channel grey: 1 and 0\n");
+                "different: 18002 of 18002 samples, largest difference 1; "
+                "first at x 0, y 0, channel grey: 1 and 0\n");
     free(a);
     free(b);
 }
@@ -200,24 +200,26 @@ static void special_numbers(void **state) {
     assert_floats(nan, nan, "same: 1 samples\n");
     assert_floats(INFINITY, INFINITY, "same: 1 samples\n");
     assert_floats(-0.0f, -0.0f, "same: 1 samples\n");
-#define FIRST "; the first at x 0, y 0, channel grey: "
+#define FIRST "; first at x 0, y 0, channel grey: "
     assert_floats(nan, other,
-                  "different: 1 of 1 samples, by at most 0" FIRST
+                  "different: 1 of 1 samples, largest difference 0" FIRST
                   "nan (7fc00000) and nan (7fc00001)\n");
-    assert_floats(-0.0f, 0, "different: 1 of 1 samples, by at most 0" FIRST "-0 and 0\n");
-    assert_floats(1, nan, "different: 1 of 1 samples, by at most inf" FIRST "1 and nan\n");
-    assert_floats(nan, INFINITY, "different: 1 of 1 samples, by at most inf" FIRST "nan and inf\n");
+    assert_floats(-0.0f, 0, "different: 1 of 1 samples, largest difference 0" FIRST "-0 and 0\n");
+    assert_floats(1, nan, "different: 1 of 1 samples, largest difference inf" FIRST "1 and nan\n");
+    assert_floats(nan, INFINITY,
+                  "different: 1 of 1 samples, largest difference inf" FIRST "nan and inf\n");
     assert_floats(INFINITY, -INFINITY,
-                  "different: 1 of 1 samples, by at most inf" FIRST "inf and -inf\n");
-    assert_floats(INFINITY, 3, "different: 1 of 1 samples, by at most inf" FIRST "inf and 3\n");
+                  "different: 1 of 1 samples, largest difference inf" FIRST "inf and -inf\n");
+    assert_floats(INFINITY, 3,
+                  "different: 1 of 1 samples, largest difference inf" FIRST "inf and 3\n");
     assert_floats(1, float_of(0x3f800001),
-                  "different: 1 of 1 samples, by at most 1.1920928955078125e-07" FIRST
+                  "different: 1 of 1 samples, largest difference 1.1920928955078125e-07" FIRST
                   "1 and 1.0000001\n");
     assert_floats(0, float_of(1), /* 2^-149 */
-                  "different: 1 of 1 samples, by at most 1.401298464324817e-45" FIRST
+                  "different: 1 of 1 samples, largest difference 1.401298464324817e-45" FIRST
                   "0 and 1e-45\n");
     assert_floats(FLT_MAX, -FLT_MAX,
-                  "different: 1 of 1 samples, by at most 6.805646932770577e+38" FIRST
+                  "different: 1 of 1 samples, largest difference 6.805646932770577e+38" FIRST
                   "3.4028235e+38 and -3.4028235e+38\n");
 #undef FIRST
     /* The values of the first are its very bits. */

@@ -229,8 +229,8 @@ static void too_wide_for_64_bits(void **state) {
     format.width++;
     assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_FAILED);
     assert_string_equal(error.message,
-                        "dot: rows of 4295098372 pixels are too wide for exact sums of u16 "
-                        "products in 64 bits; give images at most 4295098371 pixels wide");
+                        "dot: rows of 4295098372 pixels are too wide for exact 64-bit sums of u16 "
+                        "products; the limit is 4295098371 pixels");
     format.type = GF_U8;
     assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_OK);
     format.type = GF_F32;

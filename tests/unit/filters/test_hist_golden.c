@@ -371,7 +371,7 @@ static void kept_samples_are_bounded(void **state) {
     assert_int_equal(
         test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000, &error),
         GF_FAILED);
-    assert_non_null(strstr(error.message, "are held until the end"));
+    assert_non_null(strstr(error.message, "are kept in memory until the end"));
     assert_non_null(strstr(error.message, "--max-memory"));
     assert_int_equal(
         test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 19000000, &error),

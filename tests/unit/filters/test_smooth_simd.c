@@ -215,7 +215,7 @@ static void ties_are_counted(void **state) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
         gf_smooth_u8 by;
-        assert_true(gf_smooth_u8_on(&by, (const gf_smooth_plan *)plan, levels[isa], scratch));
+        assert_true(gf_smooth_u8_init(&by, (const gf_smooth_plan *)plan, levels[isa], scratch));
         for (size_t n = GF_SMOOTH_U8_MIN; n <= 264; n++) {
             /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
              * overlap find it again. */
@@ -224,7 +224,7 @@ static void ties_are_counted(void **state) {
                 in[at + 6] = 125;
                 by.ties->count = 0;
                 assert_true(gf_smooth_u8_row(&by, in + 3, out, n));
-                if (by.ties->count < 1 || by.ties->count > 3 || by.ties->at[0] != at)
+                if (by.ties->count < 1 || by.ties->count > 3 || by.ties->indices[0] != at)
                     fail_msg("%s: tie at %zu of %zu: %zu found", gf_simd_names()[1 + isa], at, n,
                              by.ties->count);
             }
@@ -282,7 +282,7 @@ static void check_quotients(const gf_smooth_simd *simd, unsigned taps, uint32_t 
         const uint32_t bits = first + i * step;
         memcpy(&in[i], &bits, sizeof bits);
     }
-    simd->blur(out, in, SOME, taps, SOME, (gf_smooth_soon){0});
+    simd->blur(out, in, SOME, taps, SOME, (gf_smooth_prefetch){0});
     const float divisor = (float)taps;
     uint32_t wrong = 0;
     for (size_t i = 0; i < SOME; i++) {
