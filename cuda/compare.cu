@@ -1,10 +1,10 @@
-// compare on the GPU: a record of each row's differences, and a picture of them.
+// compare on CUDA: one record of differences per row, and optionally an image that shows them.
 //
-//   kernel                 used for
-//   compare_rows           every image: a record a row
-//   compare_start_records, where rows are cut into pieces: before and after compare_rows, so that
-//   compare_end_records    the pieces can add to the records
-//   compare_draw_rows      where a picture is wanted; it reads the rows again from the cache
+//   kernel                  used for
+//   compare_start_records   rows in pieces: initialize the records that the pieces update
+//   compare_rows            every image: compare rows, write records
+//   compare_end_records     rows in pieces: look up the first differing values
+//   compare_draw_rows       the output image, if requested; reads the rows again, from the cache
 #include "vectors.cuh"
 
 #include "compare/compare.h"
@@ -13,10 +13,10 @@
 struct gf_compare_args {
     const unsigned char *a, *b;
     size_t in_stride;
-    unsigned char *out, *records; // of the first row: picture and record
+    unsigned char *out, *records; // image row and record of the first row
     size_t out_stride;
     uint64_t width, rows, row_bytes;
-    gf_shares shares;
+    gf_partition partition;
 };
 
 GF_DEVICE gf_compare_record *record_at(const gf_compare_args &args, uint64_t y) {
@@ -29,7 +29,7 @@ GF_DEVICE gf_compare_record no_difference() {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// The value, or of f32 its bits: samples are equal if these are.
+// Return the value, or the bits of an f32. Samples are equal if these are equal.
 template <typename T> GF_DEVICE uint32_t sample_bits(T x) {
     if constexpr (sizeof(T) == sizeof(float))
         return __float_as_uint(x);
@@ -37,7 +37,7 @@ template <typename T> GF_DEVICE uint32_t sample_bits(T x) {
         return x;
 }
 
-// How far apart samples with different bits are, as a record holds it.
+// Return the distance of two samples with different bits, as stored in a record.
 template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
     if constexpr (sizeof(T) < sizeof(float)) {
         return x > y ? x - y : y - x;
@@ -49,7 +49,7 @@ template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
     }
 }
 
-// A distance on a scale of 255.
+// Scale a distance to the range 0..255.
 template <typename T> GF_DEVICE uint32_t distance_green(unsigned long long distance) {
     if constexpr (sizeof(T) < sizeof(float))
         return static_cast<uint32_t>(distance) * 255 / (sizeof(T) == 1 ? 255 : 65535);
@@ -57,7 +57,8 @@ template <typename T> GF_DEVICE uint32_t distance_green(unsigned long long dista
     return static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 255.0));
 }
 
-// The grey of a pixel, its only one or its luma, a quarter as bright on a scale of 255.
+// Return a quarter of the grey value of a pixel (its only color channel or its luma), scaled to
+// 255.
 template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
     if constexpr (sizeof(T) < sizeof(float)) {
         const uint32_t grey =
@@ -65,7 +66,7 @@ template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
         return grey >> (sizeof(T) == 1 ? 2 : 10);
     } else {
         float grey = CHANNELS < 3 ? p[0] : gf_luma_real(p[0], p[1], p[CHANNELS / 3 * 2]);
-        grey = grey > 0.0f ? grey : 0.0f; // NaN, too
+        grey = grey > 0.0f ? grey : 0.0f; // also for NaN
         grey = grey < 1.0f ? grey : 1.0f;
         return static_cast<uint32_t>(__fmul_rn(grey, 255.0f)) >> 2;
     }
@@ -73,14 +74,14 @@ template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
 
 // ---- records ------------------------------------------------------------------------------------
 
-// What a thread counts.
+// Differences that one thread found.
 template <typename T> struct compare_counts {
     uint32_t differing = 0;
-    // Of f32 the distance, of the others that of each sample of a word.
+    // f32: the maximum distance. u8, u16: the maximum per sample of a word.
     typename std::conditional<sizeof(T) == 4, unsigned long long, uint32_t>::type largest = 0;
 
-    // Take a word of each image.
-    __device__ __forceinline__ void take(uint32_t x, uint32_t y) {
+    // Compare one word of each image.
+    __device__ __forceinline__ void add(uint32_t x, uint32_t y) {
         if constexpr (sizeof(T) == 1) {
             differing += __popc(__vcmpne4(x, y)) / 8;
             largest = __vmaxu4(largest, __vabsdiffu4(x, y));
@@ -102,7 +103,7 @@ template <typename T> struct compare_counts {
             const int bits = 8 * sizeof(T);
             uint32_t max = 0;
             for (int i = 0; i < 32; i += bits)
-                max = gf_largest()(max, largest >> i & ((1u << bits) - 1));
+                max = gf_maximum()(max, largest >> i & ((1u << bits) - 1));
             return max;
         }
     }
@@ -112,7 +113,7 @@ template <typename T> GF_DEVICE uint32_t sample_bits_at(const unsigned char *p) 
     return sample_bits(*reinterpret_cast<const T *>(p));
 }
 
-// The first sample of a vector that differs; the vectors do.
+// Return the index of the first sample that differs between two different vectors.
 template <typename T>
 GF_DEVICE uint32_t compare_first(const unsigned char *a, const unsigned char *b) {
     uint32_t i = 0;
@@ -121,8 +122,8 @@ GF_DEVICE uint32_t compare_first(const unsigned char *a, const unsigned char *b)
     return i;
 }
 
-// Combines the values of the threads of a group; at least the first gets the result. All threads of
-// a block must call it.
+// Reduce the values of a group of threads. The first thread of the group gets the result. All
+// threads of a block must call it.
 template <int GROUP, typename Operation>
 GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation operation) {
     if (GROUP < GF_BLOCK)
@@ -139,45 +140,48 @@ GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation ope
     return x;
 }
 
-// GROUP threads walk along a row of both images, or a block along a piece of it. Reads each sample
-// once, 16 bytes a load, four of each image under way. Where vectors are the same that is all;
-// where none differs the record is written at once. Pieces add to a record of no differences, and a
-// kernel after this one looks up the values. Registers: 61 to 69 (sm_90): 3 or 4 resident blocks.
+// Compare rows of two images.
+// Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. A unit is a row, or with GROUP = 256 a piece of a row. Reads each sample once, 16 bytes
+// per load, four loads per image in flight. Equal vectors need no further work. A row without
+// differences needs no reduction. Pieces update an initialized record by atomics;
+// compare_end_records then stores the values. Shared memory: at most 192 B. Registers: 61 to 69
+// (sm_90), 3 or 4 resident blocks.
 template <typename T, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
-    for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.shares.units;
+    for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.partition.units;
          at += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
-            gf_unit_at<GROUP == GF_BLOCK>(args.shares, args.row_bytes, at + threadIdx.x / GROUP);
+            gf_unit_at<GROUP == GF_BLOCK>(args.partition, args.row_bytes, at + threadIdx.x / GROUP);
         const unsigned char *const row[2] = {args.a + unit.y * args.in_stride + unit.begin,
                                              args.b + unit.y * args.in_stride + unit.begin};
         compare_counts<T> counts;
-        unsigned long long first = UINT64_MAX; // vector of the unit
+        unsigned long long first = UINT64_MAX; // index of a vector in the unit
         gf_walk<2, GROUP, 4>(row, unit.bytes, lane,
                              [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
                                  const uint4 x = q[0], y = q[1];
                                  if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
                                      return;
                                  first = v < first ? v : first;
-                                 counts.take(x.x, y.x);
-                                 counts.take(x.y, y.y);
-                                 counts.take(x.z, y.z);
-                                 counts.take(x.w, y.w);
+                                 counts.add(x.x, y.x);
+                                 counts.add(x.y, y.y);
+                                 counts.add(x.z, y.z);
+                                 counts.add(x.w, y.w);
                              });
         const bool writes = lane == 0 && unit.bytes;
         gf_compare_record *record = record_at(args, unit.y);
         const bool any = GROUP < GF_BLOCK ? __any_sync(GF_WARP, counts.differing != 0)
                                           : __syncthreads_or(counts.differing != 0);
         if (!any) {
-            if (writes && args.shares.pieces == 1)
+            if (writes && args.partition.pieces == 1)
                 *record = no_difference();
             continue;
         }
         gf_compare_record found = no_difference();
         found.differing = compare_combine<GROUP>(counts.differing, gf_plus());
-        found.largest = compare_combine<GROUP>(counts.max(), gf_largest());
-        first = compare_combine<GROUP>(first, gf_least());
+        found.largest = compare_combine<GROUP>(counts.max(), gf_maximum());
+        first = compare_combine<GROUP>(first, gf_minimum());
         if (!writes)
             continue;
         if (found.differing) {
@@ -187,7 +191,7 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
             found.a = sample_bits_at<T>(a + i * sizeof(T));
             found.b = sample_bits_at<T>(b + i * sizeof(T));
         }
-        if (args.shares.pieces == 1) {
+        if (args.partition.pieces == 1) {
             *record = found;
         } else {
             typedef unsigned long long Word;
@@ -198,13 +202,14 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
     }
 }
 
-// Before and after pieces; a thread a row.
+// Initialize the records of rows in pieces. One thread per row; 10 registers (sm_90).
 __global__ void __launch_bounds__(GF_BLOCK) compare_start_records(gf_compare_args args) {
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y < args.rows)
         *record_at(args, y) = no_difference();
 }
 
+// Look up the first differing values of rows in pieces. One thread per row; 12 registers (sm_90).
 template <typename T>
 __global__ void __launch_bounds__(GF_BLOCK) compare_end_records(gf_compare_args args) {
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
@@ -218,7 +223,7 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_end_records(gf_compare_args 
 
 // ---- picture ------------------------------------------------------------------------------------
 
-// Four pixels of an image, of which n are there.
+// Four pixels of an image. The first n are valid, the others are zero.
 template <typename T, int CHANNELS> struct four_pixels {
     static const int samples = 4 * CHANNELS, words = CHANNELS * sizeof(T);
     uint32_t w[words];
@@ -247,7 +252,7 @@ template <typename T, int CHANNELS> struct four_pixels {
     }
 };
 
-// Red, green and blue, the first lowest.
+// Return the output pixel: red, green and blue, red in the lowest byte.
 template <typename T, int CHANNELS>
 GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixels<T, CHANNELS> &b,
                               int pixel) {
@@ -269,45 +274,48 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
     return pixel_dark<CHANNELS>(p) * 0x010101u;
 }
 
-#define STRETCH 128 // pixels of a row that a warp draws
+#define SEGMENT 128 // pixels of a row that a warp draws at a time
 
-// A warp draws stretches of 128 pixels of a row, a thread four of each, DEEP stretches at once so
-// that their loads are under way together. A whole stretch's 384 bytes go through shared memory, so
-// that they leave 16 at a time. Reads each sample once, and writes 3 bytes a pixel. The record's
-// kernel reads the same strip, which the cache then holds. Registers: 32 to 62 (sm_90).
-template <typename T, int CHANNELS, int DEEP>
+// Draw the output image.
+// Grid: one warp per UNROLL segments of a row, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. A segment has 128 pixels, four per thread. The loads of UNROLL segments are in flight
+// together. A full segment of 384 bytes is transposed in shared memory (3 KB per block) and written
+// 16 bytes at a time; a partial segment is written byte by byte. Reads each sample once, from the
+// cache, because compare_rows has just read the same strip; writes 3 bytes per pixel. Registers: 32
+// to 62 (sm_90).
+template <typename T, int CHANNELS, int UNROLL>
 __global__ void __launch_bounds__(GF_BLOCK) compare_draw_rows(gf_compare_args d) {
-    __shared__ uint4 staged[GF_BLOCK / 32][STRETCH * 3 / 16];
+    __shared__ uint4 staged[GF_BLOCK / 32][SEGMENT * 3 / 16];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     uint32_t *stage = reinterpret_cast<uint32_t *>(staged[warp]);
-    const uint64_t across = (d.width + DEEP * STRETCH - 1) / (DEEP * STRETCH);
+    const uint64_t segments = (d.width + UNROLL * SEGMENT - 1) / (UNROLL * SEGMENT);
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + warp;
-         i < across * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
-        const uint64_t y = i / across, begin = i % across * (DEEP * STRETCH);
-        four_pixels<T, CHANNELS> a[DEEP], b[DEEP];
-        int n[DEEP];
+         i < segments * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
+        const uint64_t y = i / segments, begin = i % segments * (UNROLL * SEGMENT);
+        four_pixels<T, CHANNELS> a[UNROLL], b[UNROLL];
+        int n[UNROLL];
 #pragma unroll
-        for (int k = 0; k < DEEP; k++) {
-            const uint64_t x = begin + k * STRETCH + 4 * lane;
+        for (int k = 0; k < UNROLL; k++) {
+            const uint64_t x = begin + k * SEGMENT + 4 * lane;
             const size_t at = y * d.in_stride + x * CHANNELS * sizeof(T);
             n[k] = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
             a[k].load(d.a + at, n[k]);
             b[k].load(d.b + at, n[k]);
         }
 #pragma unroll
-        for (int k = 0; k < DEEP; k++) {
-            const uint64_t left = begin + k * STRETCH;
+        for (int k = 0; k < UNROLL; k++) {
+            const uint64_t left = begin + k * SEGMENT;
             uint32_t rgb[4];
 #pragma unroll
             for (int pixel = 0; pixel < 4; pixel++)
                 rgb[pixel] = draw_pixel(a[k], b[k], pixel);
             unsigned char *out = d.out + y * d.out_stride + 3 * left;
-            if (left + STRETCH <= d.width) {
+            if (left + SEGMENT <= d.width) {
                 stage[3 * lane] = rgb[0] | rgb[1] << 24;
                 stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
                 stage[3 * lane + 2] = rgb[2] >> 16 | rgb[3] << 8;
                 __syncwarp();
-                if (lane < STRETCH * 3 / 16)
+                if (lane < SEGMENT * 3 / 16)
                     __stcs(reinterpret_cast<uint4 *>(out) + lane, staged[warp][lane]);
                 __syncwarp();
                 continue;
@@ -325,24 +333,24 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_draw_rows(gf_compare_args d)
 
 template <typename T>
 static void compare_records(const gf_compare_args &args, cudaStream_t stream) {
-    const bool cut = args.shares.pieces > 1; // rows that are few, or so wide that few fit
+    const bool split = args.partition.pieces > 1;
     const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
-    if (cut)
+    if (split)
         compare_start_records<<<blocks, GF_BLOCK, 0, stream>>>(args);
-    gf_for_group(args.shares.group, [&](auto group) {
+    gf_for_group(args.partition.group, [&](auto group) {
         compare_rows<T, decltype(group)::value>
-            <<<gf_share_grid(args.shares), GF_BLOCK, 0, stream>>>(args);
+            <<<gf_partition_grid(args.partition), GF_BLOCK, 0, stream>>>(args);
     });
-    if (cut)
+    if (split)
         compare_end_records<T><<<blocks, GF_BLOCK, 0, stream>>>(args);
 }
 
 template <typename T, int CHANNELS>
 static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
-    const int bytes = CHANNELS * sizeof(T), deep = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
-    const uint64_t across = gf_divide_up(args.width, deep * STRETCH);
-    compare_draw_rows<T, CHANNELS, deep>
-        <<<gf_blocks(across * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream>>>(args);
+    const int bytes = CHANNELS * sizeof(T), unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
+    const uint64_t segments = gf_divide_up(args.width, unroll * SEGMENT);
+    compare_draw_rows<T, CHANNELS, unroll>
+        <<<gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream>>>(args);
 }
 
 static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
@@ -360,7 +368,7 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
     args.width = plan->in.width;
     args.rows = strip->out.rows;
     args.row_bytes = gf_row_bytes(&plan->in);
-    args.shares = gf_share_rows(args.rows, args.row_bytes, 2);
+    args.partition = gf_partition_rows(args.rows, args.row_bytes, 2);
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;
         compare_records<Sample>(args, stream);

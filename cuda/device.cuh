@@ -1,4 +1,5 @@
-// What the kernels of all filters share: checked calls, grids, samples, vectors of 16 bytes.
+// Helpers that the kernels of all filters share: error checks, grid sizes, sample conversion,
+// 16-byte vectors, warp reductions.
 #ifndef GF_DEVICE_CUH
 #define GF_DEVICE_CUH
 
@@ -13,16 +14,17 @@ extern "C" {
 #include "core/filter.h"
 }
 
-// A function that kernels call. Inlined: its arguments stay in registers.
+// A device function. Always inlined, therefore its arguments stay in registers.
 #define GF_DEVICE static __device__ __forceinline__
 
-#define GF_WARP 0xffffffffu // all lanes, for the functions that synchronise some of them
+#define GF_WARP 0xffffffffu // mask of all lanes, for the warp intrinsics
 
 // ---- host ---------------------------------------------------------------------------------------
 
-// Fails with CUDA's own words and clears the error: the next, unrelated call would report it again.
-// After a lack of memory (GF_FAILED) the device works for something smaller, or later. Any other
-// error is GF_NO_BACKEND: most stay with the process, and every later call returns them.
+// Convert a CUDA result to a status. The message contains CUDA's own text.
+// Clears the error, because the next, unrelated call would return it again. Out of memory is
+// GF_FAILED: the device still works for a smaller job or at a later time. Every other error is
+// GF_NO_BACKEND: most CUDA errors are sticky, and every later call in the process returns them.
 static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_error *error) {
     if (result == cudaSuccess)
         return GF_OK;
@@ -35,7 +37,7 @@ static inline gf_status gf_set_device(int device, gf_error *error) {
     return gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
 }
 
-// An attribute of the current device.
+// Return an attribute of the current device.
 static inline uint32_t gf_attribute(cudaDeviceAttr attribute) {
     int device = 0, value = 1;
     cudaGetDevice(&device);
@@ -43,29 +45,29 @@ static inline uint32_t gf_attribute(cudaDeviceAttr attribute) {
     return static_cast<uint32_t>(value);
 }
 
-static inline uint32_t gf_processors() {
+static inline uint32_t gf_sm_count() {
     return gf_attribute(cudaDevAttrMultiProcessorCount);
 }
 
-// a / b, rounded up.
+// Return a / b, rounded up.
 static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
 
-// A grid that covers so many items, up to 2^30 blocks; beyond that, blocks loop.
-static inline unsigned gf_blocks(uint64_t items, uint64_t items_a_block) {
-    const uint64_t blocks = gf_divide_up(items, items_a_block), max = 1u << 30;
+// Return the number of blocks for all items, at most 2^30; blocks loop over the remaining items.
+static inline unsigned gf_blocks(uint64_t items, uint64_t items_per_block) {
+    const uint64_t blocks = gf_divide_up(items, items_per_block), max = 1u << 30;
     return static_cast<unsigned>(blocks < max ? blocks : max);
 }
 
-// A grid for blocks that loop: as many as there is work for, 8 an SM at most, which are resident if
-// they have 256 threads. items_a_block: of one iteration.
-static inline unsigned gf_grid(uint64_t items, uint64_t items_a_block) {
-    const uint64_t blocks = gf_divide_up(items, items_a_block), max = 8 * gf_processors();
+// Return the grid size of a kernel with a grid-stride loop: one block per items_per_block items, at
+// most 8 blocks per SM. With 256 threads, 8 blocks are resident.
+static inline unsigned gf_grid(uint64_t items, uint64_t items_per_block) {
+    const uint64_t blocks = gf_divide_up(items, items_per_block), max = 8 * gf_sm_count();
     return static_cast<unsigned>(blocks < max ? blocks : max);
 }
 
-// Calls run with a sample of the type that an image has, for templates on it.
+// Call run with a sample of the image's type, to instantiate templates.
 template <typename F> static inline void gf_for_type(gf_type type, F run) {
     if (type == GF_U8)
         run(uint8_t{});
@@ -75,7 +77,7 @@ template <typename F> static inline void gf_for_type(gf_type type, F run) {
         run(float{});
 }
 
-// Calls run with n, of N to LAST, as a type.
+// Call run with n, in the range N..LAST, as a compile-time constant.
 template <int N, int LAST, typename F> static inline void gf_for_number(uint32_t n, F run) {
     if constexpr (N < LAST)
         if (n != N)
@@ -87,7 +89,7 @@ template <typename F> static inline void gf_for_channels(uint32_t channels, F ru
     gf_for_number<1, 4>(channels, run);
 }
 
-// Calls run with a flag as a type.
+// Call run with a flag as a compile-time constant.
 template <typename F> static inline void gf_for_flag(bool flag, F run) {
     if (flag)
         run(std::true_type{});
@@ -97,16 +99,16 @@ template <typename F> static inline void gf_for_flag(bool flag, F run) {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// The channels of C that a filter computes: the last of 2 or 4 is alpha.
+// Number of channels that a filter computes: of 2 or 4 channels the last one is alpha.
 #define GF_COLOURS(C) ((C) - ((C) % 2 == 0))
 
-// A sample as the arithmetic sees it.
+// Convert a sample to binary32.
 template <typename T> GF_DEVICE float gf_load(T x) {
     return static_cast<float>(x);
 }
 
-// The store of the contract: clamp before the conversion (NaN to 0), nearest even; a NaN that is
-// stored as f32 is canonical.
+// Convert a result to a sample. Integers: clamp before the conversion (NaN becomes 0), round to
+// nearest even. f32: a NaN becomes the canonical NaN.
 template <typename T> GF_DEVICE T gf_store(float x) {
     if constexpr (sizeof(T) == sizeof(float))
         return x == x ? x : __uint_as_float(0x7fc00000u);
@@ -116,8 +118,8 @@ template <typename T> GF_DEVICE T gf_store(float x) {
     return static_cast<T>(__float2uint_rn(x));
 }
 
-// Copies a sample that is not computed: the same bits, or the same value in another type.
-template <typename To, typename From> GF_DEVICE To gf_carry(From x) {
+// Copy a sample that is not filtered: the same bits, or the same value in another type.
+template <typename To, typename From> GF_DEVICE To gf_convert(From x) {
     if constexpr (std::is_same<To, From>::value)
         return x;
     else
@@ -130,22 +132,22 @@ GF_DEVICE uint32_t gf_word(const uint4 &v, int i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// Sample k of a vector of T. k is a constant after unrolling.
+// Return sample k of a vector. k is constant after unrolling.
 template <typename T> GF_DEVICE T gf_sample_at(const uint4 &v, int k) {
-    const int a_word = 4 / sizeof(T);
-    const uint32_t word = gf_word(v, k / a_word);
+    const int per_word = 4 / sizeof(T);
+    const uint32_t word = gf_word(v, k / per_word);
     if constexpr (sizeof(T) == sizeof(float))
         return __uint_as_float(word);
     else
-        return static_cast<T>(word >> k % a_word * 8 * sizeof(T));
+        return static_cast<T>(word >> k % per_word * 8 * sizeof(T));
 }
 
-// The lowest bytes of four words.
+// Pack the lowest bytes of four words into one word.
 GF_DEVICE uint32_t gf_pack(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
 
-// The 4 bytes of channel c of 4 pixels of u8. c is a constant after unrolling.
+// Return the 4 bytes of channel c of 4 u8 pixels. c is constant after unrolling.
 template <int C> GF_DEVICE uint32_t gf_channel_word(const uint32_t *group, int c) {
     if (C == 1)
         return group[0];
@@ -164,7 +166,7 @@ template <int C> GF_DEVICE uint32_t gf_channel_word(const uint32_t *group, int c
     return __byte_perm(low, high, 0x5410);
 }
 
-// Loads words, 4, 8 or 16 bytes at a time: the most that divides BYTES.
+// Load BYTES bytes with the widest load (4, 8 or 16 bytes) that divides BYTES.
 template <int BYTES> GF_DEVICE void gf_load_words(uint32_t *words, const unsigned char *from) {
     typedef typename std::conditional<BYTES % 8 == 0, uint2, uint32_t>::type Small;
     typedef typename std::conditional<BYTES % 16 == 0, uint4, Small>::type Vector;
@@ -183,20 +185,20 @@ struct gf_plus {
     }
 };
 
-struct gf_least {
+struct gf_minimum {
     template <typename T> __device__ __forceinline__ T operator()(T x, T y) const {
         return x < y ? x : y;
     }
 };
 
-struct gf_largest {
+struct gf_maximum {
     template <typename T> __device__ __forceinline__ T operator()(T x, T y) const {
         return x > y ? x : y;
     }
 };
 
-// Combines the values of GROUP neighbouring lanes; each of them gets the result. All lanes of the
-// warp must call it.
+// Reduce the values of GROUP consecutive lanes by warp shuffles. All lanes of the group get the
+// result. All lanes of the warp must call it.
 template <int GROUP, typename T, typename Operation>
 GF_DEVICE T gf_reduce_group(T x, Operation operation) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// CUDA devices: listing them, choosing those that options name, starting them.
+// CUDA devices: enumeration, selection by options, initialization.
 #include "devices.cuh"
 
 #include <stdio.h>
@@ -17,21 +17,22 @@ static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_erro
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, device);
     if (result != cudaSuccess)
-        return devices_fail(error, "cannot ask the device", result);
+        return devices_fail(error, "cannot query the device", result);
     const int capability = properties.major * 10 + properties.minor;
     if (capability < MIN_COMPUTE_CAPABILITY)
-        return gf_fail(error, GF_NO_BACKEND,
-                       "cuda: device %d (%s, compute capability %d.%d) is older than 7.5; use "
-                       "--backend cpu",
-                       device, properties.name, properties.major, properties.minor);
+        return gf_fail(
+            error, GF_NO_BACKEND,
+            "cuda: device %d (%s) has compute capability %d.%d, 7.5 or later is required; "
+            "use --backend cpu",
+            device, properties.name, properties.major, properties.minor);
     result = cudaSetDevice(device);
-    // A waiting thread must sleep: the decoder and the encoder need the processor.
+    // A waiting thread must sleep, because the decoder and the encoder need the CPU core.
     if (result == cudaSuccess)
         result = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
     if (result == cudaSuccess)
-        result = cudaFree(nullptr); // makes the context
+        result = cudaFree(nullptr); // creates the context
     if (result != cudaSuccess)
-        return devices_fail(error, "cannot start the device", result);
+        return devices_fail(error, "cannot initialize the device", result);
     const size_t used = strlen(devices->names);
     snprintf(devices->names + used, sizeof devices->names - used, "%sdevice %d: %s (sm_%d)",
              used ? ", " : "", device, properties.name, capability);
@@ -64,7 +65,7 @@ static gf_status devices_describe(int index, gf_device *device, gf_error *error)
     cudaDeviceProp properties;
     cudaError_t result = cudaGetDeviceProperties(&properties, index);
     if (result != cudaSuccess)
-        return devices_fail(error, "cannot ask the device", result);
+        return devices_fail(error, "cannot query the device", result);
     *device = {};
     device->index = static_cast<uint32_t>(index);
     snprintf(device->name, sizeof device->name, "%.127s", properties.name);
@@ -75,7 +76,8 @@ static gf_status devices_describe(int index, gf_device *device, gf_error *error)
     device->memory_bytes = properties.totalGlobalMem;
     if (device->capability < MIN_COMPUTE_CAPABILITY)
         return GF_OK;
-    // Only a device that can be started can say what is free: another program may have it alone.
+    // Free memory is available only from a device with a context: another process may hold the
+    // device in exclusive mode.
     size_t free_bytes = 0, total = 0;
     result = cudaSetDevice(index);
     if (result == cudaSuccess)

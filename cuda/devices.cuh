@@ -1,4 +1,4 @@
-// The devices of the cuda backend.
+// Selection and initialization of CUDA devices.
 #ifndef GF_DEVICES_CUH
 #define GF_DEVICES_CUH
 
@@ -10,12 +10,13 @@ extern "C" {
 
 struct gf_cuda_devices {
     gf_device_list own;
-    char names[160]; // "device 0: NVIDIA H200 (sm_90)"
+    char names[160]; // for example "device 0: NVIDIA H200 (sm_90)"
 };
 
-// Starts the devices that options name, or the first one; of several processes, this one's share of
-// them. devices is all zero before. GF_USAGE for a list that is none, GF_NO_BACKEND with the reason
-// where a device cannot be started.
+// Initialize the devices that options name, or device 0. With several processes on one machine,
+// each process uses its share of the devices. devices: zero-initialized by the caller. Returns
+// GF_USAGE for an invalid device list, and GF_NO_BACKEND with the reason if a device cannot be
+// initialized.
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error);
 

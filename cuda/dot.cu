@@ -1,4 +1,4 @@
-// dot on the GPU: sums of products along rows; row_sums.cuh has the kernels.
+// dot on CUDA: sums of products along rows. row_sums.cuh has the kernels.
 #include "row_sums.cuh"
 
 #include "dot/dot.h"

@@ -1,12 +1,11 @@
-// Counting of hist.
+// Counting kernels of hist. The counters are in shared memory.
 //
-//   kernel              used for                     counters in shared memory
-//   hist_count          u16 and f32, whole images    a bin's, in up to 32 copies; too many bins are
-//                                                    shared out among blocks
-//   hist_count_values   u8, whole images             a value's, one for each lane: no two lanes
-//                                                    share a bank, whatever the picture
-//   hist_count_rows     a row's own counts           a team of 8 lanes, a warp or a block a row; by
-//                                                    value, by bin, or in the record itself
+//   kernel              used for                   counters
+//   hist_count          u16 and f32, whole images  one per bin, in up to 32 copies; divided among
+//                                                  blocks if there are too many
+//   hist_count_values   u8, whole images           one per value and lane: always conflict-free
+//   hist_count_rows     counts per row             one per value or bin, or only the record itself;
+//                                                  a team of 8 lanes, a warp or a block per row
 #ifndef GF_HIST_COUNT_CUH
 #define GF_HIST_COUNT_CUH
 
@@ -14,28 +13,28 @@
 
 // ---- values of u8 -------------------------------------------------------------------------------
 
-// The 256 values are counted, and only at the end mapped to their bins: so a sample costs a shift,
-// a mask and an addition in shared memory, whatever the bins.
+// The 256 values are counted; only the totals are mapped to bins. A sample costs a shift, a mask
+// and an atomic addition in shared memory, for any bins.
 
-// Where counters are. Of one channel, and of three, each value has one for each lane, side by side:
-// no two lanes of a warp share a bank, whatever the picture. Two and four channels are taken in
-// pairs: a value has 16 counters for each channel of a pair, and while lanes 0 to 15 count one
-// channel lanes 16 to 31 count the other.
+// Layout of the counters. One and three channels: each value has 32 counters, one per lane,
+// therefore access is conflict-free for every image. Two and four channels are processed in pairs:
+// each value has 16 counters for each channel of a pair. While lanes 0 to 15 count one channel,
+// lanes 16 to 31 count the other.
 template <uint32_t Tables> struct HistTable {
     static constexpr bool pairs = Tables % 2 == 0;
-    static constexpr uint32_t bytes = 256 * 32 * 4; // of a channel or a pair
+    static constexpr uint32_t bytes = 256 * 32 * 4; // per channel or pair
     static constexpr uint32_t all = (pairs ? Tables / 2 : Tables) * bytes;
-    static constexpr int blocks = all > 66 * 1024 ? 2 : HIST_BLOCKS; // resident on an SM
+    static constexpr int blocks = all > 66 * 1024 ? 2 : HIST_BLOCKS; // resident blocks per SM
     static constexpr int batch = blocks == 2 ? 4 : 2; // vectors loaded before the first is used
 
-    // The word of a channel's first counter.
+    // Return the index of a channel's first counter.
     static __device__ __forceinline__ uint32_t first(uint32_t c) {
         return pairs ? c / 2 * (bytes / 4) + c % 2 * 16 : c * (bytes / 4);
     }
 };
 
-// Loads the next vectors of a thread. valid: samples of each; 0 behind the chunk. channel: that of
-// its first sample.
+// Load the next vectors of a thread. valid: samples of each vector; 0 after the chunk. channel:
+// channel of its first sample.
 template <typename T, bool Dense, int Threads, int Batch>
 GF_DEVICE void hist_load_batch(const HistArgs &a, HistWalk *walk, uint4 (&v)[Batch],
                                uint32_t (&valid)[Batch], uint32_t (&channel)[Batch]) {
@@ -51,7 +50,8 @@ GF_DEVICE void hist_load_batch(const HistArgs &a, HistWalk *walk, uint4 (&v)[Bat
     }
 }
 
-// counts[nth * blocks + block]: the samples of an extracted bin in a block's chunk.
+// Add to the number of samples of an extracted bin in this block's chunk. It is stored as
+// counts[nth * blocks + block].
 GF_DEVICE void hist_add_selected(const HistArgs &a, uint32_t *selected, uint32_t bin,
                                  uint32_t sum) {
     const uint32_t nth = hist_nth(a, bin);
@@ -65,8 +65,8 @@ GF_DEVICE void hist_store_selected(const HistArgs &a, const uint32_t *selected, 
         counts[threadIdx.x * gridDim.x + blockIdx.x] = selected[threadIdx.x];
 }
 
-// Makes the samples behind the first `valid` ones 0.
-GF_DEVICE uint4 hist_cut_off(uint4 v, uint32_t valid) {
+// Set the samples after the first `valid` ones to 0.
+GF_DEVICE uint4 hist_mask_tail(uint4 v, uint32_t valid) {
     const auto keep = [&](uint32_t word, int before) {
         const int left = static_cast<int>(valid) - before;
         return left >= 4 ? word : left <= 0 ? 0 : word & ((1u << left * 8) - 1);
@@ -74,13 +74,15 @@ GF_DEVICE uint4 hist_cut_off(uint4 v, uint32_t valid) {
     return make_uint4(keep(v.x, 0), keep(v.y, 4), keep(v.z, 8), keep(v.w, 12));
 }
 
-// A thread takes every HIST_THREADSth vector of its block's chunk; Tables is how many channels are
-// measured. What a vector lacks at the end of a row is counted as zeros and taken off in the end.
-// Reads each byte once, without Dense whole pixels; shared memory: a HistTable. Adds to the state,
-// and where counts is given writes how many samples of the extracted bins the chunk has. Registers:
-// 40 with 3 resident blocks, 64 with 2 (sm_90).
+// Count the values of u8.
+// Grid: one block per chunk; z: channels, if each block counts only one. Block: 512 threads; a
+// thread processes every 512th vector of the chunk. Tables: measured channels. Reads each byte
+// once; without Dense, whole pixels. Adds to the state; if counts is not NULL, also stores the
+// number of samples of each extracted bin. Tail: the bytes missing at the end of a row are counted
+// as zeros and subtracted at the end. Shared memory: a HistTable (32 to 96 KB), and 2 to 5 KB
+// static. Registers: 40 with 3 resident blocks, 64 with 2 (sm_90).
 template <uint32_t Tables, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::blocks))
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HistTable<Tables>::blocks))
     hist_count_values(HistArgs a, hist_u64 *state, uint32_t *counts) {
     typedef HistTable<Tables> Table;
     constexpr int batch = Table::batch;
@@ -97,11 +99,11 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
         bin_of[threadIdx.x] = hist_bin<uint8_t>(a, static_cast<uint8_t>(threadIdx.x));
     __syncthreads();
 
-    uint32_t column; // the lane as a register of its own: else it is masked for every sample anew
+    uint32_t column; // in a register: otherwise the lane is masked for every sample
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(column));
-    const uint32_t order = column < 16 ? 0x3210 : 0x2301; // of bytes: a pair's other one first
+    const uint32_t order = column < 16 ? 0x3210 : 0x2301; // upper lanes swap the bytes of a pair
     column *= 4;
-    uint32_t lacking[Tables] = {};
+    uint32_t padding[Tables] = {};
     HistWalk walk = hist_walk<uint8_t, Dense>(a);
     while (walk.left > 0) {
         uint4 v[batch];
@@ -112,12 +114,12 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
             if (valid[b] == 0)
                 continue;
             if (valid[b] < 16) {
-                v[b] = hist_cut_off(v[b], valid[b]);
+                v[b] = hist_mask_tail(v[b], valid[b]);
 #pragma unroll
-                for (uint32_t c = 0; c < Tables; c++) // behind a row comes its first channel
-                    lacking[c] += (16 - valid[b] + Tables - 1 - c) / Tables;
+                for (uint32_t c = 0; c < Tables; c++) // a row starts with its first channel
+                    padding[c] += (16 - valid[b] + Tables - 1 - c) / Tables;
             }
-            const uint32_t c = Tables == 3 ? channel[b] : 0; // of others it is always the first
+            const uint32_t c = Tables == 3 ? channel[b] : 0; // otherwise always the first channel
             const uint32_t at[3] = {column + c * Table::bytes,
                                     column + (c == 2 ? 0 : c + 1) * Table::bytes,
                                     column + (c == 0 ? 2 : c - 1) * Table::bytes};
@@ -139,49 +141,49 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HistTable<Tables>::bloc
         }
     }
 #pragma unroll
-    for (uint32_t c = 0; c < Tables; c++) // any counter of value 0 will do
-        if (lacking[c])
-            atomicSub(&hist_shared[Table::first(c)], lacking[c]);
+    for (uint32_t c = 0; c < Tables; c++) // subtract from any counter of value 0
+        if (padding[c])
+            atomicSub(&hist_shared[Table::first(c)], padding[c]);
 
     __syncthreads();
-    const auto finish = [&](uint32_t c, uint32_t bin, uint32_t sum) {
+    const auto add_to_state = [&](uint32_t c, uint32_t bin, uint32_t sum) {
         atomicAdd(&state[(blockIdx.z + c) * a.counters + bin], static_cast<hist_u64>(sum));
         if (counts)
             hist_add_selected(a, selected, bin, sum);
     };
-    // Up to 256 counters are added up before they go to the state.
+    // Up to 256 counters are summed by bin before they are added to the state.
     const bool few = hist_used(a) <= 256;
     for (uint32_t i = threadIdx.x; i < Tables * 256; i += HIST_THREADS) {
         constexpr uint32_t columns = Table::pairs ? 16 : 32;
         const uint32_t c = i / 256, row = i % 256 * 32, bin = bin_of[i % 256];
         const uint32_t *from = hist_shared + row + Table::first(c);
         uint32_t sum = 0;
-        for (uint32_t k = 0; k < columns; k++) // each thread from another bank on
+        for (uint32_t k = 0; k < columns; k++) // each thread starts at another bank
             sum += from[(k + threadIdx.x) % columns];
         if (sum > 0 && few)
             atomicAdd(&sums[c * 256 + bin], sum);
         else if (sum > 0)
-            finish(c, bin, sum);
+            add_to_state(c, bin, sum);
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < Tables * 256 && few; i += HIST_THREADS)
         if (sums[i] > 0)
-            finish(i / 256, i % 256, sums[i]);
+            add_to_state(i / 256, i % 256, sums[i]);
     hist_store_selected(a, selected, counts);
 }
 
 // ---- bins of u16 and f32 ------------------------------------------------------------------------
 
-#define HIST_COMFORTABLE (66 * 1024) // with so much shared memory HIST_BLOCKS are resident
+#define HIST_SHARED_BUDGET (66 * 1024) // shared memory that allows HIST_BLOCKS resident blocks
 #define HIST_LARGE_THREADS 1024
 
 // Counters of a block, in shared memory, 32 bits each.
 struct HistCounters {
-    uint32_t count;  // of all channels, one after the other, and one more for everything else
-    uint32_t copies; // a power of two up to a warp. Lane l adds to copy l % copies
-    uint32_t parts;  // blocks with `count` counters each, where one has no room for all
+    uint32_t count;  // counters of all channels, consecutively; one more counts all other samples
+    uint32_t copies; // a power of two, at most 32; lane l adds to copy l % copies
+    uint32_t parts;  // blocks with `count` counters each, if one block cannot hold all of them
     size_t bytes;    // of shared memory
-    bool large;      // more than is comfortable: one block, of more threads
+    bool large;      // exceeds HIST_SHARED_BUDGET: one resident block with more threads
 };
 
 static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
@@ -191,7 +193,7 @@ static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
 
 static inline HistCounters hist_counters(uint32_t count) {
     const size_t max = gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
-    const size_t limit = HIST_COMFORTABLE < max ? HIST_COMFORTABLE : max;
+    const size_t limit = HIST_SHARED_BUDGET < max ? HIST_SHARED_BUDGET : max;
     HistCounters counters = {count, 32, 1, 0, false};
     counters.parts = static_cast<uint32_t>(gf_divide_up(static_cast<size_t>(count) * 4 + 4, max));
     counters.count = static_cast<uint32_t>(gf_divide_up(count, counters.parts));
@@ -202,7 +204,7 @@ static inline HistCounters hist_counters(uint32_t count) {
     return counters;
 }
 
-// Counter i, in all copies; each thread begins with another bank.
+// Return the sum of all copies of counter i. Each thread starts at another bank.
 GF_DEVICE uint32_t hist_sum_copies(const HistCounters &counters, const uint32_t *shared,
                                    uint32_t i) {
     uint32_t sum = 0;
@@ -211,7 +213,7 @@ GF_DEVICE uint32_t hist_sum_copies(const HistCounters &counters, const uint32_t 
     return sum;
 }
 
-// The counters of a vector's samples.
+// Compute the counter index of each sample of a vector.
 template <typename T, bool Many, bool Ranged>
 GF_DEVICE void hist_keys_of(const HistArgs &a, const uint4 &v, uint32_t channel,
                             uint32_t (&keys)[hist_vector<T>::size]) {
@@ -228,9 +230,9 @@ GF_DEVICE void hist_keys_of(const HistArgs &a, const uint4 &v, uint32_t channel,
     }
 }
 
-// Adds the samples of a vector to counters from..from + count - 1; what is not to be counted goes
-// to the one after them, which takes less time than not to add. An addition of 1 to shared memory
-// is done at once for all lanes with the same address.
+// Add the samples of a vector to the counters from..from + count - 1. Other samples are added to
+// the counter after them, which is faster than a branch. The hardware combines shared-memory
+// increments of all lanes with the same address.
 template <typename T, bool Many, bool Parts, bool Ranged>
 GF_DEVICE void hist_count_vector(const HistArgs &a, const HistCounters &counters, uint32_t from,
                                  uint32_t lane_copy, const uint4 &v, uint32_t valid,
@@ -253,14 +255,16 @@ GF_DEVICE void hist_count_vector(const HistArgs &a, const HistCounters &counters
         atomicAdd(&shared[keys[k] * counters.copies + lane_copy], 1u);
 }
 
-// A thread takes every HIST_THREADSth vector of its block's chunk. Blocks y share out the bins,
-// where these are too many, and blocks z the channels. Reads each sample, and without Dense its
-// whole pixel, once in each y and z, which go through memory together; adds to the state, and where
-// bins are extracted and counts is given writes how many of their samples the chunk has. Registers:
-// 32 to 64 (sm_90).
+// Count the bins of u16 and f32.
+// Grid: x: one block per chunk; y: parts of the bins, if there are too many for one block; z:
+// channels. Block: 512 threads, or 1024 if Large; a thread processes every 512th (1024th) vector of
+// the chunk. Reads each sample (without Dense, its whole pixel) once per y and z. Blocks with the
+// same x run at about the same time and share the reads through the cache. Adds to the state; if
+// counts is not NULL, also stores the number of samples of each extracted bin. Shared memory:
+// HistCounters::bytes. Registers: 32 to 64 (sm_90).
 template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
 __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
-                                  Large ? 1 : HIST_FIT(HIST_BLOCKS))
+                                  Large ? 1 : HIST_RESIDENT(HIST_BLOCKS))
     hist_count(HistArgs a, HistCounters counters, hist_u64 *state, uint32_t *counts) {
     constexpr int threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
     constexpr int batch = !Dense ? 1 : Ranged ? 2 : 4;
@@ -275,7 +279,8 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     const uint32_t lane_copy = threadIdx.x & (counters.copies - 1);
     const uint32_t from = Large ? blockIdx.y * counters.count : 0;
     HistWalk walk = hist_walk<T, Dense>(a);
-    for (uint32_t turns = (hist_turns<threads>(walk) + batch - 1) / batch; turns > 0; turns--) {
+    for (uint32_t iterations = (hist_iterations<threads>(walk) + batch - 1) / batch; iterations > 0;
+         iterations--) {
         uint4 v[batch];
         uint32_t valid[batch], channel[batch];
         hist_load_batch<T, Dense, threads>(a, &walk, v, valid, channel);
@@ -306,20 +311,20 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
 struct HistRecords {
     unsigned char *data; // of the first row
     size_t stride;
-    uint32_t pieces; // of a row, a team each; with several, or without counters in shared memory,
-                     // the record was zero and is added to
-    uint64_t piece;  // vectors of a piece
-    uint32_t extra;  // words behind a team's counters, for the bins that its values are in
+    uint32_t pieces; // per row, one per team. Several, and those without counters in shared memory,
+                     // add to a zeroed record
+    uint64_t piece;  // vectors per piece
+    uint32_t extra;  // words after a team's counters, for the bins of its values
 };
 
-// What is counted, and where.
+// Counting method of hist_count_rows.
 enum HistRowsBy {
-    HIST_VALUES, // the values of u8, in shared memory; up to 256 counters, looked up at last
-    HIST_BINS,   // bins, in shared memory
-    HIST_GLOBAL  // bins, in the record itself
+    HIST_VALUES, // u8 values in shared memory; mapped to bins at the end; at most 256 counters
+    HIST_BINS,   // bins in shared memory
+    HIST_GLOBAL  // bins in the record, in global memory
 };
 
-// Adds the samples of a vector to the record: equal neighbours at once.
+// Add the samples of a vector to the record. A run of equal samples is added at once.
 template <typename T, bool Many>
 GF_DEVICE void hist_count_global(const HistArgs &a, const uint4 &v, uint32_t valid,
                                  uint32_t channel, hist_u64 *record) {
@@ -339,18 +344,18 @@ GF_DEVICE void hist_count_global(const HistArgs &a, const uint4 &v, uint32_t val
     }
 }
 
-// The vectors of a piece, a lane of the team each, in as many iterations as the longest piece
-// takes. With values, counter 256 * channel + value.
+// Count the vectors of a piece, one per lane of the team and iteration. All teams run the number of
+// iterations of the longest piece. HIST_VALUES: counter 256 * channel + value.
 template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
 GF_DEVICE void hist_count_piece(const HistArgs &a, const HistCounters &counters,
                                 const unsigned char *row, uint64_t begin, uint64_t end,
-                                uint64_t piece, uint32_t *mine, hist_u64 *record) {
+                                uint64_t piece, uint32_t *table, hist_u64 *record) {
     const uint32_t lane = threadIdx.x % Team, lane_copy = threadIdx.x & (counters.copies - 1);
-    for (uint64_t turn = 0; turn < piece; turn += Team) {
-        const uint64_t at = begin + turn + lane;
+    for (uint64_t offset = 0; offset < piece; offset += Team) {
+        const uint64_t at = begin + offset + lane;
         HistWalk walk = {};
         walk.at = row + at * 16 * (Dense ? 1 : a.channels);
-        walk.row = hist_near(a.vectors - at);
+        walk.row = hist_clamp_distance(a.vectors - at);
         uint4 v = make_uint4(0, 0, 0, 0);
         uint32_t valid = 0;
         if (at < end) {
@@ -366,24 +371,26 @@ GF_DEVICE void hist_count_piece(const HistArgs &a, const HistCounters &counters,
                 uint32_t key = c + (gf_word(v, k / 4) >> k % 4 * 8 & 255);
                 if (valid < 16)
                     key = static_cast<uint32_t>(k) < valid ? key : counters.count;
-                atomicAdd(&mine[key * counters.copies + lane_copy], 1u);
+                atomicAdd(&table[key * counters.copies + lane_copy], 1u);
                 if (Many)
                     c = c + 256 == counters.count ? 0 : c + 256;
             }
         } else if constexpr (By == HIST_BINS) {
             hist_count_vector<T, Many, false, true>(a, counters, 0, lane_copy, v, valid, channel,
-                                                    mine);
+                                                    table);
         } else {
             hist_count_global<T, Many>(a, v, valid, channel, record);
         }
     }
 }
 
-// A team of 8 lanes, a warp or a block counts a row or a piece of one; teams take these in turn.
-// Shared memory: a team's counters, which only a block has in copies. Reads each sample once,
-// writes each record once.
+// Count each row into its record.
+// Grid: one team per row or piece of a row, limited to the resident blocks, which loop. Block: 512
+// threads in teams of 8, 32 or 512. Reads each sample once, writes each record once; several pieces
+// add to it by atomics. Shared memory: the counters of each team, in copies only if the team is a
+// block. Registers: 39 to 64 (sm_90).
 template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
-__global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIST_BLOCKS) : 2)
+__global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_RESIDENT(HIST_BLOCKS) : 2)
     hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint8_t bin_of[256];
@@ -391,8 +398,8 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIS
     const uint32_t lane = threadIdx.x % Team, team = threadIdx.x / Team;
     const uint32_t words = static_cast<uint32_t>(counters.bytes / 4);
     const uint32_t entries = a.measured * a.counters;
-    uint32_t *mine = hist_shared + (By == HIST_GLOBAL ? 0 : team * (words + records.extra));
-    const auto meet = [] {
+    uint32_t *table = hist_shared + (By == HIST_GLOBAL ? 0 : team * (words + records.extra));
+    const auto sync = [] {
         if (Team <= 32)
             __syncwarp();
         else
@@ -406,42 +413,42 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_FIT(HIS
     const uint64_t items = a.rows * records.pieces;
     for (uint64_t base = static_cast<uint64_t>(blockIdx.x) * teams; base < items;
          base += static_cast<uint64_t>(gridDim.x) * teams) {
-        const bool real = base + team < items; // all lanes of a warp go along
-        const uint64_t item = real ? base + team : 0;
+        const bool active = base + team < items; // idle teams also iterate
+        const uint64_t item = active ? base + team : 0;
         const uint64_t y = item / records.pieces, begin = item % records.pieces * records.piece;
         uint64_t end = begin + records.piece < a.vectors ? begin + records.piece : a.vectors;
-        end = real ? end : begin;
+        end = active ? end : begin;
         hist_u64 *record = reinterpret_cast<hist_u64 *>(records.data + y * records.stride);
         if constexpr (By != HIST_GLOBAL) {
             for (uint32_t i = lane; i < words + records.extra; i += Team)
-                mine[i] = 0;
-            meet();
+                table[i] = 0;
+            sync();
         }
         hist_count_piece<T, Dense, Many, Team, By>(a, counters, a.in + y * a.in_stride, begin, end,
-                                                   records.piece, mine, record);
+                                                   records.piece, table, record);
         if constexpr (By == HIST_GLOBAL)
             continue;
-        meet();
-        const uint32_t *sums = mine + words;
+        sync();
+        const uint32_t *sums = table + words;
         if constexpr (By == HIST_VALUES) {
-            // Lanes take values that are far apart: these are in other bins, mostly.
-            const uint32_t apart = (counters.count + Team - 1) / Team;
-            for (uint32_t k = 0; k < apart; k++) {
-                const uint32_t i = lane * apart + (k + lane * apart / 32) % apart;
-                const uint32_t sum = i < counters.count ? hist_sum_copies(counters, mine, i) : 0;
+            // Lanes process distant values, which are usually in different bins.
+            const uint32_t stride = (counters.count + Team - 1) / Team;
+            for (uint32_t k = 0; k < stride; k++) {
+                const uint32_t i = lane * stride + (k + lane * stride / 32) % stride;
+                const uint32_t sum = i < counters.count ? hist_sum_copies(counters, table, i) : 0;
                 if (sum)
-                    atomicAdd(&mine[words + i / 256 * a.counters + bin_of[i % 256]], sum);
+                    atomicAdd(&table[words + i / 256 * a.counters + bin_of[i % 256]], sum);
             }
-            meet();
+            sync();
         }
-        for (uint32_t i = lane; i < entries && real; i += Team) {
-            const uint32_t sum = By == HIST_VALUES ? sums[i] : hist_sum_copies(counters, mine, i);
+        for (uint32_t i = lane; i < entries && active; i += Team) {
+            const uint32_t sum = By == HIST_VALUES ? sums[i] : hist_sum_copies(counters, table, i);
             if (records.pieces == 1)
                 record[i] = sum;
             else if (sum)
                 atomicAdd(&record[i], static_cast<hist_u64>(sum));
         }
-        meet();
+        sync();
     }
 }
 
@@ -454,10 +461,10 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
             hist_count_rows<T, decltype(dense)::value, decltype(many)::value, Team, By>;
         const size_t shared =
             By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
-        hist_allow(kernel, shared);
-        int home = 1;
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&home, kernel, HIST_THREADS, shared);
-        const uint64_t max = static_cast<uint64_t>(home > 0 ? home : 1) * gf_processors();
+        hist_set_max_shared(kernel, shared);
+        int resident = 1;
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, HIST_THREADS, shared);
+        const uint64_t max = static_cast<uint64_t>(resident > 0 ? resident : 1) * gf_sm_count();
         const uint64_t blocks = gf_divide_up(a.rows * records.pieces, teams);
         kernel<<<static_cast<unsigned>(blocks < max ? blocks : max), HIST_THREADS, shared,
                  stream>>>(a, counters, records);
@@ -478,16 +485,16 @@ static void hist_rows_in(const HistArgs &a, bool values, const HistCounters &cou
 template <typename T>
 static gf_status hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs a,
                            cudaStream_t stream, gf_error *error) {
-    const uint64_t whole = 2048; // vectors that are worth a block
-    const uint64_t max = HIST_BLOCKS * gf_processors();
+    const uint64_t min_block_vectors = 2048; // minimum per block
+    const uint64_t max = HIST_BLOCKS * gf_sm_count();
     hist_set_walk(&a, 16 / sizeof(T));
     const uint32_t entries = a.measured * a.counters;
-    // Rows that are long enough for a table of values.
+    // Count by value if rows are long enough for the larger table.
     const bool values = sizeof(T) == 1 && hist_used(a) <= 256 && a.vectors > 64;
     HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
     HistRecords records = {strip->out.data + gf_record_offset(&plan->head), strip->out.stride, 1,
                            a.vectors, values ? entries : 0};
-    // A few lanes a short row; a warp a row, where there are warps enough for it.
+    // 8 lanes per short row; one warp per row if there are enough rows for all warps.
     const uint32_t words = counters.count + records.extra, capacity = 56 * 1024 / 4;
     const bool few = a.vectors <= 24 && words < capacity / (HIST_THREADS / 8);
     if (few || (words < capacity / HIST_WARPS && a.vectors <= HIST_CHUNK &&
@@ -499,16 +506,16 @@ static gf_status hist_rows(const gf_hist_plan *plan, const gf_strip *strip, Hist
             hist_rows_in<T, 32>(a, values, counters, records, stream);
         return GF_OK;
     }
-    if (a.rows < max && a.vectors > whole)
+    if (a.rows < max && a.vectors > min_block_vectors)
         records.piece = gf_divide_up(a.vectors, gf_divide_up(max, a.rows));
-    if (records.piece < whole)
-        records.piece = a.vectors < whole ? a.vectors : whole;
+    if (records.piece < min_block_vectors)
+        records.piece = a.vectors < min_block_vectors ? a.vectors : min_block_vectors;
     if (records.piece > HIST_CHUNK)
         records.piece = HIST_CHUNK;
     records.pieces = static_cast<uint32_t>(gf_divide_up(a.vectors, records.piece));
-    // Fewer copies than there are samples to count, by far, and room for the rest.
+    // Use far fewer counters than samples, and leave shared memory for another block.
     while (counters.copies > 1 &&
-           (counters.bytes > records.piece * 16 || counters.bytes > HIST_COMFORTABLE / 2))
+           (counters.bytes > records.piece * 16 || counters.bytes > HIST_SHARED_BUDGET / 2))
         hist_set_copies(&counters, counters.copies / 2);
     const bool global = counters.parts > 1;
     if (records.pieces > 1 || global) {

@@ -1,5 +1,5 @@
-// What the kernels of hist share: the plan on the device, samples and their bins, and the walk over
-// a strip.
+// Helpers that the kernels of hist share: the plan on the device, samples and their bins, and the
+// iteration over vectors.
 #ifndef GF_HIST_DEVICE_CUH
 #define GF_HIST_DEVICE_CUH
 
@@ -9,53 +9,53 @@
 
 #define HIST_THREADS 512
 #define HIST_WARPS (HIST_THREADS / 32)
-#define HIST_BLOCKS 3 // resident on an SM
-// Turing has no room for more than two.
+#define HIST_BLOCKS 3 // resident blocks per SM
+// Turing SMs hold at most two blocks.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define HIST_FIT(blocks) ((blocks) < 2 ? (blocks) : 2)
+#define HIST_RESIDENT(blocks) ((blocks) < 2 ? (blocks) : 2)
 #else
-#define HIST_FIT(blocks) (blocks)
+#define HIST_RESIDENT(blocks) (blocks)
 #endif
 
-#define HIST_CHUNK (1 << 27) // vectors of a block at most: 32 bits count their samples
-#define HIST_FAR (1 << 30)   // so many vectors further no chunk reaches
+#define HIST_CHUNK (1 << 27)        // per block: 32 bits count its samples
+#define HIST_MAX_DISTANCE (1 << 30) // larger than any chunk, in vectors
 
 typedef unsigned long long hist_u64;
 
 struct HistArgs {
-    const unsigned char *in; // of the first row
+    const unsigned char *in; // first row
     size_t in_stride;
     uint64_t width, rows;
     uint64_t before;  // measured samples of the image before this strip
-    uint64_t samples; // measured in a row
+    uint64_t samples; // measured samples per row
     uint32_t channels, first, measured, bins;
-    uint32_t counters; // of a channel
+    uint32_t counters; // counters per channel
     bool luma, ranged, extract_all;
     double lo, hi, span;
-    double scale;                      // bins / span; 0 where it is no help
-    float quick_scale, quick_lo, blur; // for binary32; blur is 1 where that is no help
+    double scale;                        // bins / span; 0: do not use it
+    float quick_scale, quick_lo, margin; // for binary32; margin: error bound; 1: use binary64
     uint32_t extracts;
     uint32_t listed[GF_HIST_MAX_LISTED];
-    // The walk.
-    uint64_t vectors;    // of a row
-    int32_t row_vectors; // the same, or HIST_FAR
-    uint64_t end;        // of the strip
-    uint64_t chunk;      // of a block
-    uint64_t blocks;     // resident on an SM
-    int32_t step;        // a vector a thread further: so many vectors, modulo a row ..
+    // Iteration over the vectors of a strip.
+    uint64_t vectors;    // vectors per row
+    int32_t row_vectors; // the same, at most HIST_MAX_DISTANCE
+    uint64_t end;        // vectors in the strip
+    uint64_t chunk;      // vectors per block
+    uint64_t blocks;     // resident blocks per SM
+    int32_t step;        // step to a thread's next vector: vectors, modulo a row ..
     int64_t step_at;     // .. bytes ..
     int64_t step_j;      // .. samples ..
-    uint32_t step_c;     // .. and channels, modulo all
-    int64_t wrap_at;     // the same from behind a row to the beginning of the next
+    uint32_t step_c;     // .. and channels, modulo the measured ones
+    int64_t wrap_at;     // the same from the end of a row to the next
     int64_t wrap_j;
     uint32_t wrap_c;
     uint32_t last;       // samples in the last vector of a row
-    uint32_t last_words; // and how many times 16 bytes of the image these are
+    uint32_t last_words; // and its 16-byte image words
 };
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// Measured sample s of pixel x.
+// Return measured sample s of pixel x.
 template <typename T>
 GF_DEVICE T hist_sample(const HistArgs &a, const T *row, uint64_t x, uint32_t s) {
     const T *pixel = row + x * a.channels;
@@ -73,13 +73,14 @@ template <typename T> GF_DEVICE const T *hist_row(const HistArgs &a, uint64_t y)
 
 template <typename T> struct hist_vector { static constexpr int size = 16 / sizeof(T); };
 
-// Element i of the 16-byte words of some pixels.
+// Return element i of the 16-byte words of some pixels.
 template <typename T> GF_DEVICE T hist_element(const uint4 *words, int i) {
     return gf_sample_at<T>(words[i / hist_vector<T>::size], i % hist_vector<T>::size);
 }
 
-// Keeps the compiler from making an indexed read of local memory out of a choice of two registers.
-template <typename T> GF_DEVICE T hist_keep(T x) {
+// Return x unchanged. The compiler would otherwise convert a selection between two registers to an
+// indexed load from local memory.
+template <typename T> GF_DEVICE T hist_opaque(T x) {
     if constexpr (sizeof(T) == sizeof(float)) {
         asm("" : "+f"(x));
         return x;
@@ -90,37 +91,38 @@ template <typename T> GF_DEVICE T hist_keep(T x) {
     }
 }
 
-// The luma of pixel p among C words of pixels.
+// Return the luma of pixel p among C words of pixels.
 template <typename T, int C> GF_DEVICE T hist_luma(const uint4 *words, int p) {
     const T r = hist_element<T>(words, C * p), g = hist_element<T>(words, C * p + 1);
-    const T b = hist_element<T>(words, C >= 3 ? C * p + 2 : 0); // never called for less
+    const T b = hist_element<T>(words, C >= 3 ? C * p + 2 : 0); // never called with C < 3
     if constexpr (sizeof(T) == sizeof(float))
         return gf_luma_real(r, g, b);
     else
         return static_cast<T>(gf_luma_integer(r, g, b));
 }
 
-// Its measured channel. Where hist_count gives each channel blocks of its own, z.
+// Return the measured channel of pixel p. If hist_count assigns each channel its own blocks, the
+// channel is blockIdx.z.
 template <typename T, int C> GF_DEVICE T hist_pick(const HistArgs &a, const uint4 *words, int p) {
     const uint32_t first = a.first + blockIdx.z;
     T x = hist_element<T>(words, C * p);
 #pragma unroll
     for (int c = 1; c < C; c++) {
-        const T other = hist_keep(hist_element<T>(words, C * p + c));
+        const T other = hist_opaque(hist_element<T>(words, C * p + c));
         x = first == static_cast<uint32_t>(c) ? other : x;
     }
     return x;
 }
 
-// Puts sample k into a vector that was zero.
-template <typename T> GF_DEVICE void hist_put(uint32_t *words, int k, T x) {
+// Insert sample k into a zero-initialized vector.
+template <typename T> GF_DEVICE void hist_insert(uint32_t *words, int k, T x) {
     if constexpr (sizeof(T) == sizeof(float))
         words[k] = __float_as_uint(x);
     else
         words[k * sizeof(T) / 4] |= static_cast<uint32_t>(x) << k * sizeof(T) % 4 * 8;
 }
 
-// The vector of n words of pixels.
+// Gather the measured samples of n words of pixels into one vector.
 template <typename T, int C>
 GF_DEVICE uint4 hist_gather(const HistArgs &a, const uint4 *from, uint32_t n) {
     uint4 words[C];
@@ -131,27 +133,27 @@ GF_DEVICE uint4 hist_gather(const HistArgs &a, const uint4 *from, uint32_t n) {
     if (C >= 3 && a.luma) {
 #pragma unroll
         for (int k = 0; k < hist_vector<T>::size; k++)
-            hist_put(out, k, hist_luma<T, C>(words, k));
+            hist_insert(out, k, hist_luma<T, C>(words, k));
     } else {
 #pragma unroll
         for (int k = 0; k < hist_vector<T>::size; k++)
-            hist_put(out, k, hist_pick<T, C>(a, words, k));
+            hist_insert(out, k, hist_pick<T, C>(a, words, k));
     }
     return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
 // ---- bins ---------------------------------------------------------------------------------------
 
-// As gf_hist_bin_ranged, whose division takes longer than all the rest. The product below and the
-// operations of the definition each round at most twice, so that they differ by less than 2^-50 of
-// themselves; where the product is not that near to a whole number they have the same one below
-// them, and the sample is inside the range. Otherwise, and where scale is no help, the definition
-// decides.
-static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, double hi,
-                                                         double span, double scale, uint32_t bins) {
+// Compute gf_hist_bin_ranged without its division, which takes longer than all other operations.
+// The product below and the operations of the golden backend each round at most twice; they differ
+// by less than a relative 2^-50. If the product is not that close to an integer, both have the same
+// floor, and the sample is inside the range. Otherwise, or if scale is 0, compute the golden
+// formula.
+static __device__ __noinline__ uint32_t hist_bin_exact(double v, double lo, double hi, double span,
+                                                       double scale, uint32_t bins) {
     const double scaled = (v - lo) * scale;
     if (scale > 0 && scaled > 0 && scaled < bins) {
-        const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit counts ones
+        const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit has the value 1
         const double shifted = __dadd_rd(scaled, magic), rest = scaled - (shifted - magic);
         if (rest > 0x1p-20 && rest < 1 - 0x1p-20)
             return static_cast<uint32_t>(__double2loint(shifted));
@@ -167,11 +169,11 @@ static __device__ __noinline__ uint32_t hist_bin_careful(double v, double lo, do
     return inside < static_cast<double>(bins) ? static_cast<uint32_t>(inside) : bins - 1;
 }
 
-// Without --range.
+// Return the bin of a sample without --range.
 template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T value) {
     if constexpr (sizeof(T) == sizeof(float)) {
-        // Rounded down, the product is between the whole number below the exact one and that, so
-        // both have the same one below them. The conversion makes 0 of what is less.
+        // The product, rounded down, is at least the floor of the exact product and at most the
+        // exact product: both have the same floor. The conversion clamps negative values to 0.
         const uint32_t bin = __float2uint_rz(__fmul_rd(value, static_cast<float>(a.bins)));
         return value == value ? min(bin, a.bins - 1) : a.bins;
     } else {
@@ -179,22 +181,23 @@ template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T val
     }
 }
 
-// The bin of a sample, or the counter behind the bins that it belongs to.
+// Return the bin of a sample, or the index of its counter after the bins.
 template <typename T> GF_DEVICE uint32_t hist_bin(const HistArgs &a, T value) {
     return a.ranged
-               ? hist_bin_careful(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
+               ? hist_bin_exact(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
                : hist_bin_plain<T>(a, value);
 }
 
-// With --range, in binary32 where that is enough: v * scale and lo * scale each err by 2^-23 of
-// themselves at most, and the first is no greater than the second and their difference together.
-// blur, made by the host, is more than four times that for every difference up to two bins outside
-// of the range; what is further outside is never computed to be less than one outside.
+// Compute the bins of a vector with --range, in binary32 where its precision suffices.
+// v * scale and lo * scale each have a relative error of at most 2^-23, and the first is at most
+// the sum of the second and their difference. The margin, computed by the host, is more than four
+// times that error for every difference up to two bins outside the range. Values further outside
+// are never computed as less than one bin outside.
 template <typename T>
 GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
                                 uint32_t (&bins)[hist_vector<T>::size]) {
-    const float below = -1.5f, above = static_cast<float>(a.bins) + 1.5f, sure = 0.5f - a.blur;
-    const float magic = 12582912.0f; // 1.5 * 2^23: its last bit counts ones
+    const float below = -1.5f, above = static_cast<float>(a.bins) + 1.5f, limit = 0.5f - a.margin;
+    const float magic = 12582912.0f; // 1.5 * 2^23: its last bit has the value 1
     uint32_t ties = 0;
 #pragma unroll
     for (int k = 0; k < hist_vector<T>::size; k++) {
@@ -207,7 +210,7 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
         bins[k] = bin < 0                           ? a.bins + GF_HIST_AT_BELOW
                   : bin >= static_cast<int>(a.bins) ? a.bins + GF_HIST_AT_ABOVE
                                                     : static_cast<uint32_t>(bin);
-        ties |= fabsf(rest - 0.5f) < sure && x == x ? 0 : 1u << k;
+        ties |= fabsf(rest - 0.5f) < limit && x == x ? 0 : 1u << k;
     }
     if (ties == 0)
         return;
@@ -219,7 +222,7 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
     }
 }
 
-// The bins of a vector's samples. Without Ranged, not for plans with --range.
+// Compute the bins of the samples of a vector. Ranged = false: only for plans without --range.
 template <typename T, bool Ranged = true>
 GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
                          uint32_t (&bins)[hist_vector<T>::size]) {
@@ -228,9 +231,10 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
     if (Ranged && a.ranged) {
         hist_bins_ranged<T>(a, v, bins);
     } else if (sizeof(T) < sizeof(float) && a.bins <= max) {
-        // v * bins / max without a division: with p = v * bins + 1, (p + p / (max + 1)) / (max + 1)
-        // rounded down is the same for every quotient up to max: p = max * q + r + 1 with r < max
-        // is (max + 1) * q + (r + 1 - q), and p / (max + 1) is q, or q - 1 where r + 1 < q.
+        // Compute v * bins / max without a division. Let m = max + 1 and p = v * bins + 1. The
+        // floor of (p + p / m) / m is the floor of the quotient for every quotient up to max: p =
+        // max * q + r + 1 = m * q + (r + 1 - q) with r < max, therefore p / m is q, or q - 1 if r +
+        // 1 < q.
 #pragma unroll
         for (int k = 0; k < size; k++) {
             const T x = gf_sample_at<T>(v, k);
@@ -246,41 +250,42 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
     }
 }
 
-// Which extracted bin it is; a.extracts or more if none.
+// Return the index of a bin among the extracted bins; a.extracts or more if it is not extracted.
 GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t bin) {
     if (a.extract_all)
-        return bin; // the counters behind the bins begin at a.extracts
+        return bin; // the counters after the bins start at a.extracts
     uint32_t i = 0;
     while (i < a.extracts && a.listed[i] != bin)
         i++;
     return i;
 }
 
-// ---- walk ---------------------------------------------------------------------------------------
+// ---- iteration ----------------------------------------------------------------------------------
 
-// A vector is 16 bytes of measured samples that lie side by side in a row (16, 8 or 4 of them); the
-// last one of a row may have fewer. Where every channel is measured ("dense") it is 16 bytes of the
-// image. Otherwise it is gathered from 16 bytes a channel. Vectors are numbered through the strip;
-// block b has those from b * chunk on, so that blocks in order are the samples in image order.
+// A vector is 16 bytes of consecutive measured samples of a row (16, 8 or 4 samples); the last
+// vector of a row may have fewer. If all channels are measured ("dense"), a vector is 16 bytes of
+// the image. Otherwise it is gathered from 16 bytes per channel. Vectors are numbered consecutively
+// through the strip. Block b processes the vectors from b * chunk, therefore the order of blocks is
+// the image order of samples.
 
 struct HistWalk {
     const unsigned char *at;
-    int32_t left;     // vectors from this one to the end of the chunk; not above 0: there or behind
-    int32_t row;      // and to the end of its row, or HIST_FAR; 1: it is the last
-    uint64_t j;       // its first sample's number in the image
-    uint32_t channel; // and channel, where all are measured
+    int32_t left;     // vectors from this one to the end of the chunk; <= 0: past the end
+    int32_t row;      // to the end of its row, at most HIST_MAX_DISTANCE; 1: last of the row
+    uint64_t j;       // index of its first sample in the image
+    uint32_t channel; // channel of its first sample, if all channels are measured
 };
 
-GF_BOTH int32_t hist_near(uint64_t vectors) {
-    return static_cast<int32_t>(vectors < HIST_FAR ? vectors : HIST_FAR);
+GF_BOTH int32_t hist_clamp_distance(uint64_t vectors) {
+    return static_cast<int32_t>(vectors < HIST_MAX_DISTANCE ? vectors : HIST_MAX_DISTANCE);
 }
 
-// Counters of a channel that samples of u8 may belong to: none is NaN.
+// Return the number of counters per channel that u8 samples may use: u8 has no NaN.
 GF_BOTH uint32_t hist_used(const HistArgs &a) {
     return a.ranged ? a.counters : a.bins;
 }
 
-// From the vector of this thread on in the chunk of this block.
+// Start at the first vector of this thread in the chunk of this block.
 template <typename T, bool Dense> GF_DEVICE HistWalk hist_walk(const HistArgs &a) {
     const uint64_t begin = blockIdx.x * a.chunk, i = begin + threadIdx.x;
     const uint64_t n = begin + a.chunk < a.end ? a.chunk : a.end - begin;
@@ -290,13 +295,13 @@ template <typename T, bool Dense> GF_DEVICE HistWalk hist_walk(const HistArgs &a
     HistWalk walk = {};
     walk.at = a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels);
     walk.left = static_cast<int32_t>(n) - static_cast<int32_t>(threadIdx.x);
-    walk.row = hist_near(a.vectors - v);
+    walk.row = hist_clamp_distance(a.vectors - v);
     walk.j = a.before + y * a.samples + v * hist_vector<T>::size;
     walk.channel = static_cast<uint32_t>(v * hist_vector<T>::size % a.measured);
     return walk;
 }
 
-// A vector a thread further. What of a walk a kernel does not use costs nothing.
+// Advance by one vector per thread. The compiler removes the fields that a kernel does not use.
 template <int Threads = HIST_THREADS> GF_DEVICE void hist_step(const HistArgs &a, HistWalk *walk) {
     walk->left -= Threads;
     walk->row -= a.step;
@@ -313,13 +318,13 @@ template <int Threads = HIST_THREADS> GF_DEVICE void hist_step(const HistArgs &a
     }
 }
 
-// The iterations of the block: the same for all its threads.
-template <int Threads = HIST_THREADS> GF_DEVICE uint32_t hist_turns(const HistWalk &walk) {
+// Return the number of iterations of the block, the same for all its threads.
+template <int Threads = HIST_THREADS> GF_DEVICE uint32_t hist_iterations(const HistWalk &walk) {
     const int32_t n = walk.left + static_cast<int32_t>(threadIdx.x);
     return static_cast<uint32_t>(n + Threads - 1) / Threads;
 }
 
-// How many samples a vector has.
+// Return the number of valid samples of a vector.
 template <typename T> GF_DEVICE uint32_t hist_valid(const HistArgs &a, const HistWalk &walk) {
     return walk.row == 1 ? a.last : hist_vector<T>::size;
 }
@@ -339,9 +344,9 @@ GF_DEVICE uint4 hist_load(const HistArgs &a, const HistWalk &walk) {
 
 // ---- host ---------------------------------------------------------------------------------------
 
-// Allows a kernel more shared memory than it has by default.
-template <typename K> static inline void hist_allow(K kernel, size_t shared) {
-    if (shared > 32 * 1024) // it may have some of its own besides
+// Allow a kernel more dynamic shared memory than the default limit.
+template <typename K> static inline void hist_set_max_shared(K kernel, size_t shared) {
+    if (shared > 32 * 1024) // leaves space for static shared memory
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shared));
 }
@@ -350,8 +355,8 @@ static inline bool hist_dense(const HistArgs &a) {
     return !a.luma && a.measured == a.channels;
 }
 
-// Calls run with two flags as types: is the walk dense, and is more than one channel measured? Only
-// a dense walk has several channels.
+// Call run with two flags as compile-time constants: whether the iteration is dense, and whether
+// more than one channel is measured. Only a dense iteration has several channels.
 template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
     if (!hist_dense(a))
         run(std::false_type{}, std::false_type{});
@@ -361,14 +366,14 @@ template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
         run(std::true_type{}, std::false_type{});
 }
 
-// Sets how rows are cut into vectors of `size` samples of `bytes` each.
+// Split rows into vectors of `size` samples.
 static inline void hist_set_walk(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
     const uint64_t row_bytes = a->width * a->channels * (16 / size);
     const uint64_t words = hist_dense(*a) ? 1 : a->channels;
     a->samples = a->width * a->measured;
     a->vectors = gf_divide_up(a->samples, size);
     a->end = a->vectors * a->rows;
-    a->row_vectors = hist_near(a->vectors);
+    a->row_vectors = hist_clamp_distance(a->vectors);
     const uint64_t step_rows = threads / a->vectors, step = threads % a->vectors;
     a->step = static_cast<int32_t>(step);
     a->step_at = static_cast<int64_t>(step_rows * a->in_stride + step * words * 16);
@@ -383,7 +388,7 @@ static inline void hist_set_walk(HistArgs *a, uint32_t size, uint32_t threads = 
         static_cast<uint32_t>(gf_divide_up(row_bytes - (a->vectors - 1) * words * 16, 16));
 }
 
-// Rows without padding are one long row.
+// Treat rows without padding as one long row.
 static inline void hist_join_rows(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
     const uint64_t row_bytes = a->width * a->channels * (16 / size);
     if (row_bytes == a->in_stride) {
@@ -394,36 +399,36 @@ static inline void hist_join_rows(HistArgs *a, uint32_t size, uint32_t threads =
     hist_set_walk(a, size, threads);
 }
 
-// Gives each of at most `most` blocks a chunk of whole iterations, at least `least` vectors; the
-// number of blocks.
+// Assign each block a chunk of whole iterations and at least min vectors. Returns the number of
+// blocks: at most max, unless chunks reach HIST_CHUNK.
 static inline unsigned hist_cut(HistArgs *a, uint64_t max, uint64_t min) {
-    const uint64_t turns = gf_divide_up(a->end, HIST_THREADS);
-    uint64_t chunk = gf_divide_up(turns, max) * HIST_THREADS;
+    const uint64_t iterations = gf_divide_up(a->end, HIST_THREADS);
+    uint64_t chunk = gf_divide_up(iterations, max) * HIST_THREADS;
     chunk = chunk > min ? chunk : gf_divide_up(min, HIST_THREADS) * HIST_THREADS;
     a->chunk = chunk < HIST_CHUNK ? chunk : HIST_CHUNK;
     return static_cast<unsigned>(gf_divide_up(a->end, a->chunk));
 }
 
-// More blocks than a strip of so many samples is ever cut into by hist_cut_common.
+// Return an upper bound of the result of hist_cut_common for a strip of `samples` samples.
 static inline uint64_t hist_max_blocks(uint64_t samples) {
-    return HIST_BLOCKS * gf_processors() + samples / HIST_CHUNK + 1;
+    return HIST_BLOCKS * gf_sm_count() + samples / HIST_CHUNK + 1;
 }
 
-// The cut that counting and extracting have in common.
+// Compute the chunks that counting and extraction share.
 static inline unsigned hist_cut_common(HistArgs *a) {
-    return hist_cut(a, a->blocks * gf_processors(), 1);
+    return hist_cut(a, a->blocks * gf_sm_count(), 1);
 }
 
 // ---- sort ---------------------------------------------------------------------------------------
 
-// Scratch to sort n samples, and the offsets in it. keys lie at 0.
+// Scratch layout to sort n samples, as byte offsets. The keys are at offset 0.
 struct HistSortScratch {
-    size_t places, sorted_keys, sorted_places, sort, sort_bytes, bytes;
+    size_t indices, sorted_keys, sorted_indices, sort, sort_bytes, bytes;
 };
 
 HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts);
 
-// Sorts places by key, stably. Keys are at most extracts. A file of its own (hist_sort.cu) compiles
+// Sort indices by key, stably. Keys are at most extracts. A separate file, hist_sort.cu, compiles
 // CUB's templates.
 gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
                     gf_error *error);

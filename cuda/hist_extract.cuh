@@ -1,15 +1,14 @@
-// Extraction of hist: the samples of some bins, in image order.
+// Extraction kernels of hist: the samples of selected bins, in image order.
 //
-//   kernels                                used for           how
-//   hist_keys, hist_offsets, hist_collect  more than 64 bins  a stable radix sort by bin (CUB)
-//   hist_split                             up to 64 bins      hits, listed in shared memory, are
-//                                                             partitioned stably
-//   hist_place                             one bin            the same list; the values of the bin
-//                                                             are an interval
-//   hist_count_selected                    before the last two, where counting left no counts
+//   kernels                                used for           method
+//   hist_keys, hist_offsets, hist_collect  more than 64 bins  stable radix sort by bin (CUB)
+//   hist_split                             up to 64 bins      list hits in shared memory, partition
+//   hist_select                            one bin            the same list; the bin is an interval
+//   hist_count_selected                    before the last two, if counting stored no counts
 //
-// hist_split and hist_place read counts: how many samples of each extracted bin the chunk of each
-// block has. So every block knows where its own begin, and reads its chunk once more to write them.
+// hist_split and hist_select read counts: the number of samples of each extracted bin in the chunk
+// of each block. From these each block computes its output offsets; it then reads its chunk again
+// and writes the samples.
 #ifndef GF_HIST_EXTRACT_CUH
 #define GF_HIST_EXTRACT_CUH
 
@@ -17,32 +16,34 @@
 
 // ---- interval of a bin --------------------------------------------------------------------------
 
-// The values of a bin are an interval (filters/hist/hist.h). The host finds it, and kernels that
-// look for one bin compute none.
+// The values of a bin are an interval (filters/hist/hist.h). The host computes it; kernels that
+// extract one bin compare samples with it and compute no bins.
 
-// lo <= v <= hi. For u8 what hist_hits compares four bytes with.
+// Interval lo <= v <= hi. u8: constants of hist_bytes_ge for the comparison of four bytes at once.
 template <typename T> struct HistWindow { T lo, hi; };
 
 template <> struct HistWindow<uint8_t> { uint32_t add_lo, low_lo, add_above, low_above; };
 
-// Bytes that are not less than a bound have their last bit set. Adding 128 less the bound's low 7
-// bits to a byte's low 7 carries into that bit if these are not less; of that, the byte's own last
-// bit and whether the bound is below 128, the majority is the answer.
-GF_DEVICE uint32_t hist_reach(uint32_t word, uint32_t add, uint32_t low) {
+// Compare four bytes with a bound: set the highest bit of each byte >= bound. Adding 128 minus the
+// low 7 bits of the bound to the low 7 bits of a byte carries into the highest bit if the latter
+// are not less. The result is the majority of this bit, the byte's own highest bit, and (bound <
+// 128).
+GF_DEVICE uint32_t hist_bytes_ge(uint32_t word, uint32_t add, uint32_t low) {
     const uint32_t sum = (word & 0x7f7f7f7fu) + add;
     return (sum & word) | (sum & low) | (word & low);
 }
 
-// Bit k is set if sample k of a vector is in the interval.
+// Set bit k if sample k of a vector is in the interval.
 template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, const uint4 &v) {
     uint32_t hits = 0;
     if constexpr (sizeof(T) == 1) {
 #pragma unroll
         for (int i = 3; i >= 0; i--) {
             const uint32_t word = gf_word(v, i);
-            const uint32_t in = hist_reach(word, window.add_lo, window.low_lo) &
-                                ~hist_reach(word, window.add_above, window.low_above) & 0x80808080u;
-            // The product has the bytes' last bits side by side in its first four.
+            const uint32_t in = hist_bytes_ge(word, window.add_lo, window.low_lo) &
+                                ~hist_bytes_ge(word, window.add_above, window.low_above) &
+                                0x80808080u;
+            // The product moves the highest bits of the four bytes to bits 28 to 31.
             hits = __funnelshift_l(in * 0x00204081u, hits, 4);
         }
     } else {
@@ -56,20 +57,20 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, 
     return hits;
 }
 
-// The interval of the one bin that is extracted.
+// Return the interval of the single extracted bin.
 template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan *plan) {
-    const uint32_t wanted = gf_hist_extracted_class(plan);
-    const uint32_t from = gf_hist_edge(plan, wanted), to = gf_hist_edge(plan, wanted + 1);
+    const uint32_t selected = gf_hist_extracted_class(plan);
+    const uint32_t from = gf_hist_edge(plan, selected), to = gf_hist_edge(plan, selected + 1);
     HistWindow<T> window;
     if constexpr (sizeof(T) == 1) {
         const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {
-            *add = bound < 256 ? (128 - bound % 128) * 0x01010101u : 0; // no byte reaches 256
+            *add = bound < 256 ? (128 - bound % 128) * 0x01010101u : 0; // no byte is >= 256
             *low = bound < 128 ? 0xffffffffu : 0;
         };
         set(from, &window.add_lo, &window.low_lo);
         set(to, &window.add_above, &window.low_above);
     } else {
-        // An empty interval is that from 1 to 0.
+        // An empty interval is 1..0.
         window.lo = static_cast<T>(from < to ? gf_hist_value(plan, from) : 1);
         window.hi = static_cast<T>(from < to ? gf_hist_value(plan, to - 1) : 0);
     }
@@ -78,15 +79,15 @@ template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan
 
 // ---- listing ------------------------------------------------------------------------------------
 
-// What a block puts in order in an iteration of two vectors a thread: first the first ones of all
+// Shared memory of one pass: a block orders two vectors per thread, first the first vectors of all
 // threads, then the second ones.
 template <typename T> struct HistPass {
     static constexpr int samples = 2 * HIST_THREADS * hist_vector<T>::size;
     uint4 raw[2 * HIST_THREADS];    // the vectors
-    uint16_t gap[2 * HIST_THREADS]; // a sample's place among them less its number, modulo 2^16
-    uint16_t list[samples];         // the places of samples that are extracted, in order
-    uint32_t warps[HIST_WARPS];     // how many of them each warp has: 16 bits each for both vectors
-    uint64_t first;                 // the number of the first sample
+    uint16_t gap[2 * HIST_THREADS]; // index in raw less index in the image, modulo 2^16
+    uint16_t list[samples];         // indices of the extracted samples in raw, in order
+    uint32_t warps[HIST_WARPS];     // extracted samples per warp, 16 bits for each vector
+    uint64_t first;                 // image index of the first sample
 };
 
 template <typename T> struct HistPair {
@@ -95,8 +96,8 @@ template <typename T> struct HistPair {
     uint32_t valid[2];
 };
 
-GF_DEVICE uint4 hist_load_now(const uint4 *from) {
-    uint4 v; // volatile: where it is written it is begun
+GF_DEVICE uint4 hist_load_volatile(const uint4 *from) {
+    uint4 v; // volatile: the compiler must issue the load here
     asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(from));
@@ -112,7 +113,7 @@ GF_DEVICE void hist_load_pair(const HistArgs &a, HistWalk *walk, HistPair<T> *pa
         pair->j[i] = walk->j;
         if (walk->left > 0) {
             if (Dense)
-                pair->v[i] = hist_load_now(reinterpret_cast<const uint4 *>(walk->at));
+                pair->v[i] = hist_load_volatile(reinterpret_cast<const uint4 *>(walk->at));
             else
                 pair->v[i] = hist_load<T, Dense>(a, *walk);
             pair->valid[i] = hist_valid<T>(a, *walk);
@@ -129,7 +130,7 @@ GF_DEVICE uint32_t hist_sum_warp(uint32_t n) {
 #endif
 }
 
-// The sum over the lanes up to this one.
+// Return the inclusive prefix sum over the lanes of the warp.
 GF_DEVICE uint32_t hist_sum_up(uint32_t n) {
 #pragma unroll
     for (int by = 1; by < 32; by *= 2)
@@ -142,61 +143,62 @@ GF_DEVICE uint32_t hist_sum_up(uint32_t n) {
     return n;
 }
 
-// Writes the places of hits, which begin at `place`, up to `end`: the last first.
-GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t place) {
+// Write the indices of hits before `end`, the last one first. index: that of sample 0.
+GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t index) {
     while (hits) {
         const uint32_t k = static_cast<uint32_t>(31 - __clz(static_cast<int>(hits)));
-        *--end = static_cast<uint16_t>(place + k);
+        *--end = static_cast<uint16_t>(index + k);
         hits ^= 1u << k;
     }
 }
 
-// Lists the hits of all threads in order; how many there are. Between its two barriers, when the
-// vectors lie in shared memory, `then` is called. The reads of a list and the next call need
-// no barrier between them.
+// List the hits of all threads in order, and return their number. `then` is called between the two
+// barriers, after the vectors are stored in shared memory. No barrier is needed between reading the
+// list and the next call.
 template <typename T, typename F>
-GF_DEVICE uint32_t hist_list(HistPass<T> *turn, const HistPair<T> &pair, uint32_t hits0,
+GF_DEVICE uint32_t hist_list(HistPass<T> *pass, const HistPair<T> &pair, uint32_t hits0,
                              uint32_t hits1, F then) {
     constexpr uint32_t size = hist_vector<T>::size;
     const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
                                                                   << 16;
     const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (lane == 31)
-        turn->warps[warp] = upto;
+        pass->warps[warp] = upto;
     __syncthreads();
-    const uint32_t other = lane < HIST_WARPS ? turn->warps[lane] : 0;
+    const uint32_t other = lane < HIST_WARPS ? pass->warps[lane] : 0;
     const uint32_t all = hist_sum_warp(other);
-    const uint32_t end = hist_sum_warp(lane < warp ? other : 0) + upto; // of the thread's, in both
+    const uint32_t end = hist_sum_warp(lane < warp ? other : 0) + upto; // end of the thread's hits
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t place = (i * HIST_THREADS + threadIdx.x) * size;
-        turn->raw[i * HIST_THREADS + threadIdx.x] = pair.v[i];
-        turn->gap[i * HIST_THREADS + threadIdx.x] =
-            static_cast<uint16_t>(place - static_cast<uint32_t>(pair.j[i]));
+        const uint32_t index = (i * HIST_THREADS + threadIdx.x) * size;
+        pass->raw[i * HIST_THREADS + threadIdx.x] = pair.v[i];
+        pass->gap[i * HIST_THREADS + threadIdx.x] =
+            static_cast<uint16_t>(index - static_cast<uint32_t>(pair.j[i]));
     }
     if (threadIdx.x == 0)
-        turn->first = pair.j[0];
+        pass->first = pair.j[0];
     then();
-    hist_list_hits(turn->list + (end & 0xffff), hits0, threadIdx.x * size);
-    hist_list_hits(turn->list + (all & 0xffff) + (end >> 16), hits1,
+    hist_list_hits(pass->list + (end & 0xffff), hits0, threadIdx.x * size);
+    hist_list_hits(pass->list + (all & 0xffff) + (end >> 16), hits1,
                    (HIST_THREADS + threadIdx.x) * size);
     __syncthreads();
     return (all & 0xffff) + (all >> 16);
 }
 
-template <typename T> GF_DEVICE T hist_listed(const HistPass<T> &turn, uint32_t place) {
-    return reinterpret_cast<const T *>(turn.raw)[place];
+template <typename T> GF_DEVICE T hist_listed(const HistPass<T> &pass, uint32_t index) {
+    return reinterpret_cast<const T *>(pass.raw)[index];
 }
 
-// The sample's number. Within an iteration 16 bits suffice, as numbers leave out no sample.
+// Return the image index of a listed sample. 16 bits suffice within a pass, because image indices
+// are consecutive.
 template <typename T>
-GF_DEVICE uint64_t hist_number(const HistPass<T> &turn, uint64_t first, uint32_t place) {
-    const uint32_t number = place - turn.gap[place / hist_vector<T>::size];
+GF_DEVICE uint64_t hist_number(const HistPass<T> &pass, uint64_t first, uint32_t index) {
+    const uint32_t number = index - pass.gap[index / hist_vector<T>::size];
     return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
 }
 
-// The counts of the blocks before this one, and of all, for one extracted bin; every thread of a
-// warp has them. The warps may ask for different bins.
+// Sum the counts of one extracted bin over the blocks before this one, and over all blocks. All
+// lanes of the warp get both sums. Warps may pass different bins.
 GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, hist_u64 *before,
                                hist_u64 *all) {
     hist_u64 sum = 0, sum_before = 0;
@@ -209,17 +211,18 @@ GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, hist_u64 *b
     *all = gf_reduce_group<32>(sum, gf_plus());
 }
 
-// A block goes through its chunk two vectors a thread at a time: hits are listed in shared memory
-// and then written side by side, while the next vectors are on their way. Reads each sample once,
-// without Dense its whole pixel; writes 8 bytes and the value of each sample of the bin. Shared
-// memory: a HistTurn. Registers: 40 (sm_90).
+// Extract one bin.
+// Grid: one block per chunk. Block: 512 threads; each pass processes two vectors per thread. Hits
+// are listed in shared memory and then written contiguously while the next vectors are loaded.
+// Reads each sample once; without Dense, its whole pixel. Writes 8 bytes and the value for each
+// sample of the bin. Shared memory: a HistPass. Registers: 40 (sm_90), 3 resident blocks.
 template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
-    hist_place(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
+    hist_select(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
-    HistPass<T> *turn = reinterpret_cast<HistPass<T> *>(hist_shared);
+    HistPass<T> *pass = reinterpret_cast<HistPass<T> *>(hist_shared);
     HistWalk walk = hist_walk<T, Dense>(a);
-    uint32_t turns = (hist_turns(walk) + 1) / 2;
+    uint32_t iterations = (hist_iterations(walk) + 1) / 2;
     HistPair<T> pair;
     hist_load_pair<T, Dense>(a, &walk, &pair);
 
@@ -232,27 +235,26 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     hist_u64 *positions = payload + 2 + before;
     T *values = reinterpret_cast<T *>(payload + 2 + all) + before;
 
-    for (; turns > 0; turns--) {
+    for (; iterations > 0; iterations--) {
         const uint32_t hits0 = hist_hits<T>(window, pair.v[0]) & ((1u << pair.valid[0]) - 1);
         const uint32_t hits1 = hist_hits<T>(window, pair.v[1]) & ((1u << pair.valid[1]) - 1);
-        const uint32_t n = hist_list<T>(turn, pair, hits0, hits1,
+        const uint32_t n = hist_list<T>(pass, pair, hits0, hits1,
                                         [&] { hist_load_pair<T, Dense>(a, &walk, &pair); });
-        const uint64_t first = turn->first;
+        const uint64_t first = pass->first;
         for (uint32_t h = threadIdx.x; h < n; h += HIST_THREADS) {
-            const uint32_t place = turn->list[h];
-            positions[h] = hist_number<T>(*turn, first, place);
-            values[h] = hist_listed<T>(*turn, place);
+            const uint32_t index = pass->list[h];
+            positions[h] = hist_number<T>(*pass, first, index);
+            values[h] = hist_listed<T>(*pass, index);
         }
         positions += n;
         values += n;
     }
 }
 
-// ---- extracted bins
-// --------------------------------------------------------------------------------------
+// ---- extracted bins -----------------------------------------------------------------------------
 
-// Which extracted bin a sample is in: a table of u8's values; of other types' bins a bit each, and
-// for each word how many bits lie in those before it.
+// Map from samples to extracted bins. u8: a table of values. Other types: one bit per bin, and for
+// each word the number of bits set in the words before it.
 template <typename T> struct HistExtracted {
     uint32_t bits[GF_HIST_MAX_BINS / 32];
     uint8_t before[GF_HIST_MAX_BINS / 32];
@@ -260,7 +262,7 @@ template <typename T> struct HistExtracted {
 
 template <> struct HistExtracted<uint8_t> { uint8_t table[256]; };
 
-// All threads of the block call it; a barrier must follow.
+// Build the map. All threads of the block must call it; a barrier must follow.
 template <typename T>
 GF_DEVICE void hist_set_extracted(const HistArgs &a, HistExtracted<T> *extracted) {
     if constexpr (sizeof(T) == 1) {
@@ -281,22 +283,22 @@ GF_DEVICE void hist_set_extracted(const HistArgs &a, HistExtracted<T> *extracted
     }
 }
 
-// Which extracted bin a sample is in; a.extracts or more if none.
+// Return the index of the extracted bin of a sample; a.extracts or more if there is none.
 template <typename T>
 GF_DEVICE uint32_t hist_sample_nth(const HistArgs &a, const HistExtracted<T> &extracted, T value) {
     if constexpr (sizeof(T) == 1) {
         return extracted.table[value];
     } else {
         const uint32_t bin = hist_bin<T>(a, value);
-        const uint32_t known = min(bin, a.bins - 1),
-                       bits = extracted.bits[known / 32]; // NaN: too large
-        const uint32_t before = bits & ((1u << known % 32) - 1);
-        const uint32_t nth = extracted.before[known / 32] + static_cast<uint32_t>(__popc(before));
-        return bin < a.bins && (bits >> known % 32 & 1) ? nth : a.extracts;
+        const uint32_t clamped = min(bin, a.bins - 1),
+                       bits = extracted.bits[clamped / 32]; // the bin of NaN is too large
+        const uint32_t before = bits & ((1u << clamped % 32) - 1);
+        const uint32_t nth = extracted.before[clamped / 32] + static_cast<uint32_t>(__popc(before));
+        return bin < a.bins && (bits >> clamped % 32 & 1) ? nth : a.extracts;
     }
 }
 
-// Bit k is set if sample k is in an extracted bin.
+// Set bit k if sample k of a vector is in an extracted bin.
 template <typename T>
 GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted, const uint4 &v) {
     uint32_t hits = 0;
@@ -310,8 +312,8 @@ GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted
         hist_bins<T>(a, v, bins);
 #pragma unroll
         for (int k = 0; k < hist_vector<T>::size; k++) {
-            const uint32_t known = min(bins[k], a.bins - 1);
-            const bool in = extracted.bits[known / 32] >> known % 32 & 1;
+            const uint32_t clamped = min(bins[k], a.bins - 1);
+            const bool in = extracted.bits[clamped / 32] >> clamped % 32 & 1;
             hits |= in && bins[k] < a.bins ? 1u << k : 0;
         }
     }
@@ -320,10 +322,11 @@ GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// Only how many samples of each extracted bin the blocks' chunks have: where counting did not leave
-// it behind. Reads each sample once.
+// Count the samples of each extracted bin per chunk, if the counting kernel did not.
+// Grid: one block per chunk. Block: 512 threads. Reads each sample once. Shared memory: a
+// HistExtracted, 0.5 to 10 KB in all. Registers: 40 (sm_90).
 template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
     hist_count_selected(HistArgs a, uint32_t *counts) {
     __shared__ HistExtracted<T> extracted;
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
@@ -351,17 +354,18 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
         counts[threadIdx.x * gridDim.x + blockIdx.x] = selected[threadIdx.x];
 }
 
-// ---- placing ------------------------------------------------------------------------------------
+// ---- splitting ----------------------------------------------------------------------------------
 
-// Where the samples of each bin go, as places among all of them.
+// Output offsets of the samples of each bin.
 struct HistSplit {
     hist_u64 all[GF_HIST_MAX_LISTED];
-    hist_u64 next[GF_HIST_MAX_LISTED];              // of the block
+    hist_u64 next[GF_HIST_MAX_LISTED];              // of the block: next sample
     hist_u64 begin[HIST_WARPS][GF_HIST_MAX_LISTED]; // of a warp in this round
     uint16_t many[HIST_WARPS][GF_HIST_MAX_LISTED];  // samples of a warp in this round
 };
 
-// The places where the block's samples of each bin begin; the head of the payload.
+// Compute the output offsets of the block for each bin, and write the head of the payload. Returns
+// the number of samples of all extracted bins.
 GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const uint32_t *counts,
                                     hist_u64 *payload) {
     for (uint32_t nth = threadIdx.x / 32; nth < a.extracts; nth += HIST_WARPS) {
@@ -388,20 +392,21 @@ GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const u
 }
 
 template <typename T> struct HistSplitShared {
-    HistPass<T> turn;
+    HistPass<T> pass;
     HistExtracted<T> extracted;
     HistSplit split;
 };
 
-// As hist_place; what is listed is dealt out in rounds of a sample a thread. Lanes with the same
-// bin find each other, the warps' numbers are added up bin by bin. Shared memory: a
-// HistSplitShared.
+// Extract up to 64 bins.
+// Grid, block and reads: as hist_select. The listed samples are processed in rounds of one sample
+// per thread. Lanes with the same bin are found by a warp match; the counts of the warps are summed
+// bin by bin. Shared memory: a HistSplitShared. Registers: 40 (sm_90).
 template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
     hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
-    HistPass<T> &turn = shared->turn;
+    HistPass<T> &pass = shared->pass;
     HistExtracted<T> &extracted = shared->extracted;
     HistSplit &split = shared->split;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -412,22 +417,22 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
     __syncthreads();
 
     HistWalk walk = hist_walk<T, Dense>(a);
-    for (uint32_t turns = (hist_turns(walk) + 1) / 2; turns > 0; turns--) {
+    for (uint32_t iterations = (hist_iterations(walk) + 1) / 2; iterations > 0; iterations--) {
         HistPair<T> pair;
         hist_load_pair<T, Dense>(a, &walk, &pair);
         uint32_t hits[2];
 #pragma unroll
         for (int i = 0; i < 2; i++)
             hits[i] = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
-        const uint32_t n = hist_list<T>(&turn, pair, hits[0], hits[1], [] {});
-        const uint64_t first = turn.first;
+        const uint32_t n = hist_list<T>(&pass, pair, hits[0], hits[1], [] {});
+        const uint64_t first = pass.first;
         for (uint32_t round = 0; round < n; round += HIST_THREADS) {
             const bool listed = round + threadIdx.x < n;
-            uint32_t place = 0, nth = GF_HIST_MAX_LISTED;
+            uint32_t index = 0, nth = GF_HIST_MAX_LISTED;
             T value = 0;
             if (listed) {
-                place = turn.list[round + threadIdx.x];
-                value = hist_listed<T>(turn, place);
+                index = pass.list[round + threadIdx.x];
+                value = hist_listed<T>(pass, index);
                 nth = hist_sample_nth(a, extracted, value);
             }
             const uint32_t peers = __match_any_sync(GF_WARP, nth);
@@ -447,7 +452,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
             __syncthreads();
             if (listed) {
                 const hist_u64 to = split.begin[warp][nth] + before;
-                positions[to] = hist_number<T>(turn, first, place);
+                positions[to] = hist_number<T>(pass, first, index);
                 values[to] = value;
             }
         }
@@ -456,10 +461,11 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_FIT(HIST_BLOCKS))
 
 // ---- sorting ------------------------------------------------------------------------------------
 
-// The key of every sample, its bin, and its place in the strip. A thread writes a vector's.
+// Write the key of each sample (its bin) and its index in the strip, for the sort. One vector per
+// thread and iteration; 51 to 53 registers (sm_90).
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS)
-    hist_keys(HistArgs a, uint32_t *keys, hist_u64 *places) {
+    hist_keys(HistArgs a, uint32_t *keys, hist_u64 *indices) {
     for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
         const uint4 v = hist_load<T, Dense>(a, walk);
         const uint32_t valid = hist_valid<T>(a, walk);
@@ -467,14 +473,14 @@ __global__ void __launch_bounds__(HIST_THREADS)
         for (int k = 0; k < hist_vector<T>::size; k++)
             if (static_cast<uint32_t>(k) < valid) {
                 const T x = gf_sample_at<T>(v, k);
-                const uint64_t place = walk.j - a.before + k;
-                keys[place] = min(hist_bin<T>(a, x), a.extracts); // what is in no bin comes last
-                places[place] = place;
+                const uint64_t index = walk.j - a.before + k;
+                keys[index] = min(hist_bin<T>(a, x), a.extracts); // no bin: sorted last
+                indices[index] = index;
             }
     }
 }
 
-// Where each bin begins among the sorted keys: a thread a bin searches.
+// Find the first sorted key of each bin by binary search, one thread per bin. 16 registers (sm_90).
 static __global__ void __launch_bounds__(HIST_THREADS)
     hist_offsets(const uint32_t *keys, uint64_t n, uint32_t extracts, hist_u64 *offsets) {
     const uint32_t bin = blockIdx.x * HIST_THREADS + threadIdx.x;
@@ -491,24 +497,25 @@ static __global__ void __launch_bounds__(HIST_THREADS)
     offsets[bin] = from;
 }
 
-// A thread a sample.
+// Write the positions and values of the sorted samples. One thread per sample, at most 8 blocks per
+// SM, which loop; 28 registers (sm_90).
 template <typename T>
 __global__ void __launch_bounds__(HIST_THREADS)
-    hist_collect(HistArgs a, const hist_u64 *places, hist_u64 *payload) {
+    hist_collect(HistArgs a, const hist_u64 *indices, hist_u64 *payload) {
     const hist_u64 count = payload[a.extracts];
     hist_u64 *positions = payload + a.extracts + 1;
     T *out = reinterpret_cast<T *>(positions + count);
     const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
-    const bool small = a.rows * a.samples >> 32 == 0; // 64-bit divisions take their time
+    const bool small = a.rows * a.samples >> 32 == 0; // 64-bit divisions are slow
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < count;
          i += step) {
-        const uint64_t j = places[i];
+        const uint64_t j = indices[i];
         const uint64_t y =
             small ? static_cast<uint32_t>(j) / static_cast<uint32_t>(a.samples) : j / a.samples;
         const uint64_t at = j - y * a.samples;
         const T *row = hist_row<T>(a, y);
         positions[i] = a.before + j;
-        out[i] = a.measured == 1 ? hist_sample<T>(a, row, at, 0) : row[at]; // or all channels
+        out[i] = a.measured == 1 ? hist_sample<T>(a, row, at, 0) : row[at]; // else all channels
     }
 }
 

@@ -1,15 +1,15 @@
-// The radix sort that several bins are extracted with.
+// Radix sort for the extraction of many bins, by CUB.
 #include "hist_device.cuh"
 
 #include <limits.h>
 
-// Otherwise CUB brings the functions of a profiler's interface along, under names of their own.
+// Without these, CUB defines functions of the NVTX profiling interface.
 #define CCCL_DISABLE_NVTX
 #define NVTX_DISABLE
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/version.cuh>
 
-// How CUB counts: before CUDA 12 in 32 bits.
+// CUB's type of counts: 32 bits before CUDA 12.
 #if CUB_VERSION >= 200000
 typedef int64_t Count;
 #define MAX_SORTED INT64_MAX
@@ -19,14 +19,14 @@ typedef int Count;
 #endif
 
 static cudaError_t hist_sort_pairs(void *scratch, size_t *bytes, const uint32_t *keys,
-                                   uint32_t *sorted_keys, const hist_u64 *places,
-                                   hist_u64 *sorted_places, uint64_t n, uint32_t extracts,
+                                   uint32_t *sorted_keys, const hist_u64 *indices,
+                                   hist_u64 *sorted_indices, uint64_t n, uint32_t extracts,
                                    cudaStream_t stream) {
     int bits = 1;
     while (extracts >> bits)
         bits++;
-    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, places,
-                                           sorted_places, static_cast<Count>(n), 0, bits, stream);
+    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, indices,
+                                           sorted_indices, static_cast<Count>(n), 0, bits, stream);
 }
 
 static size_t hist_sort_aligned(size_t bytes) {
@@ -35,14 +35,14 @@ static size_t hist_sort_aligned(size_t bytes) {
 
 HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
     HistSortScratch scratch = {};
-    scratch.places = hist_sort_aligned(n * sizeof(uint32_t));
-    scratch.sorted_keys = scratch.places + hist_sort_aligned(n * sizeof(hist_u64));
-    scratch.sorted_places = scratch.sorted_keys + hist_sort_aligned(n * sizeof(uint32_t));
-    scratch.sort = scratch.sorted_places + hist_sort_aligned(n * sizeof(hist_u64));
+    scratch.indices = hist_sort_aligned(n * sizeof(uint32_t));
+    scratch.sorted_keys = scratch.indices + hist_sort_aligned(n * sizeof(hist_u64));
+    scratch.sorted_indices = scratch.sorted_keys + hist_sort_aligned(n * sizeof(uint32_t));
+    scratch.sort = scratch.sorted_indices + hist_sort_aligned(n * sizeof(hist_u64));
     const cudaError_t result =
         hist_sort_pairs(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
                         n < MAX_SORTED ? n : MAX_SORTED, extracts, nullptr);
-    // More than there is: the allocation then fails and says so.
+    // On failure, return a size that cannot be allocated; the allocation then reports the error.
     scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
     return scratch;
 }
@@ -50,17 +50,16 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
 gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
                     gf_error *error) {
     if (n > MAX_SORTED)
-        return gf_fail(
-            error, GF_FAILED,
-            "cuda: built with a CUDA before 12, which cannot sort a strip of 2^31 samples; "
-            "use --backend cpu");
+        return gf_fail(error, GF_FAILED,
+                       "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
+                       "use --backend cpu");
     unsigned char *base = static_cast<unsigned char *>(memory);
     HistSortScratch scratch = hist_sort_scratch(n, extracts);
-    return gf_cuda_check(hist_sort_pairs(base + scratch.sort, &scratch.sort_bytes,
-                                         reinterpret_cast<uint32_t *>(base),
-                                         reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
-                                         reinterpret_cast<hist_u64 *>(base + scratch.places),
-                                         reinterpret_cast<hist_u64 *>(base + scratch.sorted_places),
-                                         n, extracts, stream),
-                         "sorting", error);
+    return gf_cuda_check(
+        hist_sort_pairs(
+            base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
+            reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
+            reinterpret_cast<hist_u64 *>(base + scratch.indices),
+            reinterpret_cast<hist_u64 *>(base + scratch.sorted_indices), n, extracts, stream),
+        "radix sort", error);
 }

@@ -1,60 +1,62 @@
-// normalize on the GPU: samples divided by their channels' means, in one kernel.
+// normalize on CUDA: divide samples by the mean of their channel. One kernel with three paths.
 //
-//   path       used for                                    arithmetic of a sample
-//   exact      u16; u8 where the quick path is not exact   an inverse and two corrections
-//   quick      u8, after the block has tried all values    one fma
+//   path       used for                                    operations per sample
+//   exact      u16; u8 if the quick path is not exact      multiply by the inverse, two corrections
+//   quick      u8, after the block has checked all values  one fma
 //   division   f32                                         __fdiv_rn
 #include "vectors.cuh"
 
 #include "normalize/normalize.h"
 
 struct gf_normalize_args {
-    const unsigned char *in; // of the first row
+    const unsigned char *in; // first row
     unsigned char *out;
     size_t in_stride, out_stride;
     uint64_t row_bytes;
     float mean[GF_MAX_CHANNELS], half;
-    gf_shares shares;
+    gf_partition partition;
 };
 
-// The divisor of a channel's samples. inverse: 1 / mean, rounded; at_once: half / mean, rounded.
+// Divisor of one channel. inverse: 1 / mean, rounded. at_once: half / mean, rounded.
 struct gf_divisor {
     float mean, inverse, half, at_once;
 };
 
-#define TWO_23 8388608.0f // a float of 2^23 + n ends in the bits of the integer n < 2^23
+#define TWO_23 8388608.0f // the float 2^23 + n, n < 2^23, has n in its low bits
 #define TWO_23_BITS 0x4b000000u
 
-// The stored sample of a value that is not negative, to which 2^23 was added: in the low bits.
+// Return the stored sample of a non-negative value to which 2^23 was added, in the low bits.
 template <typename T> GF_DEVICE uint32_t gf_normalize_clamped(float x) {
     const uint32_t bits = __float_as_uint(x), max = TWO_23_BITS + (sizeof(T) == 1 ? 255 : 65535);
     return bits < max ? bits : max;
 }
 
-// One step from a quotient towards the nearest.
-GF_DEVICE float gf_normalize_nearer(float q, float x, const gf_divisor &by) {
+// Correct a quotient by its own error, once.
+GF_DEVICE float gf_normalize_refine(float q, float x, const gf_divisor &by) {
     return __fmaf_rn(__fmaf_rn(-by.mean, q, x), by.inverse, q);
 }
 
-// bits: those of 2^23 + the sample. x * inverse is at most two units in the last place off; one
-// step makes it one of the two neighbours of the quotient, and from there the step leads to the
-// nearest (Markstein's theorem: the inverse is the nearest to 1 / mean, and nothing is too small: a
-// mean of integers that is not 0 is at least 2^-64). The rest is as docs/numerics.md says it.
+// Compute one sample exactly. bits: bits of 2^23 + sample.
+// x * inverse is within two ulps of the quotient. The first correction returns one of the two
+// floats adjacent to the quotient, the second the nearest one (Markstein's theorem: the inverse is
+// the float nearest to 1 / mean, and nothing underflows, because a nonzero mean of integers is at
+// least 2^-64). docs/numerics.md defines the other operations.
 template <typename T> GF_DEVICE uint32_t gf_normalize_exact(uint32_t bits, const gf_divisor &by) {
     const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
-    const float q = gf_normalize_nearer(__fmul_rn(x, by.inverse), x, by);
+    const float q = gf_normalize_refine(__fmul_rn(x, by.inverse), x, by);
     return gf_normalize_clamped<T>(
-        __fadd_rn(__fmul_rn(gf_normalize_nearer(q, x, by), by.half), TWO_23));
+        __fadd_rn(__fmul_rn(gf_normalize_refine(q, x, by), by.half), TWO_23));
 }
 
-// Rounded in other places, which seldom makes a difference.
+// Compute one u8 sample with other intermediate roundings, which seldom change the result.
 GF_DEVICE uint32_t gf_normalize_quick(uint32_t bits, const gf_divisor &by) {
     const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
     return gf_normalize_clamped<uint8_t>(__fmaf_rn(x, by.at_once, TWO_23));
 }
 
-// Whether the quick path is exact for all values of u8, of which each thread of a block tries one.
-template <int CHANNELS> GF_DEVICE bool gf_normalize_try(const gf_divisor (&by)[CHANNELS]) {
+// Test whether the quick path is exact for all 256 values. Each thread of the block tests one
+// value.
+template <int CHANNELS> GF_DEVICE bool gf_normalize_check_quick(const gf_divisor (&by)[CHANNELS]) {
     const uint32_t bits = TWO_23_BITS + threadIdx.x;
     bool same = true;
 #pragma unroll
@@ -70,29 +72,29 @@ template <typename T> GF_DEVICE T gf_normalize_sample(T x, const gf_divisor &by)
         return static_cast<T>(gf_normalize_exact<T>(TWO_23_BITS + x, by));
 }
 
-// A vector, whose first sample is of channel `shift`; by[0] is that of a thread's first vector. An
-// alpha is carried.
+// Normalize one vector. shift: channel of its first sample, relative to the thread's first vector,
+// whose first channel is by[0]. Alpha is copied.
 template <bool QUICK, typename T, int CHANNELS>
 GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANNELS], int shift) {
-    const int a_word = 4 / sizeof(T);
+    const int per_word = 4 / sizeof(T);
     uint32_t w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        uint32_t b[a_word];
+        uint32_t b[per_word];
 #pragma unroll
-        for (int k = 0; k < a_word; k++) {
-            const int c = (a_word * i + k + shift) % CHANNELS;
-            const bool carried = c >= GF_COLOURS(CHANNELS);
+        for (int k = 0; k < per_word; k++) {
+            const int c = (per_word * i + k + shift) % CHANNELS;
+            const bool copied = c >= GF_COLOURS(CHANNELS);
             if constexpr (sizeof(T) == 1) {
                 b[k] = __byte_perm(w[i], TWO_23_BITS, 0x7540 | k);
-                if (!carried)
+                if (!copied)
                     b[k] = QUICK ? gf_normalize_quick(b[k], by[c])
                                  : gf_normalize_exact<uint8_t>(b[k], by[c]);
             } else if constexpr (sizeof(T) == 2) {
                 b[k] = __byte_perm(w[i], TWO_23_BITS, k == 0 ? 0x7410 : 0x7432);
-                if (!carried)
+                if (!copied)
                     b[k] = gf_normalize_exact<uint16_t>(b[k], by[c]);
-            } else if (!carried) {
+            } else if (!copied) {
                 w[i] = __float_as_uint(gf_normalize_sample(__uint_as_float(w[i]), by[c]));
             }
         }
@@ -104,16 +106,16 @@ GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANN
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-// One group's way along a unit.
+// Normalize one unit with one group of threads.
 template <bool QUICK, typename T, int CHANNELS, int GROUP>
 GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, uint32_t bytes,
                                  uint32_t lane, const gf_divisor (&by)[CHANNELS]) {
     const int vector_samples = 16 / sizeof(T);
     const unsigned char *const row[1] = {in};
     gf_walk<1, GROUP, CHANNELS == 3 ? 3 : 4, false>(
-        row, bytes, lane, [&](int u, uint64_t v, uint32_t have, const uint4(&q)[1]) {
+        row, bytes, lane, [&](int u, uint64_t v, uint32_t valid, const uint4(&q)[1]) {
             const int shift = u * GROUP * vector_samples % CHANNELS;
-            if (have == 16) {
+            if (valid == 16) {
                 __stcs(reinterpret_cast<uint4 *>(out) + v,
                        gf_normalize_vector<QUICK, T>(q[0], by, shift));
                 return;
@@ -121,20 +123,19 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
             const T *from = reinterpret_cast<const T *>(in + 16 * v);
             T *to = reinterpret_cast<T *>(out + 16 * v);
 #pragma unroll 1
-            for (uint32_t i = 0; i < have / sizeof(T); i++) {
+            for (uint32_t i = 0; i < valid / sizeof(T); i++) {
                 const uint32_t channel = (i + shift) % CHANNELS;
-                T made = from[i];
+                T result = from[i];
 #pragma unroll
                 for (uint32_t c = 0; c < GF_COLOURS(CHANNELS); c++)
                     if (c == channel)
-                        made = gf_normalize_sample(from[i], by[c]);
-                to[i] = made;
+                        result = gf_normalize_sample(from[i], by[c]);
+                to[i] = result;
             }
         });
 }
 
-// Resident blocks of an SM, so that enough loads are under way: five where the registers suffice.
-// (Turing holds four of this size.)
+// Resident blocks per SM: five, for enough loads in flight, where registers suffice. Turing: four.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
 #define NORMALIZE_BLOCKS(T, CHANNELS, GROUP) 4
 #else
@@ -142,13 +143,15 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
     ((GROUP) == 4 || (sizeof(T) == sizeof(float) && (CHANNELS) == 4) ? 4 : 5)
 #endif
 
-#define PIECE_BYTES 3072 // whole pixels
+#define PIECE_BYTES 3072 // bytes per piece: whole pixels
 
-// GROUP threads walk along a row, or a warp along PIECE_BYTES of one; groups take units in turn.
-// Reads and writes each sample once, 16 bytes at a time, with four loads under way. With three
-// channels it is three loads, so that it is known at compile time with which channels a thread's
-// vectors begin. The samples of the vector that holds the row's end are written one by one.
-// Registers: 48 to 64 (sm_90).
+// Normalize rows.
+// Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. With GROUP = 4 a unit is a row, with GROUP = 32 a piece of 3072 bytes. Reads and writes
+// each sample once, 16 bytes per access, with four loads in flight. With three channels it is three
+// loads, therefore the channel of each sample is a compile-time constant. Tail: the samples of the
+// vector that holds the end of the row are written one by one. Shared memory: none. Registers: 48
+// to 64 (sm_90), for 4 or 5 resident blocks.
 template <typename T, int CHANNELS, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP))
     normalize(gf_normalize_args a) {
@@ -160,20 +163,20 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
         by[c] = {a.mean[c], __frcp_rn(a.mean[c]), a.half, __fdiv_rn(a.half, a.mean[c])};
     bool quick = false;
     if constexpr (sizeof(T) == 1)
-        quick = gf_normalize_try(by);
+        quick = gf_normalize_check_quick(by);
     const uint32_t phase = lane * vector_samples % CHANNELS;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
         mine[c] = CHANNELS != 3 || phase == 0 ? by[c]
                   : phase == 1                ? by[(c + 1) % CHANNELS]
                                               : by[(c + 2) % CHANNELS];
-    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.shares.units;
+    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.partition.units;
          first += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
-            gf_unit_at<GROUP == 32>(a.shares, a.row_bytes, first + threadIdx.x / GROUP);
+            gf_unit_at<GROUP == 32>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
         const unsigned char *in = a.in + unit.y * a.in_stride + unit.begin;
         unsigned char *out = a.out + unit.y * a.out_stride + unit.begin;
-        const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // PIECE_BYTES at most
+        const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // at most PIECE_BYTES
         if (sizeof(T) == 1 && quick)
             gf_normalize_unit<true, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
         else
@@ -195,13 +198,13 @@ static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, vo
         a.mean[c] = plan->mean[c];
     a.half = plan->half;
     const uint64_t pieces = gf_divide_up(a.row_bytes, PIECE_BYTES);
-    a.shares = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), PIECE_BYTES,
-                strip->out.rows * pieces};
-    const unsigned grid = gf_share_grid(a.shares);
+    a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), PIECE_BYTES,
+                   strip->out.rows * pieces};
+    const unsigned grid = gf_partition_grid(a.partition);
     gf_for_type(head->in.type, [&](auto sample) {
         gf_for_channels(head->in.channels, [&](auto n) {
             typedef decltype(sample) Sample;
-            if (a.shares.group == 4)
+            if (a.partition.group == 4)
                 normalize<Sample, decltype(n)::value, 4><<<grid, GF_BLOCK, 0, stream>>>(a);
             else
                 normalize<Sample, decltype(n)::value, 32><<<grid, GF_BLOCK, 0, stream>>>(a);

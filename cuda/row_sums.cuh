@@ -1,13 +1,14 @@
-// Sums along rows, of samples (one image, axis-sum) or of products (two, dot).
+// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot).
 //
-//   kernel                used for                               threads
-//   gf_sum_integer_rows   u8, u16: exact, in any order           4 or 16 a row, or a block a piece
-//   gf_sum_few_lanes      f32, rows of at most 256 pixels        up to 32 a row
-//   gf_sum_short_lanes    f32, one channel, up to 2048 pixels    a warp a row
-//   gf_sum_lanes          f32, everything else                   64 a channel, a block a row
+//   kernel                used for                              threads per row
+//   gf_sum_integer_rows   u8, u16: exact in any order           4, 16, or a block per piece
+//   gf_sum_few_lanes      f32, rows of at most 256 pixels       up to 32
+//   gf_sum_short_lanes    f32, one channel, up to 2048 pixels   a warp
+//   gf_sum_lanes          f32, all other rows                   a block: 64 per channel
 //
-// Sums of f32 are made in binary64 and in the order of filters/samples.h, so each kernel only deals
-// out the lanes of that order in another way.
+// f32 is summed in binary64, in the order that filters/samples.h defines: 256 lanes per channel,
+// then a tree. The f32 kernels differ only in the assignment of lanes to threads. In this file,
+// "lane" is a lane of that order.
 #ifndef GF_ROW_SUMS_CUH
 #define GF_ROW_SUMS_CUH
 
@@ -15,13 +16,13 @@
 #include "vectors.cuh"
 
 struct gf_row_sums {
-    const unsigned char *in[2]; // the first row of each image
+    const unsigned char *in[2]; // first row of each image
     size_t in_stride;
-    unsigned char *records; // of the first row
+    unsigned char *records; // record of the first row
     size_t out_stride;
     uint64_t width, rows, row_bytes;
     uint32_t measured;
-    gf_shares shares;
+    gf_partition partition;
 };
 
 static inline gf_row_sums gf_row_sums_of(const gf_plan *plan, const gf_strip *strip,
@@ -38,7 +39,7 @@ static inline gf_row_sums gf_row_sums_of(const gf_plan *plan, const gf_strip *st
     a.rows = strip->out.rows;
     a.row_bytes = gf_row_bytes(&plan->in);
     a.measured = measured;
-    a.shares = gf_share_rows(a.rows, a.row_bytes, plan->inputs);
+    a.partition = gf_partition_rows(a.rows, a.row_bytes, plan->inputs);
     return a;
 }
 
@@ -48,8 +49,8 @@ GF_DEVICE unsigned long long *gf_record_at(const gf_row_sums &a, uint64_t y) {
 
 // ---- the channels of a vector -------------------------------------------------------------------
 
-// A vector of u8 taken apart: words that hold samples of one channel only, or zeros. Of three
-// channels a vector may begin with any; channel 0 is the one that it begins with.
+// One u8 vector split by channel: each word holds samples of one channel, or zeros. With three
+// channels, channel 0 is the channel of the first sample of the vector.
 template <int CHANNELS> struct gf_planes {
     static const int words = CHANNELS == 1 ? 4 : CHANNELS == 4 ? 1 : 2;
     uint32_t w[CHANNELS][words];
@@ -68,7 +69,7 @@ template <int CHANNELS> struct gf_planes {
             for (int c = 0; c < CHANNELS; c++)
 #pragma unroll
                 for (int k = 0; k < words; k++)
-                    w[c][k] = CHANNELS == 3 && k == 1 // 12 to 15: the first channel has two
+                    w[c][k] = CHANNELS == 3 && k == 1 // samples 12 to 15: the first channel has two
                                   ? __byte_perm(v.w, 0, c == 0 ? 0x4430 : 0x4440 + c)
                                   : gf_channel_word<CHANNELS>(from + k * CHANNELS, c);
         }
@@ -77,10 +78,10 @@ template <int CHANNELS> struct gf_planes {
 
 // ---- u8 and u16 ---------------------------------------------------------------------------------
 
-// Adds vectors to the sums of a thread: samples, or the products a.b, a.a, b.b in the order of
-// dot's records. Channel c of a vector goes to sum[..][(c + shift) % CHANNELS].
+// Add vectors to the sums of a thread: samples, or the products a.b, a.a, b.b in the order of dot's
+// records. Channel c of a vector is added to sum[..][(c + shift) % CHANNELS].
 template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
-    // One product of u16 may fill 32 bits. Of the others GF_MAX_PIECE bounds the number.
+    // A product of u16 may need 32 bits. GF_MAX_PIECE limits the number of other summands.
     typedef
         typename std::conditional<IMAGES == 2 && sizeof(T) == 2, unsigned long long, uint32_t>::type
             Sum;
@@ -120,24 +121,27 @@ template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
     }
 };
 
-// GROUP threads walk along a row, or a block along a piece of one. Reads each sample once, 16 bytes
-// a load; writes a record a row. A row's pieces add to its record, which is zero before. Shared
-// memory: a sum of each kind and channel from each of 8 warps. Registers: 32 to 80 (sm_90).
+// Sum rows of integers.
+// Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. A unit is a row, or with GROUP = 256 a piece of a row. Reads each sample once, 16 bytes
+// per load; writes one record per row. Pieces of a row add to its record by atomics; the record is
+// zero before. Shared memory: one sum per warp, kind and channel, at most 768 B. Registers: 32 to
+// 48 for axis-sum, 48 to 80 for dot (sm_90).
 template <typename T, int CHANNELS, int IMAGES, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
     typedef gf_integer_sums<T, CHANNELS, IMAGES> Sums;
     typedef typename Sums::Sum Sum;
     const int values = Sums::sums * CHANNELS, vector_samples = 16 / sizeof(T);
-    // Of three channels a multiple of three: it is then known at compile time with which channels a
-    // thread's vectors begin. Sums of 64 bits leave fewer registers.
+    // With three channels a multiple of three: the first channel of each vector of a thread is then
+    // a compile-time constant. 64-bit sums leave fewer registers.
     const int unroll = CHANNELS != 3 ? 4 : sizeof(Sum) == 8 ? 3 : 6;
     __shared__ unsigned long long parts[GF_BLOCK / 32][values];
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
-    // The same number of iterations for all threads of a block: they synchronise to reduce.
-    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.shares.units;
+    // All threads of a block run the same number of iterations: they synchronize to reduce.
+    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.partition.units;
          first += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
-            gf_unit_at<GROUP == GF_BLOCK>(a.shares, a.row_bytes, first + threadIdx.x / GROUP);
+            gf_unit_at<GROUP == GF_BLOCK>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
         const unsigned char *row[IMAGES];
 #pragma unroll
         for (int i = 0; i < IMAGES; i++)
@@ -147,7 +151,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
                                        [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
                                            Sums::add(sum, u * GROUP * vector_samples % CHANNELS, q);
                                        });
-        // Which of its sums is a channel's depends on the thread's first vector.
+        // The channel of each sum depends on the first vector of the thread.
         const uint32_t phase = lane * vector_samples % CHANNELS;
         unsigned long long *record = gf_record_at(a, unit.y);
 #pragma unroll
@@ -160,7 +164,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
                     x = phase == 0   ? x
                         : phase == 1 ? sum[s][(c + CHANNELS - 1) % CHANNELS]
                                      : sum[s][(c + CHANNELS - 2) % CHANNELS];
-                if (GROUP < GF_BLOCK) { // 24 KiB at most: the total fits, too
+                if (GROUP < GF_BLOCK) { // rows of at most 24 KiB: the total fits 32 bits
                     x = gf_reduce_group<GROUP>(x, gf_plus());
                     if (unit.bytes && lane == 0 && c < static_cast<int>(a.measured))
                         record[value] = x;
@@ -178,7 +182,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
             unsigned long long total = 0;
             for (int warp = 0; warp < GF_BLOCK / 32; warp++)
                 total += parts[warp][threadIdx.x];
-            if (a.shares.pieces == 1)
+            if (a.partition.pieces == 1)
                 record[threadIdx.x] = total;
             else
                 atomicAdd(&record[threadIdx.x], total);
@@ -190,26 +194,26 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
 template <typename T, int CHANNELS, int IMAGES>
 static inline cudaError_t gf_launch_integer_rows(const gf_row_sums &a, cudaStream_t stream) {
     const size_t record = a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums * 8;
-    if (a.shares.pieces > 1) {
+    if (a.partition.pieces > 1) {
         const cudaError_t result =
             cudaMemset2DAsync(a.records, a.out_stride, 0, record, a.rows, stream);
         if (result != cudaSuccess)
             return result;
     }
-    gf_for_group(a.shares.group, [&](auto group) {
+    gf_for_group(a.partition.group, [&](auto group) {
         gf_sum_integer_rows<T, CHANNELS, IMAGES, decltype(group)::value>
-            <<<gf_share_grid(a.shares), GF_BLOCK, 0, stream>>>(a);
+            <<<gf_partition_grid(a.partition), GF_BLOCK, 0, stream>>>(a);
     });
     return cudaGetLastError();
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
 
-// Sums of a channel, one image's or two's; in the order of dot's records.
+// Sums per channel for one or two images, in the order of dot's records.
 #define GF_SUMS_OF(IMAGES) ((IMAGES) == 1 ? 1 : 4)
 
-// Each operation is rounded on its own. A product of two f32 is exact in binary64, so that it makes
-// no difference whether it is rounded before it is added.
+// Add one sample to the sums. Each operation is rounded separately. A product of two f32 is exact
+// in binary64; rounding it before the addition changes nothing.
 GF_DEVICE void gf_add(double (&sum)[1], const float (&x)[1]) {
     sum[0] = __dadd_rn(sum[0], static_cast<double>(x[0]));
 }
@@ -222,13 +226,13 @@ GF_DEVICE void gf_add(double (&sum)[4], const float (&x)[2]) {
     sum[3] = __dadd_rn(sum[3], __dmul_rn(d, d));
 }
 
-// What a record holds: NaN is canonical.
+// Return the bits of a sum for a record, with the canonical NaN.
 GF_DEVICE unsigned long long gf_result_bits(double x) {
     return x == x ? static_cast<unsigned long long>(__double_as_longlong(x))
                   : 0x7ff8000000000000ull;
 }
 
-// The samples of vectors, added to the sums of the lanes that a thread keeps.
+// Add the samples of one vector per image to the four lanes of a thread.
 template <int IMAGES, int SUMS>
 GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) {
 #pragma unroll
@@ -241,39 +245,40 @@ GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) 
     }
 }
 
-// A block of 64 threads a channel walks along a row: its vectors side by side hold 256 pixels, so
-// that a thread keeps the lanes that the four samples of its first vector belong to. Reads each
-// sample once, 16 bytes a load, DEEP of them under way; writes a record a row. Behind a row's end
-// zeros are added, which changes no sum: none is ever -0. Shared memory: the lanes of each sum and
-// channel, 4 samples' to a thread, those of a thread apart so that reading neighbouring lanes meets
-// few of the same banks.
-template <int CHANNELS, int IMAGES, int DEEP>
+// Sum rows of f32.
+// Grid: one block per row, up to 2^30; blocks then loop. Block: 64 threads per channel. The vectors
+// of a block hold 256 pixels, therefore a thread keeps the lanes of the four samples of its first
+// vector. Reads each sample once, 16 bytes per load, UNROLL loads in flight; writes one record per
+// row. Tail: zeros are added, which change no sum, because no sum is ever -0. Shared memory: the
+// lanes of each sum and channel, 2 to 33 KB; the padding between the four lanes of a thread reduces
+// bank conflicts. Registers: 40 to 252 for axis-sum, 66 to 254 for dot (sm_90).
+template <int CHANNELS, int IMAGES, int UNROLL>
 __global__ void __launch_bounds__(64 * CHANNELS) gf_sum_lanes(gf_row_sums a) {
-    const int threads = 64 * CHANNELS, sums = GF_SUMS_OF(IMAGES), apart = threads + 4;
-    __shared__ double lanes[sums][4 * apart];
+    const int threads = 64 * CHANNELS, sums = GF_SUMS_OF(IMAGES), pitch = threads + 4;
+    __shared__ double lanes[sums][4 * pitch];
     for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
         const unsigned char *row[IMAGES];
 #pragma unroll
         for (int i = 0; i < IMAGES; i++)
             row[i] = a.in[i] + y * a.in_stride;
         double sum[4][sums] = {};
-        gf_walk<IMAGES, threads, DEEP / IMAGES>(
+        gf_walk<IMAGES, threads, UNROLL / IMAGES>(
             row, a.row_bytes, threadIdx.x,
             [&](int, uint64_t, uint32_t, const uint4(&q)[IMAGES]) { gf_add_vectors(sum, q); });
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
             for (int s = 0; s < sums; s++)
-                lanes[s][j * apart + threadIdx.x] = sum[j][s];
+                lanes[s][j * pitch + threadIdx.x] = sum[j][s];
         __syncthreads();
-        // A warp reduces a tree at a time.
+        // Each warp reduces one tree at a time.
         for (uint32_t value = threadIdx.x / 32; value < a.measured * sums; value += threads / 32) {
             const uint32_t c = value / sums;
             double x[8];
 #pragma unroll
             for (uint32_t i = 0; i < 8; i++) {
                 const uint32_t e = (threadIdx.x % 32 + 32 * i) * CHANNELS + c;
-                x[i] = lanes[value % sums][e % 4 * apart + e / 4];
+                x[i] = lanes[value % sums][e % 4 * pitch + e / 4];
             }
 #pragma unroll
             for (int stride = 4; stride > 0; stride /= 2)
@@ -288,18 +293,18 @@ __global__ void __launch_bounds__(64 * CHANNELS) gf_sum_lanes(gf_row_sums a) {
     }
 }
 
-// The sum of the 128 lanes of a warp, of which thread t has 4t to 4t + 3, in the order of the tree.
-// A step hands half of what a thread has to the one that adds it up.
+// Reduce 128 lanes in the order of the tree. Thread t of the warp has lanes 4t to 4t + 3. In the
+// first two steps, each thread sends one half of its values and adds to the other half.
 GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
     const uint32_t all = 0xffffffffu;
-    const bool high = threadIdx.x & 16, odd = threadIdx.x & 8;
+    const bool bit4 = threadIdx.x & 16, bit3 = threadIdx.x & 8;
     double keep[2];
 #pragma unroll
     for (int j = 0; j < 2; j++)
-        keep[j] = __dadd_rn(high ? x[j + 2] : x[j],
-                            __shfl_xor_sync(all, high ? x[j] : x[j + 2], 16)); // stride 64
-    double sum =
-        __dadd_rn(odd ? keep[1] : keep[0], __shfl_xor_sync(all, odd ? keep[0] : keep[1], 8)); // 32
+        keep[j] = __dadd_rn(bit4 ? x[j + 2] : x[j],
+                            __shfl_xor_sync(all, bit4 ? x[j] : x[j + 2], 16)); // stride 64
+    double sum = __dadd_rn(bit3 ? keep[1] : keep[0],
+                           __shfl_xor_sync(all, bit3 ? keep[0] : keep[1], 8)); // 32
 #pragma unroll
     for (int distance = 4; distance > 0; distance /= 2) // 16, 8, 4
         sum = __dadd_rn(sum, __shfl_xor_sync(all, sum, distance));
@@ -307,8 +312,10 @@ GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
     return __dadd_rn(sum, __shfl_xor_sync(all, sum, 8)); // 1
 }
 
-// The same for one channel by a warp a row, for rows so short that a block would spend its time in
-// the tree: thread t keeps lanes 4t to 4t + 3 and 128 + 4t to 131 + 4t.
+// Sum short rows of f32, one channel: with a block per row, most time would be spent in the tree.
+// Grid: one warp per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. Thread t of a
+// warp keeps lanes 4t to 4t + 3 and 128 + 4t to 131 + 4t. Reads each sample once, 16 bytes per
+// load. Shared memory: none. Registers: 52 for axis-sum, 126 for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK) gf_sum_short_lanes(gf_row_sums a) {
     const int sums = GF_SUMS_OF(IMAGES);
@@ -337,38 +344,40 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_short_lanes(gf_row_sums a) {
     }
 }
 
-#define GF_FEW 8 // lanes of a thread
+#define GF_LANES_PER_THREAD 8 // lanes per thread
 
-// Rows of at most 256 pixels, so that no lane has more than one: 2^log_group threads a row, each
-// with up to eight lanes that far apart. What a lane without a pixel would add to the tree is +0,
-// which changes nothing.
+// Sum rows of f32 with at most 256 pixels: a lane has one sample or none.
+// Grid: 2^log_group threads per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. A
+// thread has up to eight lanes, 2^log_group apart. Reads each sample once. A lane without a sample
+// adds +0 to the tree, which changes nothing. Shared memory: none. Registers: 32 for axis-sum, 54
+// for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
     gf_sum_few_lanes(gf_row_sums a, uint32_t channels, uint32_t log_group) {
     const int sums = GF_SUMS_OF(IMAGES);
-    const uint32_t group = 1u << log_group, rows_a_block = GF_BLOCK >> log_group;
+    const uint32_t group = 1u << log_group, rows_per_block = GF_BLOCK >> log_group;
     const uint32_t lane = threadIdx.x & (group - 1);
-    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * rows_a_block; first < a.rows;
-         first += static_cast<uint64_t>(gridDim.x) * rows_a_block) {
+    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * rows_per_block; first < a.rows;
+         first += static_cast<uint64_t>(gridDim.x) * rows_per_block) {
         const uint64_t y = first + (threadIdx.x >> log_group);
         const uint32_t width = y < a.rows ? static_cast<uint32_t>(a.width) : 0;
         for (uint32_t c = 0; c < a.measured; c++) {
-            float x[GF_FEW][IMAGES] = {};
+            float x[GF_LANES_PER_THREAD][IMAGES] = {};
 #pragma unroll
-            for (uint32_t i = 0; i < GF_FEW; i++)
+            for (uint32_t i = 0; i < GF_LANES_PER_THREAD; i++)
 #pragma unroll
                 for (int k = 0; k < IMAGES; k++)
                     if (lane + (i << log_group) < width)
                         x[i][k] = reinterpret_cast<const float *>(
                             a.in[k] + y * a.in_stride)[(lane + (i << log_group)) * channels + c];
-            double sum[GF_FEW][sums] = {};
+            double sum[GF_LANES_PER_THREAD][sums] = {};
 #pragma unroll
-            for (int i = 0; i < GF_FEW; i++)
+            for (int i = 0; i < GF_LANES_PER_THREAD; i++)
                 gf_add(sum[i], x[i]);
 #pragma unroll
             for (int s = 0; s < sums; s++) {
 #pragma unroll
-                for (int stride = GF_FEW / 2; stride > 0; stride /= 2)
+                for (int stride = GF_LANES_PER_THREAD / 2; stride > 0; stride /= 2)
 #pragma unroll
                     for (int i = 0; i < stride; i++)
                         sum[i][s] = __dadd_rn(sum[i][s], sum[i + stride][s]);
@@ -382,13 +391,13 @@ __global__ void __launch_bounds__(GF_BLOCK)
     }
 }
 
-#define GF_SHORT_ROW 2048 // pixels
+#define GF_SHORT_ROW 2048 // pixels; up to this width, one warp per row
 
 template <int IMAGES>
 static inline void gf_launch_lanes(const gf_row_sums &a, uint32_t channels, cudaStream_t stream) {
     if (a.width <= GF_LANES) {
         uint32_t log_group = 0;
-        while ((static_cast<uint64_t>(GF_FEW) << log_group) < a.width)
+        while ((static_cast<uint64_t>(GF_LANES_PER_THREAD) << log_group) < a.width)
             log_group++;
         const unsigned blocks = gf_blocks(a.rows, GF_BLOCK >> log_group);
         gf_sum_few_lanes<IMAGES><<<blocks, GF_BLOCK, 0, stream>>>(a, channels, log_group);
@@ -399,21 +408,21 @@ static inline void gf_launch_lanes(const gf_row_sums &a, uint32_t channels, cuda
         gf_sum_short_lanes<IMAGES><<<blocks, GF_BLOCK, 0, stream>>>(a);
         return;
     }
-    // Where rows are few, each must have more loads under way.
-    const bool few = a.rows < 4 * gf_processors();
+    // With few rows, each block needs more loads in flight.
+    const bool few_rows = a.rows < 4 * gf_sm_count();
     gf_for_channels(channels, [&](auto n) {
-        const int count = decltype(n)::value, many = count == 1 || IMAGES * count == 4 ? 8 : 4;
+        const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
         const unsigned blocks = gf_blocks(a.rows, 1);
-        if (few)
+        if (few_rows)
             gf_sum_lanes<count, IMAGES, count == 1 ? 32 : 16><<<blocks, 64 * count, 0, stream>>>(a);
         else
-            gf_sum_lanes<count, IMAGES, many><<<blocks, 64 * count, 0, stream>>>(a);
+            gf_sum_lanes<count, IMAGES, unroll><<<blocks, 64 * count, 0, stream>>>(a);
     });
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// The sums of a strip's rows, into their records.
+// Queue the kernels that sum the rows of a strip into their records.
 template <int IMAGES>
 static inline cudaError_t gf_launch_rows(const gf_plan *plan, const gf_strip *strip,
                                          uint32_t measured, cudaStream_t stream) {

@@ -1,22 +1,23 @@
-// smooth on the GPU: which kernel runs, on what, and the kernel for everything.
+// smooth on CUDA: kernel selection, and the general kernel.
 //
 //   kernel          used for                                      file
 //   smooth_general  any radius, tile and axis; all columns        this one
-//   smooth_staged   rows by tiles in shared memory: the stages    smooth_staged.cuh, from
-//                   or integers, where no other kernel for rows   smooth_chain.cu and
-//                   takes them                                    smooth_integer.cu
-//   smooth_tiles   rows that fill their warps, radius 0 to 3,    smooth_chain.cu
-//                   results as large as the samples
-//   smooth_direct   rows of u8 by integers, 1, 2 or 4 channels,   smooth_integer.cu
+//   smooth_staged   rows, in tiles in shared memory, by stages    smooth_staged.cuh, from
+//                   or by integers, if no kernel below applies    smooth_chain.cu and
+//                                                                 smooth_integer.cu
+//   smooth_tiles    rows wide enough for whole warps, radius 0    smooth_chain.cu
+//                   to 3, results as large as the samples
+//   smooth_direct   u8 rows by integers, 1, 2 or 4 channels,      smooth_integer.cu
 //                   radius up to 8
-//   smooth_mma      rows of u8 by tensor cores, radius up to 8,   smooth_mma.cu
-//                   where weights are small whole numbers
+//   smooth_mma      u8 rows on tensor cores, radius up to 8,      smooth_mma.cu
+//                   weights that are small integers
 //
-// The last three compute most samples by other arithmetic, or as if no end of the row were near.
-// The others (near-ties of integers, ends of rows) take the exact path of smooth_device.cuh.
+// The last three compute most samples with other arithmetic, or as if no edge were near. The
+// remaining samples (near-ties of integers, samples near an edge) take the exact path of
+// smooth_device.cuh.
 #include "smooth_device.cuh"
 
-#define SHARED_BYTES_LIMIT (48 * 1024) // what a block has on every device without asking
+#define SHARED_BYTES_LIMIT (48 * 1024) // shared memory of a block on every device without opt-in
 #define ROW_PIECE_SAMPLES 1024
 #define COLUMN_PIECE_ROWS 64
 
@@ -25,25 +26,25 @@
 #define GF_GENERAL_THREADS 256
 
 struct gf_general_args {
-    const unsigned char *in; // position in_first, lane 0 of across 0
-    unsigned char *out;      // position first likewise
+    const unsigned char *in; // position in_first, lane 0 of signal group 0
+    unsigned char *out;      // position first, likewise
     uint64_t in_first;
-    size_t in_across, out_across;     // bytes from one across to the next
+    size_t in_across, out_across;     // bytes from one signal group to the next
     size_t in_position, out_position; // bytes from one position to the next
     uint64_t signal;                  // positions of a whole signal
     uint64_t first, last;             // output positions [first, last)
-    uint64_t across;                  // how many signals, or tiles of lanes
-    uint64_t last_lanes;              // lanes of the last across; all others have `lanes`
-    uint64_t tile;                    // 0: none
+    uint64_t across;                  // signal groups: rows, or groups of `lanes` columns
+    uint64_t last_lanes;              // lanes of the last group; all others have `lanes`
+    uint64_t tile;                    // 0: no tiles
     int lanes, length, radius;
-    int channels; // with alpha last for 2 and 4
+    int channels; // 2 or 4: the last one is alpha
     gf_smooth_constants constants;
 };
 
 struct gf_piece {
     uint64_t across;
-    uint64_t begin, end;           // outputs
-    uint64_t load_begin, load_end; // enhanced positions
+    uint64_t begin, end;           // output positions
+    uint64_t load_begin, load_end; // positions to load and enhance
     int lanes;
 };
 
@@ -56,7 +57,7 @@ GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
     const uint64_t reach = a.radius + 1;
     piece.load_begin = piece.begin < reach ? 0 : piece.begin - reach;
     piece.load_end = a.signal - piece.end < reach ? a.signal : piece.end + reach;
-    // Columns come in strips: what only a smooth stage would read may not be there.
+    // Columns are processed in strips: rows that only a smooth stage would read may be missing.
     if (!a.constants.smooth) {
         piece.load_begin = piece.begin < a.radius ? 0 : piece.begin - a.radius;
         piece.load_end = a.signal - piece.end < a.radius ? a.signal : piece.end + a.radius;
@@ -84,7 +85,7 @@ static __device__ void general_produce(const gf_general_args &a, const gf_piece 
     }
 }
 
-// The mean of taps samples, `step` apart, added left to right.
+// Return the mean of `taps` samples, `step` apart, added from left to right.
 GF_DEVICE float general_blur(const float *p, int step, int taps) {
     float sum = *p;
     for (int k = 1; k < taps; k++) {
@@ -94,8 +95,8 @@ GF_DEVICE float general_blur(const float *p, int step, int taps) {
     return __fdiv_rn(sum, static_cast<float>(taps));
 }
 
-// blurred holds positions [begin - 1, end + 1), of which those outside the signal or not needed
-// stay unwritten.
+// Blur a piece. blurred holds positions [begin - 1, end + 1); those outside the signal or not
+// needed are not written.
 static __device__ void general_consume(const gf_general_args &a, const gf_piece &piece,
                                        const float *loaded, float *blurred, int thread,
                                        int threads) {
@@ -110,13 +111,13 @@ static __device__ void general_consume(const gf_general_args &a, const gf_piece 
         general_tile_of(a, p, &tile_begin, &tile_end);
         uint64_t lo = p - tile_begin < a.radius ? tile_begin : p - a.radius;
         uint64_t hi = tile_end - 1 - p < a.radius ? tile_end - 1 : p + a.radius;
-        // At the edge of what was loaded lie positions of a neighbouring tile, which no result
-        // needs.
+        // Positions at the ends of the loaded piece may belong to an adjacent tile; no result needs
+        // their means.
         lo = lo < piece.load_begin ? piece.load_begin : lo;
         hi = hi < piece.load_end ? hi : piece.load_end - 1;
         const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;
-        const int slot = static_cast<int>(p + 1 - piece.begin) * piece.lanes + lane;
-        blurred[slot] = general_blur(loaded + at, piece.lanes, static_cast<int>(hi - lo) + 1);
+        const int index = static_cast<int>(p + 1 - piece.begin) * piece.lanes + lane;
+        blurred[index] = general_blur(loaded + at, piece.lanes, static_cast<int>(hi - lo) + 1);
     }
 }
 
@@ -131,12 +132,12 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
         Tout *q = reinterpret_cast<Tout *>(a.out + piece.across * a.out_across +
                                            (p - a.first) * a.out_position) +
                   lane;
-        // In rows lanes are channels; in columns tiles begin at a multiple of 4 samples.
+        // Rows: lanes are channels. Columns: each group starts at a multiple of 4 samples.
         if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
             const Tin *source = reinterpret_cast<const Tin *>(a.in + piece.across * a.in_across +
                                                               (p - a.in_first) * a.in_position) +
                                 lane;
-            *q = gf_carry<Tout>(*source);
+            *q = gf_convert<Tout>(*source);
             continue;
         }
         uint64_t tile_begin, tile_end;
@@ -151,18 +152,19 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
     }
 }
 
-// As on the CPU, rows and columns are the same work: a signal has positions, `lanes` samples each,
-// and position p + 1 lies lanes floats after position p in shared memory. For rows a position is a
-// pixel and the lanes are its channels; for columns a position is a row and the lanes are
-// neighbouring samples of it.
-//
-// One block works through pieces of `length` positions x `lanes`. Its first half produces: loads
-// and enhances the next piece into one of two buffers. Its second half consumes: blurs the current
-// piece into a third. Barrier; all threads smooth and store; barrier.
-//
-// Shared memory: (2 * (length + 2*radius + 2) + length + 2) * lanes floats. Reads each sample
-// (1 + 2*(radius+1)/length) times, writes it once. Windows are cut at the tile's ends, so any
-// width, height and tile is exact; the last piece is just shorter. Registers: 40 (sm_90).
+// Smooth rows or columns.
+// Rows and columns are the same problem: a signal has positions with `lanes` samples each, and
+// position p + 1 is stored `lanes` floats after position p in shared memory. Rows: a position is a
+// pixel, and the lanes are its channels. Columns: a position is a row, and the lanes are adjacent
+// samples of it.
+// Grid: one wave of at most 8 blocks per SM, which loop over pieces of `length` positions x
+// `lanes`. Block: 256 threads. The first half (producers) loads and enhances the next piece into
+// one of two buffers, while the second half (consumers) blurs the current piece into a third. After
+// a barrier, all threads smooth and store; then a second barrier.
+// Reads each sample 1 + 2 * (radius + 1) / length times, writes it once. Windows are clipped at the
+// ends of a tile, therefore every width, height and tile size is exact; the last piece is shorter.
+// Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 40
+// (sm_90).
 template <typename Tin, typename Tout>
 __global__ void __launch_bounds__(GF_GENERAL_THREADS) smooth_general(const gf_general_args a) {
     extern __shared__ float shared[];
@@ -208,7 +210,7 @@ static constexpr size_t general_shared(int length, int radius, int lanes) {
 template <typename Tin, typename Tout>
 static void general_launch(const gf_general_args &a, cudaStream_t stream) {
     const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
-    // One wave: each block then works through several pieces, loading one while it blurs another.
+    // One wave: each block processes several pieces and overlaps loading with blurring.
     smooth_general<Tin, Tout><<<gf_grid(pieces, 1), GF_GENERAL_THREADS,
                                 general_shared(a.length, a.radius, a.lanes), stream>>>(a);
 }
@@ -219,7 +221,7 @@ static_assert(general_shared(ROW_PIECE_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_
                              GF_MAX_CHANNELS) <= SHARED_BYTES_LIMIT,
               "a piece of a row must fit at the largest radius");
 
-// All rows of out, along x.
+// Queue the kernel for all rows of out, along x.
 template <typename Tin, typename Tout>
 static void general_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                          cudaStream_t stream) {
@@ -243,7 +245,7 @@ static void general_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf
     general_launch<Tin, Tout>(a, stream);
 }
 
-// All rows of out, along y.
+// Queue the kernel for all rows of out, along y.
 template <typename Tin, typename Tout>
 static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
                             cudaStream_t stream) {
@@ -270,7 +272,7 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
     general_launch<Tin, Tout>(a, stream);
 }
 
-// ---- choice -------------------------------------------------------------------------------------
+// ---- dispatch -----------------------------------------------------------------------------------
 
 template <typename Tin, typename Tout>
 static void smooth_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
@@ -283,7 +285,7 @@ static void smooth_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_
         general_rows<Tin, Tout>(plan, in, out, stream);
 }
 
-// The unrounded result of the x pass, for the y pass of axis xy.
+// Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
 static size_t smooth_between_stride(const gf_plan *plan) {
     return (static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float) + 63) & ~size_t(63);
 }

@@ -1,8 +1,8 @@
-// The stages of smooth along rows, in registers, for the common radii.
+// The stages of smooth along rows, in registers, for radius 0 to 3.
 //
-// A lane converts and enhances the pixels of its run and those around it; takes the means from one
-// pixel before its own to one after; smooths and stores. All operations are those of the stages, in
-// their order. 15 to 20 of them a sample.
+// A lane converts and enhances the pixels of its run and its halo, computes the means from one
+// pixel before the run to one after it, smooths and stores. All operations are those of the stages,
+// in the same order: 15 to 20 per sample.
 #ifndef GF_SMOOTH_CHAIN_CUH
 #define GF_SMOOTH_CHAIN_CUH
 
@@ -12,8 +12,8 @@ struct gf_chain_args {
     float gain, shifted_gain; // -2^23 * gain, exact
 };
 
-// Sample i of words, enhanced. An integer sample v is made the float 2^23 + v by its bits alone;
-// the fma then subtracts 2^23 * gain from the exact product, and rounds once: fl(v * gain).
+// Return sample i of words, enhanced. The bits of an integer sample v are inserted into the float
+// 2^23 + v; the fma subtracts 2^23 * gain from the exact product and rounds once: fl(v * gain).
 template <typename T>
 GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_chain_args &args) {
     if constexpr (sizeof(T) == 4)
@@ -27,17 +27,18 @@ GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_chain_args &a
     return __fmaf_rn(__uint_as_float(whole), args.gain, args.shifted_gain);
 }
 
-// The bits stored for t, in the lowest places.
+// Return the stored bits of t, in the low bits.
 template <typename Tout> GF_DEVICE uint32_t gf_stored_bits(float t) {
     if constexpr (sizeof(Tout) == 4)
         return __float_as_uint(gf_store<Tout>(t));
-    uint16_t bits; // rounds to even and clamps, NaN to 0, as the store of the contract does
+    uint16_t bits; // rounds to even and clamps, NaN to 0, as gf_store
     asm("cvt.rni.u16.f32 %0, %1;" : "=h"(bits) : "f"(t));
     return sizeof(Tout) == 1 && bits > 255 ? 255 : bits;
 }
 
-// Sample i as the output holds it, in the lowest bits.
-template <typename Tin, typename Tout> GF_DEVICE uint32_t gf_carried(const uint32_t *words, int i) {
+// Return sample i as stored in the output, in the low bits.
+template <typename Tin, typename Tout>
+GF_DEVICE uint32_t gf_converted_bits(const uint32_t *words, int i) {
     if (sizeof(Tin) == 4)
         return words[i];
     const uint32_t value = sizeof(Tin) == 2 ? words[i / 2] >> 16 * (i % 2) & 0xffff
@@ -45,8 +46,9 @@ template <typename Tin, typename Tout> GF_DEVICE uint32_t gf_carried(const uint3
     return sizeof(Tout) == 4 ? __float_as_uint(static_cast<float>(value)) : value;
 }
 
-// The chain for PIXELS pixels, no end of the row being near. Sample FIRST of words is the first of
-// the pixel RADIUS + 1 before them. Returns whether the results are not known.
+// Compute the stages for PIXELS pixels with no edge in any window. Sample FIRST of words is the
+// first of the pixel RADIUS + 1 before them. Returns true if the results are invalid: the exact
+// path must compute them.
 template <typename Tin, typename Tout, int C, int RADIUS, int PIXELS, int FIRST>
 GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
                         const uint32_t *words, uint32_t *out) {
@@ -89,7 +91,8 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
     if (filtered < C) {
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
-            bits[i * C + C - 1] = gf_carried<Tin, Tout>(words, FIRST + (AROUND + i) * C + C - 1);
+            bits[i * C + C - 1] =
+                gf_converted_bits<Tin, Tout>(words, FIRST + (AROUND + i) * C + C - 1);
     }
     if (sizeof(Tout) == 4) {
 #pragma unroll

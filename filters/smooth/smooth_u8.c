@@ -8,7 +8,8 @@
 /* ---- choice of the loop ---------------------------------------------------------------------- */
 
 /* Plans that round in 16 bits. The factors were found by exhaustive search, and
- * tests/unit/filters/test_smooth_simd.c verifies them for every T. All have radius 2 and weight 0.6. */
+ * tests/unit/filters/test_smooth_simd.c verifies them for every T. All have radius 2 and weight
+ * 0.6. */
 static const struct {
     double scale;
     gf_smooth_seven seven;
