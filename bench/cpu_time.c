@@ -116,7 +116,7 @@ static bool learn(bench_work *work) {
     void *data = NULL, *scratch = NULL;
     gf_error error = {0};
     bool done = !gf_plan_new(before, settings, &work->plan->in, &plan, &error) &&
-                !before->measure->open(plan, &(gf_keep){.name = "bench"}, &data, &error);
+                !before->measure->open(plan, &(gf_measure_options){.name = "bench"}, &data, &error);
     if (done) {
         gf_strip strip = {.in = work->strip.in, .out = work->strip.out};
         scratch = gf_aligned_alloc(1, gf_cpu_scratch_bytes(before, plan));
@@ -125,7 +125,7 @@ static bool learn(bench_work *work) {
         gf_compute_part(before, plan, &strip, 0, 1, scratch, work->isa, &error);
         before->measure->rows(plan, data, &strip.out, &error);
         before->measure->finish(plan, data, NULL, &error);
-        work->filter->learn(work->plan, plan, data);
+        work->filter->refine(work->plan, plan, data);
         before->measure->close(data);
     }
     free(scratch);

@@ -39,7 +39,7 @@ static bool learn(BenchCase *bench, std::string *why) {
     gf_plan *plan = nullptr;
     void *data = nullptr;
     gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
-    gf_keep keep = {};
+    gf_measure_options keep = {};
     keep.name = "bench";
     bool ok = !gf_plan_new(before, settings, &bench->small_plan->in, &plan, &error) &&
               !before->measure->open(plan, &keep, &data, &error);
@@ -53,7 +53,7 @@ static bool learn(BenchCase *bench, std::string *why) {
              !before->measure->finish(plan, data, nullptr, &error);
     }
     if (ok) {
-        bench->filter->learn(bench->small_plan, plan, data);
+        bench->filter->refine(bench->small_plan, plan, data);
         // Copy what was learned, but keep the plan's own formats.
         const gf_format in = bench->plan->in, out = bench->plan->out;
         memcpy(bench->plan, bench->small_plan, bench->filter->plan_bytes);

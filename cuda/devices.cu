@@ -53,7 +53,7 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
     if (!status && options->devices)
         status = gf_device_list_read(options->devices, present, &devices->own, error);
     else if (!status)
-        devices->own = {1, {static_cast<int>(gf_own_process().turn) % present}};
+        devices->own = {1, {static_cast<int>(gf_own_process().index) % present}};
     for (int i = 0; i < devices->own.count && !status; i++)
         status = devices_start_one(devices, devices->own.list[i], error);
     return status;
@@ -72,7 +72,7 @@ static gf_status devices_describe(int index, gf_device *device, gf_error *error)
     snprintf(device->bus, sizeof device->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
              properties.pciBusID, properties.pciDeviceID);
     device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
-    device->processors = static_cast<uint32_t>(properties.multiProcessorCount);
+    device->multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount);
     device->memory_bytes = properties.totalGlobalMem;
     if (device->capability < MIN_COMPUTE_CAPABILITY)
         return GF_OK;

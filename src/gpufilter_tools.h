@@ -1,5 +1,5 @@
-/* What the gpufilter program itself needs of libgpufilter: outside the compatibility promise of
- * gpufilter.h, and free to change in every version. */
+/* Functions of libgpufilter for the gpufilter program only. They are outside the compatibility
+ * promise of gpufilter.h and may change in every version. */
 #ifndef GPUFILTER_TOOLS_H
 #define GPUFILTER_TOOLS_H
 
@@ -9,176 +9,174 @@
 extern "C" {
 #endif
 
-/* ---- settings of one's own options ----------------------------------------------------------- */
+/* ---- typed access to settings ---------------------------------------------------------------- */
 
-/* The value of a parameter of the type that each function is for, set or the default. Zero for a
- * parameter that has neither, an unknown name or another type. */
+/* Each function returns the value of a parameter of its type: the value set, or the default. It
+ * returns zero for an unknown name, another type, or a parameter with neither value nor default. */
 
-/* Returns whether a flag was given. */
+/* Return whether a flag is set. */
 GF_API bool gf_settings_flag(const gf_settings *settings, const char *name);
-/* Returns an integer. */
+/* Return an integer. */
 GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
-/* Returns a size in bytes. */
+/* Return a size in bytes. */
 GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name);
-/* Returns a number as binary32. */
+/* Return a number as binary32. */
 GF_API float gf_settings_float(const gf_settings *settings, const char *name);
-/* Returns the index of a choice. */
+/* Return the index of a choice. */
 GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name);
-/* Returns the choices of a list: bit i is choice i. */
+/* Return the choices of a list: bit i is choice i. */
 GF_API uint64_t gf_settings_list(const gf_settings *settings, const char *name);
-/* Gets both bounds of a range. False, and zeros, if it was not given and has no default. */
+/* Store both bounds of a range. Without a value or default, store zeros and return false. */
 GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
                               double *hi);
-/* Sets parameters from one of a filter's cases, one after the other: "name=value" or the name of a
- * flag, a space between them. Stops where gf_settings_set fails. */
+/* Set parameters from one entry of gf_filter_info.cases: "name=value" items and flag names,
+ * separated by spaces. Stop at the first failure of gf_settings_set. */
 GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
-/* Bytes of memory that the result for such an input takes, extracted samples aside: what
- * gf_engine_options.max_memory must have room for. Fails as gf_filter_output does. */
+/* Compute the bytes of memory that the result for an input of this format occupies, without
+ * extracted samples. gf_engine_options.max_memory must be at least that large. Fail like
+ * gf_filter_output. */
 GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
                                         const gf_format *in, uint64_t *bytes, gf_error *error);
 
 /* ---- this machine and this build ------------------------------------------------------------- */
 
-/* For which compute capabilities, as ten times their numbers: "75/80/90"; "" without CUDA. */
+/* Return the compute capabilities of the build, times ten: "75/80/90"; "" without CUDA. */
 GF_API const char *gf_cuda_architectures(void);
 
-/* "64 cores, avx512": the processor as the cpu backend uses it. What does not fit into size bytes
- * is cut off. */
+/* Describe the CPU as the cpu backend uses it: "64 cores, avx512". Truncate to size bytes. */
 GF_API void gf_processor(char *text, size_t size);
 
-/* ---- files of one's own -----------------------------------------------------------------------
- */
+/* ---- output files of the program ------------------------------------------------------------- */
 
-/* A file that appears whole or not at all. */
+/* An output file that appears complete or not at all. */
 typedef struct gf_output gf_output_file;
 
-/* Opens a file, to be closed, which appears whole or not at all, by the rules of the
- * filters' outputs; "-" is standard output. GF_FAILED at once for what cannot be written, or is
- * there already without `force`. Of options, only force and sync count. */
+/* Open an output file. It appears complete or not at all, like the outputs of a filter. "-" is
+ * standard output. Close it with gf_output_file_close. Return GF_FAILED if the path cannot be
+ * written, or exists and `force` is not set. Only force and sync are used from options. */
 GF_API gf_status gf_output_file_open(const char *path, const gf_file_options *options,
                                      gf_output_file **file, gf_error *error);
-/* Writes these bytes as the whole file, which then lacks only its name: it gets that together with
- * the outputs of a job (gf_ready_add). Once only. */
+/* Write the whole content, once. The file then lacks only its final name: gf_ready_add renames it
+ * together with the outputs of a job. */
 GF_API gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
                                       gf_error *error);
-/* Called from gf_file_options.ready: the file, which is written, appears together with the outputs
- * of the job. At most one; it must live until the job has ended. */
+/* Rename a written file together with the outputs of the job. Call it from gf_file_options.ready,
+ * at most once per job. The file must live until the job ends. */
 GF_API void gf_ready_add(const gf_ready *ready, gf_output_file *file);
-/* Frees; what was not put in place is gone. */
+/* Free an output file. Delete it if it has not been renamed to its final name. */
 GF_API void gf_output_file_close(gf_output_file *file);
 
-/* Unlinks the temporary files of all running jobs of this process. Async-signal-safe: for signal
- * handlers that are about to end the process. Other threads create none from then on: they wait for
- * that end, and so does whichever other thread calls this. Waits itself for those that are in the
- * middle of creating one, about ten seconds at most. */
+/* Unlink the temporary files of all running jobs of this process. Async-signal-safe: for signal
+ * handlers that end the process. From then on, a thread that is about to create a temporary file,
+ * or that also calls this function, blocks until the process ends. Wait for threads that are
+ * creating a file at that time, about 10 s at most. */
 GF_API void gf_remove_temporaries(void);
 
-/* ---- processes that share a machine, or a batch ---------------------------------------------- */
+/* ---- several processes on one machine, or on one batch --------------------------------------- */
 
-/* Of `turns` processes on this machine this is number `turn`, from 0: the engines that it opens
- * from now on share out the CUDA devices, those that are named, or all, with one for each process.
- */
-GF_API void gf_set_local_process(uint32_t turn, uint32_t turns);
+/* Declare this process as number `index`, from 0, of `count` processes on this machine. Engines
+ * opened later divide the CUDA devices, listed or all, among these processes. */
+GF_API void gf_set_local_process(uint32_t index, uint32_t count);
 
-/* What gf_work_source.take found. */
+/* Return value of gf_work_source.take. */
 typedef enum gf_take {
-    GF_TAKEN,      /* an item */
-    GF_TAKE_LATER, /* none now, but there may be one when it is called again */
-    GF_TAKE_NONE   /* none any more; it is not called again */
+    GF_TAKEN,      /* *item is set */
+    GF_TAKE_LATER, /* no item now; call again later */
+    GF_TAKE_NONE   /* no more items; not called again */
 } gf_take;
 
-/* Hands out the items of a list that several processes share. */
+/* Distributor of the items of a list that several processes share. */
 typedef struct gf_work_source {
-    /* Chooses the item that is begun next: *item, the index of one that nothing else has begun.
-     * Called when a thread is free to begin it; one call at a time, from any thread, also while
-     * `done` is called for others. It may wait for an item, at most about a tenth of a second: a
-     * batch that was stopped ends no sooner. What it then still gave is neither begun nor reported.
-     */
+    /* Choose the next item and store its index in *item. No other process may have started it.
+     * Called when a thread is free to process it. Calls are serialized but come from any thread,
+     * and may overlap with calls of `done` for other items. It may block while it waits for an
+     * item, for about 0.1 s at most, because a stopped batch does not end before it returns. An
+     * item returned after the batch was stopped is neither processed nor reported. */
     gf_take (*take)(void *context, uint64_t *item);
     void *context;
-    uint64_t expected; /* how many items it may give, for the choice of "auto" and the sharing out
-                        * of threads; 0: all */
+    uint64_t expected; /* number of items to expect, used to choose the backend and to divide
+                        * threads; 0: all */
 } gf_work_source;
 
-/* gf_run_batch of items that source hands out. GF_USAGE together with in_order. */
+/* Run a batch like gf_run_batch on the items that source returns. Return GF_USAGE with in_order. */
 GF_API gf_status gf_run_shared_batch(const gf_filter *filter, const gf_settings *settings,
                                      const gf_batch_item *items, uint64_t count,
                                      const gf_batch_options *options, const gf_work_source *source,
                                      gf_error *error);
 
-/* ---- one image in ranges of rows -------------------------------------------------------------
+/* ---- ranges of rows of one image ----------------------------------------------------------------
  *
- * Several processes can do one image together where its files hold rows of samples at known places
- * (PGM, PPM, PAM, PFM, raw): each runs a range of rows, which yields a partial result, and writes
- * its rows of the output. Merged in the order of the rows, the partial results make the result that
- * a single process gets. */
+ * Several processes can process one image together if its files store rows of samples at fixed
+ * offsets (PGM, PPM, PAM, PFM, raw). Each process runs a range of rows, writes its rows of the
+ * output, and obtains a partial result. The partial results, merged in row order, equal the result
+ * of a single process. */
 
-/* What a range of rows yields: the filter's state, records of rows and extracted samples. */
+/* Output of a range of rows: the filter's state, one record per row, and extracted samples. */
 typedef struct gf_partial gf_partial;
 
-/* A plain image file that is written in ranges of rows, under a temporary name until it is
- * complete. */
+/* Image file that ranges of rows write concurrently, with a temporary name until it is complete. */
 typedef struct gf_sink gf_rows_file;
 
-/* The filter that measures the whole image before this one begins, with its default settings; NULL
- * for none. */
+/* Return the filter that must measure the whole image first, with its default settings; NULL for
+ * none. */
 GF_API const gf_filter *gf_filter_before(const gf_filter *filter);
 
-/* Reports in *possible whether ranges of rows can be run: inputs are regular files, they and
- * out_path (NULL: none) have rows at known places, and what is measured of ranges can be merged.
- * *format is the inputs' if so. Fails as gf_run_file does for inputs that cannot be read. */
+/* Check whether the image can be processed in ranges of rows, and store the answer in *possible.
+ * Inputs must be regular files. They and out_path (NULL: none) must store rows at fixed offsets.
+ * The measurements of ranges must be mergeable. *format is the format of the inputs if possible.
+ * Fail like gf_run_file for inputs that cannot be read. */
 GF_API gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
                                   const gf_settings *settings, const char *const *in_paths,
                                   const char *out_path, const gf_file_options *options,
                                   gf_format *format, bool *possible, gf_error *error);
 
-/* Creates the file of an image that ranges write, with its header; to be closed, or given to
- * gf_finish_rows. It must be on a file system that all processes share. Fails as gf_run_file does.
- */
+/* Create the output file of an image with its header, on a file system that all processes share.
+ * Ranges write its rows. Pass it to gf_finish_rows or gf_rows_file_close. Fail like gf_run_file. */
 GF_API gf_status gf_rows_file_open(const char *path, const gf_format *format,
                                    const gf_file_options *options, gf_rows_file **file,
                                    gf_error *error);
-/* Returns its temporary name, which lives as long as the file. */
+/* Return the temporary name of the file. Valid as long as the file object. */
 GF_API const char *gf_rows_file_name(const gf_rows_file *file);
-/* Removes the file; nothing for NULL. */
+/* Delete the file and free its object. NULL is allowed. */
 GF_API void gf_rows_file_close(gf_rows_file *file);
 
 /* A range of rows of one image. */
 typedef struct gf_rows_job {
-    const char *const *in_paths; /* as for gf_run_file */
-    const char *out_path;        /* of the image, for its format and for messages; or NULL */
-    const char *out_file;        /* gf_rows_file_name; NULL if no image is made */
-    uint64_t first, end;         /* rows [first, end); none if they are equal */
-    const gf_partial *before;    /* of the whole image, by gf_filter_before; NULL if that is NULL */
+    const char *const *in_paths; /* as in gf_run_file */
+    const char *out_path;        /* final output path, for its format and messages; or NULL */
+    const char *out_file;        /* result of gf_rows_file_name; NULL if no image is produced */
+    uint64_t first, end;         /* rows [first, end); may be empty */
+    const gf_partial *before;    /* partial result of gf_filter_before for the whole image; NULL if
+                                  * there is no such filter */
 } gf_rows_job;
 
-/* Runs a range. *partial is for the caller to free. Of options, limits, raw, compression and
- * progress count. GF_USAGE for images that gf_rows_possible refuses, and for rows that are not in
- * the image; otherwise fails as gf_run_file does. */
+/* Run a range of rows. The caller frees *partial. The limits, raw, compression and progress are
+ * used from options. Return GF_USAGE for images that gf_rows_possible rejects, and for rows outside
+ * the image; otherwise fail like gf_run_file. */
 GF_API gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter,
                              const gf_settings *settings, const gf_rows_job *job,
                              const gf_file_options *options, gf_partial **partial,
                              gf_report *report, gf_error *error);
 
-/* Appends the partial result of the rows that follow, which stays as it is. GF_USAGE for one of
- * other work or other rows. */
+/* Append the partial result of the following rows to *partial. next is not modified. Return
+ * GF_USAGE if it is from another job or does not follow. */
 GF_API gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error);
-/* Bytes that gf_partial_write writes. */
+/* Return the number of bytes that gf_partial_write writes. */
 GF_API size_t gf_partial_size(const gf_partial *partial);
-/* Serialises, for a process of the same version on a machine of the same kind. */
+/* Serialize a partial result for a process of the same version and architecture. */
 GF_API void gf_partial_write(const gf_partial *partial, void *bytes);
-/* Makes a partial result of what gf_partial_write has written, to be freed. GF_USAGE for one of
- * another filter or other settings, GF_FAILED for damaged bytes. */
+/* Deserialize the output of gf_partial_write into *partial; the caller frees it. Return GF_USAGE
+ * for another filter or other settings, GF_FAILED for corrupt data. */
 GF_API gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings,
                                  const void *bytes, size_t size, gf_partial **partial,
                                  gf_error *error);
-/* Frees a partial result; nothing for NULL. */
+/* Free a partial result. NULL is allowed. */
 GF_API void gf_partial_free(gf_partial *partial);
 
-/* Makes the result of the partial results of all rows, writes extracted samples, calls
- * options->ready, and puts all outputs in place, file (NULL: none) among them, which it frees
- * whatever it returns. report is what the runs of all ranges have done; its output fields are
- * filled in here. Fails as gf_run_file does. */
+/* Compute the result from the merged partial results of all rows, write extracted samples, call
+ * options->ready, and rename all outputs, file (NULL: none) included. Always free file. On entry,
+ * report holds the merged statistics of all ranges; its output fields are filled in here. Fail like
+ * gf_run_file. */
 GF_API gf_status gf_finish_rows(gf_engine *engine, const gf_filter *filter,
                                 const gf_settings *settings, const gf_partial *partial,
                                 gf_rows_file *file, const gf_file_options *options,

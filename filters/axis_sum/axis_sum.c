@@ -71,7 +71,8 @@ static void merge(const gf_plan *plan, void *state, const void *other) {
         to[i] += from[i];
 }
 
-static gf_status open_sums(const gf_plan *head, const gf_keep *keep, void **out, gf_error *error) {
+static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, void **out,
+                           gf_error *error) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     gf_axis_sums *sums = malloc(sizeof *sums + (size_t)head->result_bytes);
     *out = sums;

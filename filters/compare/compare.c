@@ -44,7 +44,7 @@ typedef struct gf_comparison {
     uint64_t y;            /* row of the first differing sample */
 } gf_comparison;
 
-static gf_status open_comparison(const gf_plan *plan, const gf_keep *keep, void **data,
+static gf_status open_comparison(const gf_plan *plan, const gf_measure_options *keep, void **data,
                                  gf_error *error) {
     (void)plan;
     *data = calloc(1, sizeof(gf_comparison));
@@ -130,13 +130,13 @@ static void compare_print_summary(const gf_plan *plan, const void *data, gf_resu
         snprintf(text[SECOND], sizeof text[SECOND], "nan (%08" PRIx32 ")", all->b);
     }
     if (result->passed)
-        gf_result_say(result, "same: %s samples\n", text[SAMPLES]);
+        gf_result_add_text(result, "same: %s samples\n", text[SAMPLES]);
     else
-        gf_result_say(result,
-                      "different: %s of %s samples, largest difference %s; "
-                      "first at x %s, y %s, channel %s: %s and %s\n",
-                      text[DIFFERING], text[SAMPLES], text[LARGEST], text[X], text[Y],
-                      text[CHANNEL], text[FIRST], text[SECOND]);
+        gf_result_add_text(result,
+                           "different: %s of %s samples, largest difference %s; "
+                           "first at x %s, y %s, channel %s: %s and %s\n",
+                           text[DIFFERING], text[SAMPLES], text[LARGEST], text[X], text[Y],
+                           text[CHANNEL], text[FIRST], text[SECOND]);
 }
 
 static void describe(const gf_plan *plan, const void *data, gf_result *result) {

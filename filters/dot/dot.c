@@ -49,7 +49,7 @@ typedef struct gf_dot_total {
 } gf_dot_total;
 
 /* Allocate the totals of the measured channels and of all channels together. */
-static gf_status open_totals(const gf_plan *plan, const gf_keep *keep, void **data,
+static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep, void **data,
                              gf_error *error) {
     (void)plan;
     const size_t count = GF_MAX_CHANNELS + 1, bytes = sizeof(gf_dot_total);

@@ -35,7 +35,7 @@ typedef struct gf_hist_data {
     const gf_hist_plan *plan;
     uint64_t *counts; /* layout of a state */
     uint64_t *rows;   /* layout of a record per row; NULL without --per-row */
-    gf_keep keep;
+    gf_measure_options keep;
     bool buffered;       /* samples are kept and written at the end */
     uint64_t shown;      /* max samples per bin in the result */
     uint64_t bytes;      /* allocated for samples */
@@ -64,7 +64,7 @@ static void hist_close_data(void *data) {
     free(hist);
 }
 
-static gf_status hist_open_data(const gf_plan *head, const gf_keep *keep, void **out,
+static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *keep, void **out,
                                 gf_error *error) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     const uint64_t counters = gf_hist_counters(plan);
@@ -387,16 +387,16 @@ static void hist_print_bin(const gf_hist_plan *plan, const gf_hist_data *hist, u
     const gf_hist_kept *kept = &hist->bins[nth];
     const uint64_t count = kept->extracted, shown = count < SHOWN ? count : SHOWN;
     char from[TEXT_BYTES], to[TEXT_BYTES], values[SHOWN * 24] = "";
-    gf_result_say(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin,
-                  hist_text(hist_edge_value(plan, bin, COLUMN_FROM), from),
-                  hist_text(hist_edge_value(plan, bin, COLUMN_TO), to),
-                  hist_has_values(plan) || bin == plan->bins - 1 ? ']' : ')', count);
+    gf_result_add_text(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin,
+                       hist_text(hist_edge_value(plan, bin, COLUMN_FROM), from),
+                       hist_text(hist_edge_value(plan, bin, COLUMN_TO), to),
+                       hist_has_values(plan) || bin == plan->bins - 1 ? ']' : ')', count);
     size_t used = 0;
     for (uint64_t i = 0; i < shown; i++)
         used += (size_t)snprintf(values + used, sizeof values - used, " %s",
                                  hist_text(hist_sample_value(plan, kept, i), from));
     if (shown > 0)
-        gf_result_say(result, "  values:%s%s\n", values, shown < count ? " ..." : "");
+        gf_result_add_text(result, "  values:%s%s\n", values, shown < count ? " ..." : "");
 }
 
 static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
@@ -427,17 +427,17 @@ static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *his
     const char *name = gf_hist_channel_name(plan, s);
     const uint64_t nan = hist_outside(plan, hist, s, GF_HIST_AT_NAN);
     if (nan)
-        gf_result_say(result, "NaN in %s: %" PRIu64 "\n", name, nan);
+        gf_result_add_text(result, "NaN in %s: %" PRIu64 "\n", name, nan);
     if (!plan->ranged)
         return;
     const uint64_t below = hist_outside(plan, hist, s, GF_HIST_AT_BELOW);
     const uint64_t above = hist_outside(plan, hist, s, GF_HIST_AT_ABOVE);
     char lo[TEXT_BYTES], hi[TEXT_BYTES];
     if (below || above)
-        gf_result_say(result,
-                      "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s\n", name,
-                      below, hist_text(gf_value_double(plan->lo), lo), above,
-                      hist_text(gf_value_double(plan->hi), hi));
+        gf_result_add_text(result,
+                           "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s\n",
+                           name, below, hist_text(gf_value_double(plan->lo), lo), above,
+                           hist_text(gf_value_double(plan->hi), hi));
 }
 
 static void hist_describe(const gf_plan *head, const void *data, gf_result *result) {

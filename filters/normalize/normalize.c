@@ -16,7 +16,7 @@ static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_e
     return GF_OK;
 }
 
-static void learn(gf_plan *head, const gf_plan *sum_plan, const void *sums) {
+static void refine(gf_plan *head, const gf_plan *sum_plan, const void *sums) {
     (void)sum_plan;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     const double count = (double)head->in.width * (double)head->in.height;
@@ -48,7 +48,7 @@ const gf_filter gf_normalize_filter = {
     .plan_bytes = sizeof(gf_normalize_plan),
     .plan = plan_normalize,
     .before = &gf_axis_sum_filter,
-    .learn = learn,
+    .refine = refine,
     .golden = gf_normalize_golden,
     .cpu = {.run = GF_LEVELS(gf_normalize_cpu)},
     .cuda = GF_IF_CUDA(&gf_normalize_cuda),

@@ -100,7 +100,7 @@ void gf_machine_text(const gf_machine *machine) {
         printf("cuda %" PRIu32 ": %s, compute capability %" PRIu32 ".%" PRIu32 ", %" PRIu32
                " multiprocessors, %.1f GB",
                device->index, device->name, device->capability / 10, device->capability % 10,
-               device->processors, (double)device->memory_bytes * 1e-9);
+               device->multiprocessors, (double)device->memory_bytes * 1e-9);
         if (device->usable)
             printf(" (%.1f GB free), at %s\n", (double)device->free_bytes * 1e-9, device->bus);
         else
@@ -118,7 +118,7 @@ void gf_machine_json(const gf_machine *machine) {
         gf_json_string(stdout, "bus", device->bus);
         printf(", \"capability\": \"%" PRIu32 ".%" PRIu32 "\"", device->capability / 10,
                device->capability % 10);
-        gf_json_count(stdout, "multiprocessors", device->processors);
+        gf_json_count(stdout, "multiprocessors", device->multiprocessors);
         gf_json_count(stdout, "memory_bytes", device->memory_bytes);
         gf_json_count(stdout, "free_bytes", device->free_bytes);
         printf(", \"usable\": %s}", device->usable ? "true" : "false");

@@ -1,5 +1,5 @@
-/* Numbers as files and command lines write them, with a point, whatever locale the program has set.
- * The including file defines _GNU_SOURCE or _POSIX_C_SOURCE 200809L. */
+/* Scope that makes number formatting and parsing independent of the program's locale: the decimal
+ * separator is a point. The including file defines _GNU_SOURCE or _POSIX_C_SOURCE 200809L. */
 #ifndef GF_C_LOCALE_H
 #define GF_C_LOCALE_H
 
@@ -11,8 +11,8 @@ typedef struct gf_c_locale {
     locale_t c, before;
 } gf_c_locale;
 
-/* This thread's locale is "C" until leave, unless it has that point anyway: making a locale is
- * slow. Without memory it stays what it is. */
+/* Switch this thread to the "C" locale until gf_c_locale_leave. Do nothing if the decimal separator
+ * is already a point, because newlocale is slow, or if newlocale fails. */
 static inline gf_c_locale gf_c_locale_enter(void) {
     gf_c_locale scope = {.c = (locale_t)0};
     if (strcmp(nl_langinfo(RADIXCHAR), ".") != 0)

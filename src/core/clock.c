@@ -1,3 +1,4 @@
+/* Names of pipeline stages, and sums of busy times. */
 #include "core/clock.h"
 
 const char *gf_stage_name(gf_stage stage) {

@@ -1,4 +1,4 @@
-/* Wall time, and the time that the stages of the pipeline are busy. */
+/* Wall time, and busy times of the pipeline's stages. */
 #ifndef GF_CLOCK_H
 #define GF_CLOCK_H
 
@@ -7,15 +7,14 @@
 
 #include "gpufilter.h"
 
-/* Seconds since some fixed moment. */
+/* Return a monotonic time in seconds. */
 static inline double gf_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Adds what was done at another time: the seconds of both, by as many workers as the larger crew
- * has. */
+/* Add the busy time of another run: sum the seconds, keep the larger number of workers. */
 void gf_busy_add(gf_busy *sum, gf_busy more);
 
 #endif

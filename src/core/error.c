@@ -1,3 +1,4 @@
+/* Error messages: formatting, truncation and removal of unprintable bytes. */
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -6,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at *text, whose code goes to *code; 0 if none begins there. */
-static size_t decode(const unsigned char *text, uint32_t *code) {
+/* Decode the UTF-8 character at *text into *code. Return its size in bytes; 0 if it is invalid. */
+static size_t utf8_decode(const unsigned char *text, uint32_t *code) {
     static const struct {
         size_t size;
         unsigned char mask, lead;
-        uint32_t first; /* a smaller code has a shorter form */
+        uint32_t first; /* smallest code of this size; smaller codes are overlong */
     } forms[] = {{1, 0x80, 0x00, 0},
                  {2, 0xe0, 0xc0, 0x80},
                  {3, 0xf0, 0xe0, 0x800},
@@ -21,7 +22,7 @@ static size_t decode(const unsigned char *text, uint32_t *code) {
             continue;
         *code = text[0] & (unsigned char)~forms[f].mask;
         for (size_t i = 1; i < forms[f].size; i++) {
-            if ((text[i] & 0xc0) != 0x80) /* the final 0 included */
+            if ((text[i] & 0xc0) != 0x80) /* also true for the terminating 0 */
                 return 0;
             *code = *code << 6 | (text[i] & 0x3f);
         }
@@ -33,12 +34,12 @@ static size_t decode(const unsigned char *text, uint32_t *code) {
 
 size_t gf_printable(const char *text) {
     uint32_t code = 0;
-    const size_t size = decode((const unsigned char *)text, &code);
+    const size_t size = utf8_decode((const unsigned char *)text, &code);
     return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : size;
 }
 
-/* A file name may hold newlines and escape sequences; a message is one harmless line. */
-static void clean(char *text) {
+/* Replace unprintable bytes: a file name may hold newlines and escape sequences. */
+static void error_sanitize(char *text) {
     for (size_t size; *text; text += size ? size : 1)
         if (!(size = gf_printable(text)))
             *text = '?';
@@ -49,8 +50,7 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
         return status;
     error->status = status;
     error->cause = 0;
-    /* A path may be longer than a message. What is wrong stands at the end: the middle gives way.
-     */
+    /* A path may be longer than a message. The cause is at the end, so the middle is omitted. */
     char text[3 * PATH_MAX];
     va_list args;
     va_start(args, format);
@@ -63,7 +63,7 @@ gf_status gf_set_error(gf_error *error, gf_status status, const char *format, ..
     else
         snprintf(error->message, sizeof error->message, "%.*s...%s", (int)(capacity - tail - 3),
                  text, text + length - tail);
-    clean(error->message);
+    error_sanitize(error->message);
     return status;
 }
 

@@ -1,17 +1,19 @@
-/* The contract between one filter and everything else: read this first.
+/* Interface between a filter and the rest of the program. Read this first.
  *
- * A filter is a descriptor (struct gf_filter): what it is called, which parameters it takes, how
- * they become a plan, and a function for each backend that carries the plan out on a strip of rows.
- * The parser, the help, the golden digests and the equality tests are all made from it. A filter
- * needs a golden function; without a CPU function it runs golden, without a CUDA function it has no
- * cuda backend. To add one: a folder in filters/, a .cu in cuda/, a line in filters/registry.def.
+ * A filter is a descriptor (struct gf_filter): its name, its parameters, a function that resolves
+ * settings into a plan, and one function per backend that computes a strip. A strip is a group of
+ * consecutive image rows that are processed together. Command-line parsing, help, golden digests
+ * and equality tests use the descriptor. The golden function is mandatory. Without a CPU function,
+ * the cpu backend runs the golden function; without CUDA functions, the cuda backend does not
+ * support the filter. To add a filter, add a folder to filters/, a .cu file to cuda/ and a line to
+ * filters/registry.def.
  *
- * A filter makes of a strip any of:
- *   rows     an image row, a record (numbers measured in this row), or both, one for each row
- *   state    what accumulates over the image in a block of plan->state_bytes; states merge exactly
- *   payload  as many bytes as the strip gives rise to (extracted samples), in image order
+ * A filter computes from each strip any combination of:
+ *   rows     one output image row, one record (values measured in that row), or both, per row
+ *   state    plan->state_bytes of values accumulated over the image; states merge exactly
+ *   payload  a variable number of bytes per strip (extracted samples), in image order
  *
- * All implementations of one filter give the same bits. The golden one says which bits. */
+ * All implementations of a filter produce the same bits. The golden function defines them. */
 #ifndef GF_FILTER_H
 #define GF_FILTER_H
 
@@ -23,50 +25,49 @@ struct gf_result;        /* result.h */
 struct gf_sample_layout; /* io/sample_sink.h */
 struct gf_sample_sink;
 
-/* Parameters resolved once, on the host, for one image format. Every filter's own plan begins with
- * this head; every backend reads the same plan. */
+/* Parameters of a filter, resolved once on the host for one image format. A filter's own plan
+ * starts with this struct. All backends read the same plan. */
 typedef struct gf_plan {
     gf_format in;
-    gf_format out;   /* of the image it makes; width 0: it makes none */
-    uint32_t inputs; /* images whose rows lie side by side in a strip; see gf_strip_input */
-    uint32_t record; /* bytes of a row's record, a multiple of 8; it follows the image's row, or,
-                      * where there is none, the record of the row before */
-    uint64_t state_bytes;
-    /* Parts of a strip, as the CPU function cuts it, write different places of the state: one state
-     * serves all threads. */
+    gf_format out;        /* format of the output image; width 0: none */
+    uint32_t inputs;      /* number of input images, stored side by side: see gf_strip_input */
+    uint32_t record;      /* size of a row's record in bytes, a multiple of 8. It follows the output
+                           * image row, or the previous record if no image is produced */
+    uint64_t state_bytes; /* size of a state; 0: none */
+    /* The parts of a strip, as the CPU function divides it, update disjoint regions of the state:
+     * all threads share one state. */
     bool disjoint;
-    bool ordered; /* the one state passes through the strips in image order; otherwise there
-                   * may be several, which are merged in the end. Such a state has a share for
-                   * each column of pixels, side by side, and ranges of columns may be measured
-                   * as images of their own */
+    /* true: one state passes through the strips in image order. false: there may be several states,
+     * merged at the end. An ordered state is divided into independent shares for the columns of
+     * pixels, so ranges of columns may be measured as separate images. */
+    bool ordered;
     bool has_payload;
-    bool golden_only; /* the filter has no CPU function: golden runs on the cpu backend, too */
-    uint64_t
-        halo; /* rows above and below an output row that the filter reads, clipped to the image */
-    uint64_t golden_bytes; /* memory that the golden function takes, at most */
-    uint64_t result_bytes; /* memory that the measure keeps on the host */
-    double cost;           /* estimated nanoseconds an input sample takes one CPU core */
-    double brightness;     /* factor of a flat area's samples; 0: the filter has none */
-    const char *advice;    /* how to avoid clipping by that factor; NULL: none */
-    double download;       /* bytes of payload expected for an input sample */
+    bool golden_only;      /* there is no CPU function: the cpu backend runs golden */
+    uint64_t halo;         /* rows read above and below an output row, clipped at the edge */
+    uint64_t golden_bytes; /* maximum memory of the golden function, in bytes */
+    uint64_t result_bytes; /* host memory of the measure, in bytes */
+    double cost;           /* estimated nanoseconds per input sample on one CPU core */
+    double brightness;     /* factor applied to a flat area; 0: the filter has none */
+    const char *advice;    /* option that avoids clipping by that factor; NULL: none */
+    double download;       /* expected payload bytes per input sample */
 } gf_plan;
 
-/* A strip on its way through a backend's function, in that backend's memory. */
+/* A strip as passed to a backend's function, in the memory of that backend. */
 typedef struct gf_strip {
-    gf_rows in;  /* rows held, halo included */
-    gf_rows out; /* rows to compute: image row and record */
-    void *state;
-    void *payload;
+    gf_rows in;    /* input rows: those of the output and the halo above and below */
+    gf_rows out;   /* output rows to compute: image row and record */
+    void *state;   /* state to update; plan->state_bytes */
+    void *payload; /* payload to write, header first; unused without has_payload */
 } gf_strip;
 
-/* Rows of input i: a row of each image lies in its share of the stride. */
+/* Return the rows of input i. Each image has an equal share of the stride. */
 static inline gf_rows gf_strip_input(const gf_strip *strip, uint32_t inputs, uint32_t i) {
     gf_rows rows = strip->in;
     rows.data += i * (rows.stride / inputs);
     return rows;
 }
 
-/* Where a row's record lies behind the start of its image row. */
+/* Return the offset in bytes of a row's record from the start of its output row. */
 static inline size_t gf_record_offset(const gf_plan *plan) {
     return plan->out.width ? (gf_row_bytes(&plan->out) + 7) & ~(size_t)7 : 0;
 }
@@ -75,112 +76,114 @@ static inline void *gf_record(const gf_plan *plan, const gf_rows *out, uint64_t 
     return gf_row(out, y) + gf_record_offset(plan);
 }
 
-/* Bytes of an output row: image row and record. */
+/* Return the size in bytes of an output row: image row and record. */
 static inline size_t gf_out_bytes(const gf_plan *plan) {
     return plan->record      ? gf_record_offset(plan) + plan->record
            : plan->out.width ? gf_row_bytes(&plan->out)
                              : 0;
 }
 
-/* Compute part `part` of `parts` of the rows of strip->out on a CPU; all parts together are all of
- * it. Many threads share a strip: the function cuts it as it likes, by rows or by columns. The
- * state is the thread's own, or, if ordered or disjoint, shared by all parts. The payload is the
- * part's own: parts in ascending order are in image order, and none has more than 1/parts of the
- * rows, rounded up. */
+/* Compute part `part` of `parts` of strip->out on a CPU. Several threads share a strip; the
+ * function decides whether to divide it by rows or by columns. Each thread has its own state,
+ * except that all parts share one state if the plan is ordered or disjoint. Each part has its own
+ * payload: in ascending order of parts, the payloads are in image order. No part has more than
+ * 1/parts of the rows, rounded up. */
 typedef void gf_cpu_function(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                              uint32_t parts, void *scratch);
 
-/* The fast CPU implementation. Without one the cpu backend runs golden on parts of a strip. */
+/* Fast CPU implementation. Without it, the cpu backend runs golden on the parts of a strip. */
 typedef struct gf_filter_cpu {
-    /* Bytes of scratch that one thread needs; NULL for none. */
+    /* Return the bytes of scratch memory per thread. NULL: none. */
     size_t (*scratch_bytes)(const gf_plan *plan);
-    gf_cpu_function *run[GF_ISA_COUNT]; /* by SIMD level: all, or none */
+    gf_cpu_function *run[GF_ISA_COUNT]; /* one function per SIMD level: all set, or all NULL */
 } gf_filter_cpu;
 
-/* The declarations of a CPU function for GF_LEVELS. */
+/* Declare the variants of a CPU function for GF_LEVELS. */
 #define GF_DECLARE_LEVELS(function)                                                                \
     gf_cpu_function function##_portable, function##_avx2, function##_avx512
 
-/* The CUDA implementation: the same on device memory, queued on a stream. */
+/* CUDA implementation: the same computation on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
-    /* Bytes of device scratch that one strip of at most in_rows input rows needs on the current
-     * device; NULL for none. */
+    /* Return the bytes of device scratch memory for a strip of up to in_rows input rows, on the
+     * current device. NULL: none. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
-    /* Queues the kernels; stream is a cudaStream_t of the current device. Other strips may add to
-     * the same state at the same time, unless it is ordered. */
+    /* Queue the kernels on stream, a cudaStream_t of the current device. Unless the plan is
+     * ordered, other strips may update the same state concurrently. */
     gf_status (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch, void *stream,
                         gf_error *error);
 } gf_filter_cuda;
 
-/* How extracted samples leave. */
-typedef struct gf_keep {
-    struct gf_sample_sink *samples; /* where they go, open; NULL: into no file */
-    bool all;                       /* keep all of them for the result */
-    uint64_t max_memory;            /* for what is kept */
-    const char *name;               /* of the image, for messages */
-} gf_keep;
+/* Options for gf_measure.open: destinations of extracted samples. */
+typedef struct gf_measure_options {
+    struct gf_sample_sink *samples; /* open file that receives the samples; NULL: none */
+    bool all;                       /* keep all samples for the result */
+    uint64_t max_memory;            /* maximum bytes for the samples kept */
+    const char *name;               /* name of the image, for messages */
+} gf_measure_options;
 
-/* What a backend extracted from some rows: pieces, a stride apart, in image order. */
+/* Payloads of consecutive rows in image order, `stride` bytes apart. */
 typedef struct gf_payloads {
     unsigned char *data;
     size_t stride;
     uint32_t count;
 } gf_payloads;
 
-/* What payloads are. Most filters have none. */
+/* Format of the payload. Most filters have none. */
 typedef struct gf_payload_format {
-    /* Bytes of a payload at most for so many rows; for 0 rows the head that tells its size. */
+    /* Return the maximum size in bytes of a payload for a number of rows. For 0 rows, return the
+     * size of its header, which holds the actual size. */
     size_t (*bytes)(const gf_plan *plan, uint64_t rows);
-    /* Bytes that a payload has, from its head. */
+    /* Return the actual size in bytes of a payload, from its header. */
     size_t (*used)(const gf_plan *plan, const void *head);
-    /* Is what was extracted from so many rows not what golden extracted from them, however each is
-     * cut into pieces? Then `where` says what differs first. Believes nothing of what it got. */
+    /* Compare the payloads of some rows with those of golden. Both may be divided into different
+     * pieces. Return true if they differ, and describe the first difference in `where`. `got` is
+     * untrusted: validate every value in it. */
     bool (*differ)(const gf_plan *plan, uint64_t rows, const gf_payloads *golden,
                    const gf_payloads *got, char *where, size_t size);
-    /* What the extracted samples are, for their file. */
+    /* Describe the extracted samples for their file. */
     void (*layout)(const gf_plan *plan, struct gf_sample_layout *layout);
 } gf_payload_format;
 
-/* What turns states, records and payloads into a result: on the host, in one thread. */
+/* Conversion of states, records and payloads into a result. Runs on the host, in one thread. */
 typedef struct gf_measure {
-    /* Adds another state, exactly, in any order; zero bytes are an empty one. NULL where there are
-     * no states. */
+    /* Merge another state into *state, exactly, in any order. Zero bytes are an empty state. NULL
+     * if the filter has no state. */
     void (*merge)(const gf_plan *plan, void *state, const void *other);
-    /* What is kept for the image. On failure *data is NULL. */
-    gf_status (*open)(const gf_plan *plan, const gf_keep *keep, void **data, gf_error *error);
-    /* Takes the records of a strip, and then its payloads, in image order. NULL where there are
-     * none. */
+    /* Allocate the measure's data for one image. Store NULL in *data on failure. */
+    gf_status (*open)(const gf_plan *plan, const gf_measure_options *options, void **data,
+                      gf_error *error);
+    /* Process the records of a strip, then its payloads, in image order. NULL if there are none. */
     gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
     gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
-    /* After the last strip: all states merged into one (NULL without states). */
+    /* Process the merged state (NULL without states), after the last strip. */
     gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);
-    /* Fills in the tables, whose cells are asked for later, while plan and data live. */
+    /* Describe the tables of the result. `cell` is called later, while plan and data exist. */
     void (*describe)(const gf_plan *plan, const void *data, struct gf_result *result);
+    /* Return a cell of a table. */
     gf_value (*cell)(const gf_plan *plan, const void *data, size_t table, uint64_t row,
                      size_t column);
-    void (*close)(void *data);
+    void (*close)(void *data); /* free the data */
 } gf_measure;
 
 struct gf_filter {
     gf_filter_info info;
     size_t plan_bytes;
-    /* Fills a plan of plan_bytes; plan->in and plan->inputs are set already, plan->out is plan->in
-     * for a filter that makes an image and empty for one that measures. GF_USAGE for settings that
-     * contradict each other. */
+    /* Fill in a plan of plan_bytes. plan->in and plan->inputs are already set. plan->out equals
+     * plan->in for a filter that produces an image, and is empty for one that measures. Return
+     * GF_USAGE for conflicting settings. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
-    /* Sets the parameters that have no default to what the plan has made of them. NULL: there are
-     * no such parameters, or they stay without a value. */
+    /* Set the parameters without a default to the values derived in the plan. NULL: there are none,
+     * or they stay unset. */
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
-    /* A filter that measures the whole image first, with its default settings, and what is learned
-     * from it; NULL for none. */
+    /* Filter that measures the whole image first, with its default settings; NULL for none. */
     const gf_filter *before;
-    /* What it changes in the plan are plain bytes: no pointers. */
-    void (*learn)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
-    /* The definition: scalar, one thread. The golden backend gives it the whole image at once;
-     * --verify, strips with the rows around them that plan->halo says. */
+    /* Complete the plan from the data of that filter's measure. Pointers must not change. */
+    void (*refine)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
+    /* Reference implementation: scalar, one thread. The golden backend passes it the whole image;
+     * --verify passes it strips with plan->halo rows above and below. */
     gf_status (*golden)(const gf_plan *plan, const gf_strip *strip, gf_error *error);
     gf_filter_cpu cpu;
-    const gf_filter_cuda *cuda;       /* NULL where CUDA is not built in */
+    const gf_filter_cuda *cuda;       /* NULL if CUDA is not built in */
     const gf_measure *measure;        /* NULL for a filter without a result */
     const gf_payload_format *payload; /* NULL for a filter without payloads */
 };
@@ -189,13 +192,13 @@ static inline size_t gf_cpu_scratch_bytes(const gf_filter *filter, const gf_plan
     return filter->cpu.scratch_bytes ? filter->cpu.scratch_bytes(plan) : 0;
 }
 
-/* Does each output row follow from the same input row alone, whatever stands above and below? Rows
- * of several images may then go through a backend together, as if they were one tall image. */
-static inline bool gf_rows_stand_alone(const gf_filter *filter, const gf_plan *plan) {
+/* Return whether each output row depends on the same input row only. A backend may then process
+ * rows of several images together, as one tall image. */
+static inline bool gf_rows_independent(const gf_filter *filter, const gf_plan *plan) {
     return !plan->halo && !plan->state_bytes && !plan->has_payload && !filter->before;
 }
 
-/* Declares what a .cu defines as extern "C". */
+/* Declare a symbol that a .cu file defines as extern "C". */
 #ifdef __cplusplus
 #define GF_EXTERN_C extern "C"
 #else
@@ -210,10 +213,10 @@ static inline bool gf_rows_stand_alone(const gf_filter *filter, const gf_plan *p
 
 /* ---- plans (plan.c) -------------------------------------------------------------------------- */
 
-/* Callers make mistakes: a filter that was not found, another filter's settings. */
+/* Reject NULL arguments and settings of another filter. */
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
 
-/* A plan for images of this format, checked; free() it. */
+/* Create the plan for images of this format and validate it. The caller releases it with free(). */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error);
 

@@ -1,3 +1,4 @@
+/* Validation of image formats, copies of alpha, and digests of rows. */
 #include "core/image.h"
 
 #include <isa-l/crc64.h>
@@ -15,8 +16,8 @@ const char *gf_channel_name(uint32_t channels, uint32_t channel) {
     return channels < 3 ? "grey" : names[channel];
 }
 
-/* Bytes of the largest image that is let in: far over any file, and small enough that sums of a few
- * sizes stay in 64 bits. */
+/* Size limit of an image in bytes: far above any file, and small enough that the sum of a few such
+ * sizes fits in 64 bits. */
 #define GF_MAX_IMAGE_BYTES (UINT64_C(1) << 60)
 
 gf_status gf_format_check(const gf_format *format, const char *name, gf_error *error) {
@@ -35,8 +36,7 @@ gf_status gf_format_check(const gf_format *format, const char *name, gf_error *e
     return GF_OK;
 }
 
-/* ---- alpha ------------------------------------------------------------------------------------
- */
+/* ---- alpha ----------------------------------------------------------------------------------- */
 
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
                       uint64_t n) {
@@ -52,7 +52,7 @@ void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigne
         for (uint64_t i = channels - 1; i < n * channels; i += channels)
             ((uint16_t *)(void *)dst)[i] = ((const uint16_t *)(const void *)src)[i];
         break;
-    case GF_F32: /* as integers: a copy that leaves every NaN what it was */
+    case GF_F32: /* copy as integers, so that every NaN keeps its bits */
         for (uint64_t i = channels - 1; i < n * channels; i += channels)
             ((uint32_t *)(void *)dst)[i] = ((const uint32_t *)(const void *)src)[i];
         break;

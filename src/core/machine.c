@@ -1,3 +1,4 @@
+/* SIMD levels, CPU and device lists of this machine, and the version of the library. */
 #include "core/machine.h"
 
 #include <stdio.h>
@@ -9,10 +10,10 @@
 #include "gpufilter.h"
 #include "gpufilter_tools.h"
 
-static const char *const names[] = {"auto", "portable", "avx2", "avx512", 0};
+static const char *const simd_names[] = {"auto", "portable", "avx2", "avx512", 0};
 
 const char *const *gf_simd_names(void) {
-    return names;
+    return simd_names;
 }
 
 int gf_isa_available(gf_isa isa) {
@@ -50,16 +51,16 @@ void gf_processor(char *text, size_t size) {
 
 static gf_local_process own_process = {0, 1};
 
-void gf_set_local_process(uint32_t turn, uint32_t turns) {
-    own_process = (gf_local_process){turn, turns ? turns : 1};
+void gf_set_local_process(uint32_t index, uint32_t count) {
+    own_process = (gf_local_process){index, count ? count : 1};
 }
 
 gf_local_process gf_own_process(void) {
     return own_process;
 }
 
-static gf_status devices_parse(gf_device_list *devices, const char *text, int present,
-                               gf_error *error) {
+static gf_status device_list_parse(gf_device_list *devices, const char *text, int present,
+                                   gf_error *error) {
     for (const char *p = text;; p++) {
         char *end;
         const long n = strtol(p, &end, 10);
@@ -83,18 +84,18 @@ static gf_status devices_parse(gf_device_list *devices, const char *text, int pr
 
 gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
                               gf_error *error) {
-    const int turn = (int)own_process.turn, turns = (int)own_process.turns;
+    const int process = (int)own_process.index, processes = (int)own_process.count;
     gf_status status = GF_OK;
     *devices = (gf_device_list){.count = 0};
     if (strcmp(text, "all") != 0)
-        status = devices_parse(devices, text, present, error);
+        status = device_list_parse(devices, text, present, error);
     else
         for (; devices->count < present && devices->count < GF_MAX_DEVICES; devices->count++)
             devices->list[devices->count] = devices->count;
     const int count = devices->count;
     devices->count = 0;
     for (int i = 0; i < count && !status; i++)
-        if (count >= turns ? i % turns == turn : i == turn % count)
+        if (count >= processes ? i % processes == process : i == process % count)
             devices->list[devices->count++] = devices->list[i];
     return status;
 }
@@ -111,13 +112,12 @@ const char *gf_cuda_architectures(void) {
 }
 
 #ifndef GF_WITH_CUDA
-/* Otherwise in cuda/devices.cu. */
+/* With CUDA, cuda/devices.cu defines this function. */
 gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
     (void)devices;
     (void)capacity;
     *count = 0;
-    return gf_fail(error, GF_NO_BACKEND,
-                   "cuda: this gpufilter was built without it; build it where nvcc is");
+    return gf_fail(error, GF_NO_BACKEND, "cuda: not built in; rebuild gpufilter with nvcc");
 }
 #endif
 
@@ -126,5 +126,5 @@ const char *gf_version(void) {
 }
 
 bool gf_version_fits(int header) {
-    return gf_version_serves(GF_VERSION, header);
+    return gf_version_compatible(GF_VERSION, header);
 }

@@ -1,27 +1,27 @@
-/* What the library was built with, and what this machine has to compute with. */
+/* Build options, SIMD levels and CUDA devices of this machine. */
 #ifndef GF_MACHINE_H
 #define GF_MACHINE_H
 
 #include "gpufilter.h"
 
-/* Inlined at every call: parameters that are constants there make a loop of their own. */
+/* Force inlining, so that constant arguments specialize the loops of each call. */
 #define GF_INLINE static inline __attribute__((always_inline))
 
-/* In the order of gf_simd_names() after "auto". Every level gives the same bits. */
+/* SIMD levels, in the order of gf_simd_names() after "auto". Every level produces the same bits. */
 typedef enum gf_isa {
-    GF_ISA_PORTABLE, /* what the compiler assumes: SSE2 on x86-64, NEON on arm64 */
+    GF_ISA_PORTABLE, /* compiler baseline: SSE2 on x86-64, NEON on arm64 */
     GF_ISA_AVX2,
     GF_ISA_AVX512,
     GF_ISA_COUNT
 } gf_isa;
 
-/* Was this level compiled in, and does this processor have it? */
+/* Return whether this level is compiled in and the CPU supports it. */
 int gf_isa_available(gf_isa isa);
 
-/* The best level here. */
+/* Return the highest available level. */
 gf_isa gf_isa_best(void);
 
-/* The addresses of what NAME_simd.c defines as GF_SIMD_NAME(name), once a level. */
+/* Addresses of the variants that NAME_simd.c defines as GF_SIMD_NAME(name), one per level. */
 #ifdef GF_X86_64
 #define GF_LEVELS(name)                                                                            \
     { &name##_portable, &name##_avx2, &name##_avx512 }
@@ -30,31 +30,31 @@ gf_isa gf_isa_best(void);
     { &name##_portable }
 #endif
 
-/* Which of several processes on this machine this one is (gf_set_local_process): number `turn` of
- * `turns`, which is at least 1. */
+/* Number of this process among those on this machine (gf_set_local_process): 0 <= index < count. */
 typedef struct gf_local_process {
-    unsigned turn, turns;
+    unsigned index, count;
 } gf_local_process;
 
 gf_local_process gf_own_process(void);
 
 #define GF_MAX_DEVICES 16
 
-/* CUDA devices by number. */
+/* CUDA device numbers. */
 typedef struct gf_device_list {
     int count;
     int list[GF_MAX_DEVICES];
 } gf_device_list;
 
-/* Reads "0,2", or "all" of those present, and keeps this process's: each has every turns-th; where
- * there are fewer devices than processes, several have one. GF_NO_BACKEND for a number that is not
- * below `present`. */
+/* Parse "0,2" or "all" (of the `present` devices) and keep the share of this process: device i of
+ * the list belongs to process i modulo the number of processes. If there are fewer devices than
+ * processes, several processes share one. Return GF_NO_BACKEND for a number not below `present`. */
 gf_status gf_device_list_read(const char *text, int present, gf_device_list *devices,
                               gf_error *error);
 
-/* Both as GF_VERSION. Before 1.0 what is compiled into programs changes with every minor version;
- * from 1.0 on it is only added to, until the major one changes. */
-static inline bool gf_version_serves(int library, int header) {
+/* Return whether a library is compatible with a header; both versions are encoded as GF_VERSION.
+ * Before 1.0, the ABI may change with each minor version. From 1.0, it only grows until the major
+ * version changes. */
+static inline bool gf_version_compatible(int library, int header) {
     const int series = library >= 10000 ? 10000 : 100;
     return header / series == library / series && header / 100 <= library / 100;
 }

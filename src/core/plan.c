@@ -1,3 +1,4 @@
+/* Creation of plans from settings, and the public functions that need only a plan. */
 #include "core/filter.h"
 
 #include <stdlib.h>
@@ -10,9 +11,9 @@ gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_
     if (!filter)
         return gf_fail(error, GF_USAGE, "the filter is NULL");
     if (!settings)
-        return gf_fail(error, GF_USAGE, "%s: its settings are NULL", filter->info.name);
+        return gf_fail(error, GF_USAGE, "%s: the settings are NULL", filter->info.name);
     if (!gf_settings_fit(settings, filter->info.params))
-        return gf_fail(error, GF_USAGE, "%s: the settings are of another table of parameters",
+        return gf_fail(error, GF_USAGE, "%s: the settings belong to another table of parameters",
                        filter->info.name);
     return GF_OK;
 }
@@ -39,9 +40,9 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     return GF_OK;
 }
 
-/* The head of a plan that is not kept. */
-static gf_status outline(const gf_filter *filter, const gf_settings *settings, const gf_format *in,
-                         gf_plan *head, gf_error *error) {
+/* Create a plan, copy its head and free it. */
+static gf_status plan_new_head(const gf_filter *filter, const gf_settings *settings,
+                               const gf_format *in, gf_plan *head, gf_error *error) {
     gf_plan *plan;
     gf_status status = gf_format_check(in, "memory", error);
     if (!status)
@@ -57,7 +58,7 @@ gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
                            const gf_format *in, gf_format *out, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     gf_plan head;
-    gf_status status = outline(filter, settings, in, &head, error);
+    gf_status status = plan_new_head(filter, settings, in, &head, error);
     if (!status)
         *out = head.out;
     return status;
@@ -90,7 +91,7 @@ gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *set
                                  const gf_format *in, uint64_t *bytes, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     gf_plan head;
-    gf_status status = outline(filter, settings, in, &head, error);
+    gf_status status = plan_new_head(filter, settings, in, &head, error);
     if (!status)
         *bytes = head.result_bytes;
     return status;

@@ -1,4 +1,4 @@
-/* The filters that are built in: one line each in filters/registry.def. */
+/* Built-in filters, one line each in filters/registry.def. */
 #include <string.h>
 
 #include "core/error.h"

@@ -1,4 +1,5 @@
-#define _GNU_SOURCE /* newlocale, through c_locale.h */
+/* Results, their tables, and values formatted as text. */
+#define _GNU_SOURCE /* newlocale, used by c_locale.h */
 
 #include "core/result.h"
 
@@ -58,7 +59,7 @@ void gf_table_add_column(gf_table *table, const char *name, gf_value_type type) 
     table->columns[table->column_count++] = (gf_column){name, type};
 }
 
-void gf_result_say(gf_result *result, const char *format, ...) {
+void gf_result_add_text(gf_result *result, const char *format, ...) {
     char line[512];
     va_list args;
     va_start(args, format);
@@ -100,10 +101,10 @@ bool gf_result_passed(const gf_result *result) {
 
 /* ---- values as text -------------------------------------------------------------------------- */
 
-/* Holds any number that is printed here. */
+/* size of the longest number printed here, rounded up */
 enum { NUMBER_BYTES = 64 };
 
-static void format_wide(uint64_t high, uint64_t low, char *text) {
+static void value_format_uint(uint64_t high, uint64_t low, char *text) {
     gf_u128 x = (gf_u128)high << 64 | low;
     char digits[NUMBER_BYTES];
     size_t at = sizeof digits;
@@ -115,8 +116,8 @@ static void format_wide(uint64_t high, uint64_t low, char *text) {
     memcpy(text, digits + at, sizeof digits - at);
 }
 
-/* n / 10^k with its sign. */
-static void put_decimal(bool minus, uint64_t n, int k, char *text) {
+/* Print n / 10^k with its sign. */
+static void value_put_decimal(bool minus, uint64_t n, int k, char *text) {
     char digits[NUMBER_BYTES];
     size_t at = sizeof digits;
     digits[--at] = 0;
@@ -136,12 +137,12 @@ static void put_decimal(bool minus, uint64_t n, int k, char *text) {
     memcpy(text, digits + at, sizeof digits - at);
 }
 
-/* The same as format_real, many times faster, for most binary32 numbers of ordinary size: extracted
- * samples come in millions. False leaves a number to format_real. */
-static bool format_ordinary(float x, char *text) {
+/* Format most binary32 numbers of ordinary magnitude like value_format_real, but many times faster:
+ * extracted samples come in millions. Return false for a number that needs value_format_real. */
+static bool value_format_fast(float x, char *text) {
     static const double tens[] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1,    1e1,  1e2,  1e3, 1e4,
                                   1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13};
-    enum { ONE = 5, FIRST = FLT_DIG, LAST = 9 }; /* tens[ONE] is 1; digits tried */
+    enum { ONE = 5, FIRST = FLT_DIG, LAST = 9 }; /* tens[ONE] is 1; FIRST..LAST digits are tried */
     const double size = fabs((double)x);
     if (!(size > 1e-5 && size < 1e6))
         return false;
@@ -153,36 +154,36 @@ static bool format_ordinary(float x, char *text) {
         const double scaled = size * tens[k + ONE];
         uint64_t n = (uint64_t)scaled;
         const double rest = scaled - (double)n;
-        /* The product is rounded: where the half decides, it cannot. */
+        /* The product is rounded: close to one half, it does not determine the digit. */
         if (fabs(rest - 0.5) < 1e-6)
             return false;
         n += rest > 0.5;
-        /* Both are exact, so the quotient is the decimal, rounded once. On its way to binary32 it
-         * is rounded again, and that differs only where it lies in the middle of two. */
+        /* Both operands are exact, so the quotient is the decimal rounded once to binary64.
+         * Rounding it again to binary32 matters only at a midpoint of two binary32. */
         const double decimal = (double)n / tens[k + ONE];
         uint64_t bits;
         memcpy(&bits, &decimal, sizeof bits);
         if ((bits & 0x1fffffff) == 0x10000000)
             return false;
         if ((float)decimal == (float)size) {
-            put_decimal(x < 0, n, k, text);
+            value_put_decimal(x < 0, n, k, text);
             return true;
         }
     }
     return false;
 }
 
-/* The fewest digits that read back as the same number. */
-static void format_real(double x, bool is_float, char *text) {
+/* Print the fewest digits that parse to the same number. */
+static void value_format_real(double x, bool is_float, char *text) {
     if (isnan(x) || isinf(x)) {
         snprintf(text, NUMBER_BYTES, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
         return;
     }
-    if (is_float && format_ordinary((float)x, text))
+    if (is_float && value_format_fast((float)x, text))
         return;
     gf_c_locale scope = gf_c_locale_enter();
-    /* Normal numbers give back any decimal of so many digits: fewer are found as zeros in the end.
-     */
+    /* Every decimal of FLT_DIG or DBL_DIG digits survives a round trip through a normal number.
+     * Shorter ones appear as trailing zeros and are trimmed below. */
     const bool normal = fabs(x) >= (is_float ? (double)FLT_MIN : DBL_MIN);
     int digits = !normal ? 1 : is_float ? FLT_DIG : DBL_DIG;
     const int first = digits;
@@ -197,7 +198,7 @@ static void format_real(double x, bool is_float, char *text) {
             digits--;
         snprintf(text, NUMBER_BYTES, "%.*e", digits - 1, x);
     }
-    /* The same digits without an exponent, where that is readable. */
+    /* Print the same digits without an exponent where that is readable. */
     const char *e = strchr(text, 'e');
     int exponent = e ? (int)strtol(e + 1, NULL, 10) : 0;
     if (x == 0 || (exponent >= -5 && exponent < 17)) {
@@ -213,11 +214,11 @@ void gf_value_format(const gf_value *value, char *text, size_t size) {
     const char *whole = number;
     switch (value->type) {
     case GF_VALUE_UINT:
-        format_wide(value->high, value->low, number);
+        value_format_uint(value->high, value->low, number);
         break;
     case GF_VALUE_FLOAT:
     case GF_VALUE_DOUBLE:
-        format_real(value->real, value->type == GF_VALUE_FLOAT, number);
+        value_format_real(value->real, value->type == GF_VALUE_FLOAT, number);
         break;
     case GF_VALUE_NONE:
         whole = "";

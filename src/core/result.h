@@ -1,4 +1,4 @@
-/* What a measuring filter found: its plan, its data, and the tables over them. */
+/* Result of a filter that measures: its plan, its data, and tables that describe them. */
 #ifndef GF_RESULT_H
 #define GF_RESULT_H
 
@@ -13,20 +13,20 @@ struct gf_result {
     gf_table tables[GF_MAX_TABLES];
     size_t table_count;
     char *text;
-    bool out_of_memory; /* while describing */
+    bool out_of_memory; /* set if gf_result_add_text fails */
     bool passed;
 };
 
-/* Takes plan and data over, even where it fails, and lets the filter describe its tables. */
+/* Create a result and describe its tables. Take ownership of plan and data, also on failure. */
 gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_result **result,
                         gf_error *error);
 
-/* For gf_measure.describe: the next table, empty. */
+/* Add an empty table. For gf_measure.describe. */
 gf_table *gf_result_add_table(gf_result *result, const char *name);
-/* Appends a column to a table. */
+/* Append a column to a table. */
 void gf_table_add_column(gf_table *table, const char *name, gf_value_type type);
-/* Appends to the text for people. */
-void gf_result_say(gf_result *result, const char *format, ...)
+/* Append formatted text to gf_result_text. */
+void gf_result_add_text(gf_result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 static inline gf_value gf_value_uint(uint64_t x) {

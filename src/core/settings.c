@@ -1,4 +1,4 @@
-/* Values of parameters: the one place where text becomes numbers and ranges are checked. */
+/* Values of parameters: parse text and check ranges. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 typedef struct gf_setting {
     bool given;
-    char *text; /* as given, or the default's own copy; NULL for none */
+    char *text; /* copy of the text set or of the default; NULL for none */
     union {
         bool flag;
         int64_t integer;
@@ -33,15 +33,15 @@ bool gf_settings_fit(const gf_settings *settings, const gf_param *params) {
     return settings->params == params;
 }
 
-static size_t find(const gf_settings *settings, const char *name) {
+static size_t settings_find(const gf_settings *settings, const char *name) {
     size_t i = 0;
     while (i < settings->count && strcmp(settings->params[i].name, name) != 0)
         i++;
     return i;
 }
 
-/* "a, b or c" into text. */
-static void join_choices(const char *const *choices, char *text, size_t size) {
+/* Join choices as "a, b or c". */
+static void settings_join_choices(const char *const *choices, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
     for (size_t i = 0; choices[i] && used < size; i++) {
@@ -51,52 +51,54 @@ static void join_choices(const char *const *choices, char *text, size_t size) {
     }
 }
 
-static size_t choice_index(const char *const *choices, const char *text, size_t length) {
+static size_t settings_choice_index(const char *const *choices, const char *text, size_t length) {
     size_t i = 0;
     while (choices[i] && (strlen(choices[i]) != length || strncmp(choices[i], text, length) != 0))
         i++;
     return i;
 }
 
-static gf_status refuse(const gf_param *param, const char *text, gf_error *error) {
-    char want[512];
+static gf_status settings_reject(const gf_param *param, const char *text, gf_error *error) {
+    char requirement[512];
     char names[384];
     switch (param->type) {
     case GF_PARAM_INT:
-        snprintf(want, sizeof want, "must be an integer from %.0f to %.0f", param->min, param->max);
+        snprintf(requirement, sizeof requirement, "must be an integer from %.0f to %.0f",
+                 param->min, param->max);
         break;
     case GF_PARAM_FLOAT:
-        snprintf(want, sizeof want, "must be a number from %.10g to %.10g", param->min, param->max);
+        snprintf(requirement, sizeof requirement, "must be a number from %.10g to %.10g",
+                 param->min, param->max);
         break;
     case GF_PARAM_SIZE:
-        snprintf(want, sizeof want,
-                 "must be a whole number from %.0f to %.0f; K, M, G and T stand for powers of 1024",
+        snprintf(requirement, sizeof requirement,
+                 "must be an integer from %.0f to %.0f; suffixes K, M, G and T are powers of 1024",
                  param->min, param->max);
         break;
     case GF_PARAM_RANGE:
-        snprintf(want, sizeof want, "must be two numbers LO,HI with LO below HI");
+        snprintf(requirement, sizeof requirement, "must be two numbers LO,HI with LO below HI");
         break;
     case GF_PARAM_IMAGE:
     case GF_PARAM_SAMPLES:
-        snprintf(want, sizeof want, "must name a file");
+        snprintf(requirement, sizeof requirement, "must name a file");
         break;
     case GF_PARAM_CHOICE:
-        join_choices(param->choices, names, sizeof names);
-        snprintf(want, sizeof want, "must be %s", names);
+        settings_join_choices(param->choices, names, sizeof names);
+        snprintf(requirement, sizeof requirement, "must be %s", names);
         break;
     case GF_PARAM_LIST:
-        join_choices(param->choices, names, sizeof names);
-        snprintf(want, sizeof want,
+        settings_join_choices(param->choices, names, sizeof names);
+        snprintf(requirement, sizeof requirement,
                  "must be a comma-separated list of %s, each once, in this order", names);
         break;
     default:
-        snprintf(want, sizeof want, "takes no value");
+        snprintf(requirement, sizeof requirement, "takes no value");
         break;
     }
-    return gf_fail(error, GF_USAGE, "--%s '%s': %s", param->name, text, want);
+    return gf_fail(error, GF_USAGE, "--%s '%s': %s", param->name, text, requirement);
 }
 
-static bool parse_int(const gf_param *param, const char *text, gf_setting *value) {
+static bool settings_parse_int(const gf_param *param, const char *text, gf_setting *value) {
     char *end;
     errno = 0;
     long long n = strtoll(text, &end, 10);
@@ -105,34 +107,34 @@ static bool parse_int(const gf_param *param, const char *text, gf_setting *value
            (double)n >= param->min && (double)n <= param->max;
 }
 
-/* Straight to binary32: by way of double a value would be rounded twice. */
-static bool parse_float(const gf_param *param, const char *text, gf_setting *value) {
+/* Parse binary32 directly: parsing a double first would round twice. */
+static bool settings_parse_float(const gf_param *param, const char *text, gf_setting *value) {
     gf_c_locale scope = gf_c_locale_enter();
     char *end;
     float x = strtof(text, &end);
     gf_c_locale_leave(&scope);
     value->as.real = x;
-    /* The comparisons also refuse NaN; the character set refuses hexadecimal, "inf" and spaces. */
+    /* The comparisons reject NaN; the character set rejects hexadecimal, "inf" and spaces. */
     return end != text && *end == 0 && text[strspn(text, "+-.0123456789eE")] == 0 &&
            (double)x >= param->min && (double)x <= param->max;
 }
 
-static bool parse_range(const char *text, gf_setting *value) {
+static bool settings_parse_range(const char *text, gf_setting *value) {
     gf_c_locale scope = gf_c_locale_enter();
     char *middle, *end;
     double lo = strtod(text, &middle), hi = 0;
-    bool good = middle != text && *middle == ',';
-    if (good) {
+    bool valid = middle != text && *middle == ',';
+    if (valid) {
         hi = strtod(middle + 1, &end);
-        good = end != middle + 1 && *end == 0;
+        valid = end != middle + 1 && *end == 0;
     }
     gf_c_locale_leave(&scope);
     value->as.range[0] = lo;
     value->as.range[1] = hi;
-    return good && text[strspn(text, "+-.0123456789eE,")] == 0 && lo < hi && isfinite(hi - lo);
+    return valid && text[strspn(text, "+-.0123456789eE,")] == 0 && lo < hi && isfinite(hi - lo);
 }
 
-static bool parse_size(const gf_param *param, const char *text, gf_setting *value) {
+static bool settings_parse_size(const gf_param *param, const char *text, gf_setting *value) {
     if (*text < '0' || *text > '9')
         return false;
     char *end;
@@ -154,12 +156,12 @@ static bool parse_size(const gf_param *param, const char *text, gf_setting *valu
     return (double)n >= param->min && (double)n <= param->max;
 }
 
-static bool parse_list(const gf_param *param, const char *text, gf_setting *value) {
+static bool settings_parse_list(const gf_param *param, const char *text, gf_setting *value) {
     uint64_t bits = 0;
-    size_t next = 0; /* ascending order: also refuses doubles */
+    size_t next = 0; /* next index allowed: ascending order also excludes duplicates */
     for (const char *item = text;; item++) {
         size_t length = strcspn(item, ",");
-        size_t i = choice_index(param->choices, item, length);
+        size_t i = settings_choice_index(param->choices, item, length);
         if (!param->choices[i] || i < next)
             return false;
         bits |= UINT64_C(1) << i;
@@ -172,47 +174,48 @@ static bool parse_list(const gf_param *param, const char *text, gf_setting *valu
     return true;
 }
 
-static gf_status parse(const gf_param *param, const char *text, gf_setting *value,
-                       gf_error *error) {
-    bool good = false;
+static gf_status settings_parse(const gf_param *param, const char *text, gf_setting *value,
+                                gf_error *error) {
+    bool valid = false;
     switch (param->type) {
     case GF_PARAM_FLAG:
-        good = *text == 0;
+        valid = *text == 0;
         value->as.flag = true;
         break;
     case GF_PARAM_INT:
-        good = parse_int(param, text, value);
+        valid = settings_parse_int(param, text, value);
         break;
     case GF_PARAM_FLOAT:
-        good = parse_float(param, text, value);
+        valid = settings_parse_float(param, text, value);
         break;
     case GF_PARAM_SIZE:
-        good = parse_size(param, text, value);
+        valid = settings_parse_size(param, text, value);
         break;
     case GF_PARAM_CHOICE:
-        value->as.bits = choice_index(param->choices, text, strlen(text));
-        good = param->choices[value->as.bits] != NULL;
+        value->as.bits = settings_choice_index(param->choices, text, strlen(text));
+        valid = param->choices[value->as.bits] != NULL;
         break;
     case GF_PARAM_LIST:
-        good = parse_list(param, text, value);
+        valid = settings_parse_list(param, text, value);
         break;
     case GF_PARAM_RANGE:
-        good = parse_range(text, value);
+        valid = settings_parse_range(text, value);
         break;
     case GF_PARAM_IMAGE:
     case GF_PARAM_SAMPLES:
-        good = *text != 0;
+        valid = *text != 0;
         break;
     case GF_PARAM_TEXT:
-        good = true;
+        valid = true;
         break;
     }
-    return good ? GF_OK : refuse(param, text, error);
+    return valid ? GF_OK : settings_reject(param, text, error);
 }
 
-static gf_status assign(gf_settings *settings, size_t i, const char *text, gf_error *error) {
+static gf_status settings_assign(gf_settings *settings, size_t i, const char *text,
+                                 gf_error *error) {
     gf_setting value = {0};
-    gf_status status = parse(&settings->params[i], text, &value, error);
+    gf_status status = settings_parse(&settings->params[i], text, &value, error);
     if (status)
         return status;
     value.text = strdup(text);
@@ -232,7 +235,7 @@ gf_settings *gf_settings_new(const gf_param *params, size_t count) {
     settings->params = params;
     settings->count = count;
     for (size_t i = 0; i < count; i++)
-        if (params[i].fallback && assign(settings, i, params[i].fallback, NULL)) {
+        if (params[i].fallback && settings_assign(settings, i, params[i].fallback, NULL)) {
             gf_settings_free(settings);
             return NULL;
         }
@@ -267,61 +270,62 @@ void gf_settings_free(gf_settings *settings) {
 gf_status gf_settings_set(gf_settings *settings, const char *name, const char *text,
                           gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    size_t i = find(settings, name);
+    size_t i = settings_find(settings, name);
     if (i == settings->count)
         return gf_fail(error, GF_USAGE, "--%s: no such option", name);
-    gf_status status = assign(settings, i, text ? text : "", error);
+    gf_status status = settings_assign(settings, i, text ? text : "", error);
     if (status == GF_OK)
         settings->values[i].given = true;
     return status;
 }
 
-/* A name or type that does not fit is a mistake in the calling program: it reads as zero. */
-static const gf_setting *lookup(const gf_settings *settings, const char *name, unsigned types) {
+/* Return a zero value for an unknown name or a wrong type: both are caller errors. */
+static const gf_setting *settings_lookup(const gf_settings *settings, const char *name,
+                                         unsigned types) {
     static const gf_setting nothing;
-    size_t i = find(settings, name);
+    size_t i = settings_find(settings, name);
     if (i == settings->count || !(types >> settings->params[i].type & 1u))
         return &nothing;
     return &settings->values[i];
 }
 
 bool gf_settings_given(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, ~0u)->given;
+    return settings_lookup(settings, name, ~0u)->given;
 }
 
 bool gf_settings_flag(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, 1u << GF_PARAM_FLAG)->as.flag;
+    return settings_lookup(settings, name, 1u << GF_PARAM_FLAG)->as.flag;
 }
 
 int64_t gf_settings_int(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, 1u << GF_PARAM_INT)->as.integer;
+    return settings_lookup(settings, name, 1u << GF_PARAM_INT)->as.integer;
 }
 
 uint64_t gf_settings_size(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, 1u << GF_PARAM_SIZE)->as.bits;
+    return settings_lookup(settings, name, 1u << GF_PARAM_SIZE)->as.bits;
 }
 
 float gf_settings_float(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, 1u << GF_PARAM_FLOAT)->as.real;
+    return settings_lookup(settings, name, 1u << GF_PARAM_FLOAT)->as.real;
 }
 
 size_t gf_settings_choice(const gf_settings *settings, const char *name) {
-    return (size_t)lookup(settings, name, 1u << GF_PARAM_CHOICE)->as.bits;
+    return (size_t)settings_lookup(settings, name, 1u << GF_PARAM_CHOICE)->as.bits;
 }
 
 uint64_t gf_settings_list(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, 1u << GF_PARAM_LIST)->as.bits;
+    return settings_lookup(settings, name, 1u << GF_PARAM_LIST)->as.bits;
 }
 
 bool gf_settings_range(const gf_settings *settings, const char *name, double *lo, double *hi) {
-    const gf_setting *value = lookup(settings, name, 1u << GF_PARAM_RANGE);
+    const gf_setting *value = settings_lookup(settings, name, 1u << GF_PARAM_RANGE);
     *lo = value->as.range[0];
     *hi = value->as.range[1];
     return value->text != NULL;
 }
 
 const char *gf_settings_text(const gf_settings *settings, const char *name) {
-    return lookup(settings, name, ~0u)->text;
+    return settings_lookup(settings, name, ~0u)->text;
 }
 
 gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error) {

@@ -1,5 +1,5 @@
-#define _GNU_SOURCE /* pthread_sigmask */
-#define _GNU_SOURCE /* sched_getaffinity */
+/* Signal masks, floating-point environment and thread pools. */
+#define _GNU_SOURCE /* pthread_sigmask, sched_getaffinity */
 
 #include "core/thread.h"
 
@@ -12,8 +12,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 
-void gf_hold_signals(sigset_t *before) {
-    /* A fault is the thread's own: blocked, it would end the process past every handler. */
+void gf_block_signals(sigset_t *before) {
+    /* Do not block synchronous faults: a blocked fault kills the process without a handler. */
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     sigset_t outside;
     sigfillset(&outside);
@@ -24,7 +24,7 @@ void gf_hold_signals(sigset_t *before) {
 
 int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {
     sigset_t before;
-    gf_hold_signals(&before);
+    gf_block_signals(&before);
     int failed = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
@@ -34,12 +34,13 @@ int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) {
 
 #ifdef __x86_64__
 
-/* SSE computes by MXCSR; the C library converts decimals by the rounding mode of the x87 control
- * word. Both are read and written here: fegetenv and fesetenv take 0.3 us, ten times as long as
- * printing a number. They remain for traps, which a change of the control word could set off. */
+/* SSE arithmetic uses MXCSR. The C library converts decimals with the rounding mode of the x87
+ * control word. Both are read and written directly: fegetenv and fesetenv take 0.3 us, ten times as
+ * long as printing a number. They are still used when traps are unmasked, because changing the
+ * control word could then raise a trap. */
 enum { MXCSR_DEFAULT = 0x1f80, X87_DEFAULT = 0x37f, X87_MASKS = 0x3f };
 
-static bool enter_quickly(gf_float_env *caller) {
+static bool float_env_enter_fast(gf_float_env *caller) {
     const unsigned short x87_default = X87_DEFAULT;
     __asm__ volatile("fnstcw %0" : "=m"(caller->x87));
     if ((caller->x87 & X87_MASKS) != X87_MASKS)
@@ -51,7 +52,7 @@ static bool enter_quickly(gf_float_env *caller) {
     return true;
 }
 
-static void leave_quickly(const gf_float_env *caller) {
+static void float_env_leave_fast(const gf_float_env *caller) {
     __builtin_ia32_ldmxcsr(caller->mxcsr);
     if (caller->x87 != X87_DEFAULT)
         __asm__ volatile("fldcw %0" : : "m"(caller->x87));
@@ -59,12 +60,12 @@ static void leave_quickly(const gf_float_env *caller) {
 
 #else
 
-static bool enter_quickly(gf_float_env *caller) {
+static bool float_env_enter_fast(gf_float_env *caller) {
     (void)caller;
     return false;
 }
 
-static void leave_quickly(const gf_float_env *caller) {
+static void float_env_leave_fast(const gf_float_env *caller) {
     (void)caller;
 }
 
@@ -72,7 +73,7 @@ static void leave_quickly(const gf_float_env *caller) {
 
 gf_float_env gf_float_env_enter(void) {
     gf_float_env caller;
-    caller.quick = enter_quickly(&caller);
+    caller.quick = float_env_enter_fast(&caller);
     if (!caller.quick) {
         fegetenv(&caller.all);
         fesetenv(FE_DFL_ENV);
@@ -82,7 +83,7 @@ gf_float_env gf_float_env_enter(void) {
 
 void gf_float_env_leave(const gf_float_env *caller) {
     if (caller->quick)
-        leave_quickly(caller);
+        float_env_leave_fast(caller);
     else
         fesetenv(&caller->all);
 }
@@ -92,11 +93,11 @@ void gf_float_env_leave(const gf_float_env *caller) {
 struct gf_pool {
     pthread_mutex_t lock;
     pthread_cond_t queued, finished;
-    gf_work *first, *last; /* with tasks not yet begun */
-    uint64_t pending;      /* tasks not yet begun */
+    gf_work *first, *last; /* queue of works with unstarted tasks */
+    uint64_t pending;      /* unstarted tasks */
     uint32_t idle;         /* threads that wait for tasks */
     uint32_t running;      /* threads started */
-    uint32_t threads;      /* that may be */
+    uint32_t threads;      /* maximum number of threads */
     bool closing;
     double busy;
     struct gf_worker {
@@ -106,9 +107,9 @@ struct gf_pool {
     } workers[];
 };
 
-/* Takes the next task of the first piece of work and does it. Called, and returns, with the lock
- * held. */
-static void do_task(gf_pool *pool, uint32_t thread) {
+/* Run the next task of the first work in the queue. Called with the lock held; unlocks it during
+ * the task. */
+static void pool_run_task(gf_pool *pool, uint32_t thread) {
     gf_work *work = pool->first;
     const uint32_t task = work->next++;
     pool->pending--;
@@ -127,7 +128,7 @@ static void do_task(gf_pool *pool, uint32_t thread) {
         pthread_cond_broadcast(&pool->finished);
 }
 
-static void *work_loop(void *argument) {
+static void *pool_worker_loop(void *argument) {
     struct gf_worker *worker = argument;
     gf_pool *pool = worker->pool;
     pthread_mutex_lock(&pool->lock);
@@ -138,7 +139,7 @@ static void *work_loop(void *argument) {
         pool->idle--;
         if (!pool->first)
             break;
-        do_task(pool, worker->index);
+        pool_run_task(pool, worker->index);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -171,20 +172,20 @@ void gf_pool_close(gf_pool *pool) {
     free(pool);
 }
 
-/* With the lock held: as many threads as there are tasks that nobody waits for, up to `most` in
- * all. What the system does not give is done without. */
-static void start_threads(gf_pool *pool, uint32_t max) {
+/* Start one thread per pending task that no idle thread can run, up to `max` threads. A thread that
+ * cannot be started is not an error. Called with the lock held. */
+static void pool_start_threads(gf_pool *pool, uint32_t max) {
     uint64_t waiting = pool->idle;
     for (; waiting < pool->pending && pool->running < max; waiting++) {
         struct gf_worker *worker = &pool->workers[pool->running];
         *worker = (struct gf_worker){.pool = pool, .index = pool->running};
-        if (gf_thread_start(&worker->thread, work_loop, worker) != 0)
+        if (gf_thread_start(&worker->thread, pool_worker_loop, worker) != 0)
             break;
         pool->running++;
     }
 }
 
-static void enqueue(gf_pool *pool, gf_work *work) {
+static void pool_enqueue(gf_pool *pool, gf_work *work) {
     work->next = work->done = 0;
     work->link = NULL;
     if (pool->last)
@@ -195,8 +196,8 @@ static void enqueue(gf_pool *pool, gf_work *work) {
     pool->pending += work->count;
 }
 
-/* No more than there is work for: each that wakes in vain takes the lock from the others. */
-static void wake(gf_pool *pool, uint32_t count) {
+/* Wake at most one thread per task: superfluous wake-ups contend for the lock. */
+static void pool_wake(gf_pool *pool, uint32_t count) {
     if (count >= pool->idle)
         pthread_cond_broadcast(&pool->queued);
     else
@@ -209,11 +210,11 @@ void gf_pool_submit(gf_pool *pool, gf_work *work) {
     if (work->count == 0)
         return;
     pthread_mutex_lock(&pool->lock);
-    enqueue(pool, work);
-    start_threads(pool, pool->threads);
+    pool_enqueue(pool, work);
+    pool_start_threads(pool, pool->threads);
     while (!pool->running && pool->first)
-        do_task(pool, 0);
-    wake(pool, work->count);
+        pool_run_task(pool, 0);
+    pool_wake(pool, work->count);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -224,22 +225,22 @@ void gf_pool_wait(gf_pool *pool, gf_work *work) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The caller is the last of the threads. */
+/* The caller runs tasks as the last thread of the pool. */
 void gf_pool_run(gf_pool *pool, gf_work *work) {
     work->next = work->done = 0;
     if (work->count == 0)
         return;
     pthread_mutex_lock(&pool->lock);
     assert(!pool->first && (work->count == 1 || pool->running < pool->threads));
-    enqueue(pool, work);
+    pool_enqueue(pool, work);
     if (work->count > 1) {
-        pool->pending--; /* one is the caller's */
-        start_threads(pool, pool->threads - 1);
+        pool->pending--; /* the caller runs one task */
+        pool_start_threads(pool, pool->threads - 1);
         pool->pending++;
-        wake(pool, work->count - 1);
+        pool_wake(pool, work->count - 1);
     }
     while (pool->first)
-        do_task(pool, pool->threads - 1);
+        pool_run_task(pool, pool->threads - 1);
     while (work->done < work->count)
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);

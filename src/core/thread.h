@@ -1,5 +1,5 @@
-/* Threads of the library: the signals that they leave to others, the floating-point environment
- * that they compute in, and pools of them that share out numbered tasks. */
+/* Threads of the library: signal masks, the floating-point environment, and thread pools that run
+ * numbered tasks. */
 #ifndef GF_THREAD_H
 #define GF_THREAD_H
 
@@ -10,32 +10,34 @@
 
 #include "gpufilter.h"
 
-/* Signals from outside wait, as far as this thread goes, until pthread_sigmask sets what was there
- * before. */
-void gf_hold_signals(sigset_t *before);
+/* Block asynchronous signals in this thread. Store the previous mask in *before; restore it with
+ * pthread_sigmask. */
+void gf_block_signals(sigset_t *before);
 
-/* Start a thread that leaves signals from outside to the program's own threads: a handler must not
- * run where this library holds locks. It inherits the floating-point environment of its creator,
- * which is the default one in every public function that starts threads. Return 0 or an errno. */
+/* Start a thread with asynchronous signals blocked, because a handler of the program must not run
+ * while this library holds locks. The thread inherits the floating-point environment of its
+ * creator, which is the default one in every public function that starts threads. Return 0 or an
+ * errno. */
 int gf_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 
-/* The floating-point environment of a caller, exception flags included. */
+/* Saved floating-point environment of a caller, exception flags included. */
 typedef struct gf_float_env {
-    bool quick;         /* saved as the two words below; otherwise as a whole */
+    bool quick;         /* saved in x87 and mxcsr; otherwise in `all` */
     unsigned short x87; /* x87 control word */
-    unsigned int mxcsr; /* control and flags of SSE */
+    unsigned int mxcsr; /* control and status of SSE */
     fenv_t all;
 } gf_float_env;
 
-/* Set the default environment (round to nearest, subnormal numbers, no traps) for this thread.
- * Return the caller's. */
+/* Set the default environment (round to nearest, subnormals, no traps) for this thread. Return the
+ * caller's. */
 gf_float_env gf_float_env_enter(void);
 /* Restore the caller's environment. */
 void gf_float_env_leave(const gf_float_env *caller);
 
-/* Compute in the default environment until the enclosing block ends, by whichever way. The first
- * declaration in every public function that computes, parses or prints numbers: their bits must not
- * depend on what the caller has set, nor on -ffast-math in the program that links the library. */
+/* Compute in the default environment until the enclosing block exits by any path. The first
+ * declaration in every public function that computes, parses or prints numbers: their bits must
+ * depend neither on the caller's environment nor on -ffast-math in the program that links the
+ * library. */
 #define GF_FLOAT_ENV_SCOPE()                                                                       \
     __attribute__((cleanup(gf_float_env_leave), unused)) const gf_float_env float_env_of_caller =  \
         gf_float_env_enter()
@@ -44,32 +46,33 @@ void gf_float_env_leave(const gf_float_env *caller);
 
 typedef struct gf_pool gf_pool;
 
-/* Tasks 0..count-1 of one piece of work; the caller's to keep until gf_pool_wait has returned. */
+/* Tasks 0..count-1 of one work item. It must stay valid until gf_pool_wait returns. */
 typedef struct gf_work {
-    /* thread: below the pool's number of threads, and no other task's at that time. */
+    /* Run one task. thread is less than the pool's number of threads; concurrent tasks have
+     * different values. */
     void (*run)(void *context, uint32_t task, uint32_t thread);
     void *context;
     uint32_t count;
-    uint32_t next, done; /* the pool's */
+    uint32_t next, done; /* used by the pool */
     struct gf_work *link;
 } gf_work;
 
-/* A pool of at most so many threads, at least 1; none runs yet. */
+/* Create a pool of up to `threads` threads, at least 1. Threads start on demand. */
 gf_status gf_pool_open(uint32_t threads, gf_pool **pool, gf_error *error);
-/* Waits for what was submitted. */
+/* Finish all submitted work, then end the threads. NULL is allowed. */
 void gf_pool_close(gf_pool *pool);
-/* Queues work; pieces are begun in the order they came, and overlap. Where the system has no thread
- * for it at all, the work is done when this returns. */
+/* Queue work. Work items start in the order of submission and may overlap. If no thread can be
+ * started, run the work before returning. */
 void gf_pool_submit(gf_pool *pool, gf_work *work);
-/* Returns when every task of the work is done. */
+/* Wait until all tasks of the work are done. */
 void gf_pool_wait(gf_pool *pool, gf_work *work);
-/* Does work in the calling thread as well, which is then one of the pool's: its last. Only when no
- * other work is under way; a pool that is submitted to runs nothing but single tasks this way. */
+/* Run work and use the calling thread as the pool's last thread. No other work may be in progress.
+ * A pool that also receives gf_pool_submit may run only single tasks this way. */
 void gf_pool_run(gf_pool *pool, gf_work *work);
-/* Seconds that tasks have taken since the pool was opened, of all threads together. */
+/* Return the seconds that tasks have taken since the pool was created, summed over all threads. */
 double gf_pool_busy(gf_pool *pool);
 
-/* Processors this process may run on. */
+/* Return the number of CPUs on which this process may run. */
 uint32_t gf_cpu_count(void);
 
 #endif

@@ -1,8 +1,8 @@
-/* Vectors of binary32 for the SIMD level that a file is being compiled for.
+/* Vectors of binary32 for the SIMD level of the current compilation.
  *
- * A file named *_simd.c is compiled once for each level, with GF_SIMD_NAME(x) giving its symbols
- * the level's name. Arithmetic is GCC's vector extension, which rounds every operation on its own;
- * conversions have an intrinsic where the compiler's own code is poor. */
+ * Each file *_simd.c is compiled once per level; GF_SIMD_NAME(x) appends the level to its symbols.
+ * Arithmetic uses GCC's vector extension, which rounds every operation separately. Conversions use
+ * intrinsics where the compiler generates slow code. */
 #ifndef GF_VEC_H
 #define GF_VEC_H
 
@@ -43,22 +43,22 @@ static inline vec_words vec_load_words(const void *p) {
 }
 
 static inline vec vec_set(float x) {
-    return x - (vec){0}; /* not x + 0, which would make +0 of -0 */
+    return x - (vec){0}; /* not x + 0, which turns -0 into +0 */
 }
 
-/* All ones where x is a number. */
+/* Return all ones in each lane that is not NaN. */
 static inline vec_i32 vec_is_number(vec x) {
     return x == x; /* NOLINT(misc-redundant-expression) */
 }
 
-/* Cuts off what is behind the point. |x| < 2^31. */
+/* Truncate towards zero. Requires |x| < 2^31. */
 static inline vec_i32 vec_truncate(vec x) {
     return __builtin_convertvector(x, vec_i32);
 }
 
 #if VEC_FLOATS >= 8
 
-/* Integers of any width, for intrinsics: VEC_OP(add_epi16) is that of this level. */
+/* Integer vectors for intrinsics: VEC_OP(add_epi16) is the intrinsic of this level. */
 #if VEC_FLOATS == 16
 typedef __m512i vec_bits;
 #define VEC_OP(name) _mm512_##name
@@ -83,17 +83,17 @@ static inline void vec_store_bits(void *p, vec_bits x) {
 
 #if VEC_FLOATS == 16
 
-/* Bit l: is lane l of a less than that of b? */
+/* Compare lanes: bit l is set if a[l] < b[l]. */
 static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
     return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
 }
 
-/* a * b + c, rounded once or twice: for what need not be the same bits everywhere. */
+/* Compute a * b + c, rounded once or twice depending on the level: not for bit-exact values. */
 static inline vec vec_multiply_add(vec a, vec b, vec c) {
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* Whole numbers >= 0, up to 255. */
+/* Store integers in [0, 255] as u8. */
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtusepi32_epi8((__m512i)x));
 }
@@ -106,7 +106,7 @@ static inline vec vec_load_u16(const uint16_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)));
 }
 
-/* Clamps to [0, max], NaN to 0, and rounds to nearest even. */
+/* Clamp to [0, max], map NaN to 0, and round to nearest even. */
 static inline __m512i vec_to_int(vec x, float max) {
     return _mm512_cvtps_epi32(
         _mm512_min_ps(_mm512_max_ps(x, _mm512_setzero_ps()), _mm512_set1_ps(max)));
@@ -144,7 +144,7 @@ static inline vec vec_load_u16(const uint16_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
-/* Clamps to [0, max], NaN to 0, rounds to nearest even; eight u16 in order. */
+/* Clamp to [0, max], map NaN to 0, and round to nearest even. Return eight u16 in order. */
 static inline __m128i vec_to_u16(vec x, float max) {
     __m256i i = _mm256_cvtps_epi32(
         _mm256_min_ps(_mm256_max_ps(x, _mm256_setzero_ps()), _mm256_set1_ps(max)));
@@ -175,7 +175,7 @@ static inline vec vec_multiply_add(vec a, vec b, vec c) {
 }
 
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
-    x |= (x > 255); /* the lowest byte is what is stored */
+    x |= (x > 255); /* saturate: the low byte becomes 255 */
     const vec_u8 i = __builtin_convertvector(x, vec_u8);
     memcpy(p, &i, sizeof i);
 }
@@ -192,8 +192,8 @@ static inline vec vec_load_u16(const uint16_t *p) {
     return __builtin_convertvector(__builtin_convertvector(x, vec_i32), vec);
 }
 
-/* Clamps to [0, max], NaN to 0, and rounds to nearest even: after adding 2^23 a float below 2^22
- * has no bits left below 1, so the addition itself rounds, and its low bits are the integer. */
+/* Clamp to [0, max], map NaN to 0, and round to nearest even. Adding 2^23 leaves a float below 2^22
+ * no bits below 1: the addition rounds, and its low bits are the integer. */
 static inline vec_i32 vec_to_int(vec x, float max) {
     vec_i32 above = x < vec_set(max);
     x = (vec)(((vec_i32)x & above) | ((vec_i32)vec_set(max) & ~above & vec_is_number(x)));
@@ -213,17 +213,18 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 #endif
 
-/* x / n for an odd whole number n < 2^23, inverse = fl(1 / n), to the bit, for every x.
+/* Divide by an odd integer n < 2^23, correctly rounded for every x; inverse = fl(1 / n).
  *
- * q = fl(x * inverse) is within an ulp of x / n, r = x - q * n is exact, and fl(q + r * inverse) is
- * the correctly rounded quotient (Markstein), also among the subnormals: x / n is never in the
- * middle between two of them. Zeros (whose sign would get lost) and infinities are put back.
- * tests/unit/filters/test_smooth_simd.c tries them all. Narrower vectors divide as fast as that. */
+ * q = fl(x * inverse) is within one ulp of x / n, r = x - q * n is exact, and fl(q + r * inverse)
+ * is the correctly rounded quotient (Markstein). This also holds for subnormal quotients: x / n is
+ * never a midpoint between two of them. The sign of a zero would be wrong, therefore zeros and
+ * infinities are copied from x. tests/unit/filters/test_smooth_simd.c tests all values. On narrower
+ * vectors, a plain division is equally fast. */
 static inline vec vec_over_odd(vec x, vec n, vec inverse) {
 #if VEC_FLOATS == 16
     const vec q = x * inverse;
     const vec r = _mm512_fnmadd_ps(q, n, x);
-    /* Where x is a zero or an infinity: x itself. */
+    /* Return x where x is a zero or an infinity. */
     return _mm512_fixupimm_ps(_mm512_fmadd_ps(r, inverse, q), x, _mm512_set1_epi32(0x110100), 0);
 #else
     (void)inverse;
@@ -231,7 +232,7 @@ static inline vec vec_over_odd(vec x, vec n, vec inverse) {
 #endif
 }
 
-/* NaN becomes 0x7fc00000. */
+/* Replace NaN by 0x7fc00000. */
 static inline vec vec_canonical(vec x) {
     vec_i32 number = vec_is_number(x);
     return (vec)(((vec_i32)x & number) | (0x7fc00000 & ~number));

@@ -1,5 +1,5 @@
-/* The cpu backend: every strip is cut into parts for a pool of threads; parts of several strips may
- * be under way at once. */
+/* The cpu backend. A pool of threads computes the parts of each strip; parts of several strips may
+ * run concurrently. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +12,20 @@
 typedef struct gf_cpu {
     gf_pool *pool;
     uint32_t threads;
-    bool unthreaded; /* the caller is the one */
+    bool unthreaded; /* run all work in the calling thread */
     gf_isa isa;
 } gf_cpu;
 
 typedef struct gf_cpu_run {
     gf_cpu *cpu;
     gf_job job;
-    uint32_t parts;         /* of a strip */
-    unsigned char *scratch; /* one piece a thread */
-    size_t scratch_bytes;   /* of a piece */
-    unsigned char *states;  /* one a thread, or one for all if they are ordered */
+    uint32_t parts;         /* parts per strip */
+    unsigned char *scratch; /* scratch memory, one block per thread */
+    size_t scratch_bytes;   /* size of a block */
+    unsigned char *states;  /* one state per thread; a single one if ordered or disjoint */
     size_t state_bytes;
-    double busy_before;         /* the pool's, when the image began */
-    struct gf_cpu_slot *before; /* the last one submitted */
+    double busy_before;           /* busy time of the pool before this image */
+    struct gf_cpu_slot *previous; /* slot submitted last */
     struct gf_cpu_slot {
         struct gf_cpu_run *run;
         gf_slot *slot;
@@ -38,8 +38,11 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
-#define HALO_BYTES (UINT64_C(48) << 20) /* of all strips, for the sake of high halos */
-#define ALONE_NS 2e5 /* an image of less work than that is done before a thread has got up */
+/* Limit for all strips when their height is raised for a large halo. */
+#define HALO_BYTES (UINT64_C(48) << 20)
+/* Estimated work below which an image is computed in the calling thread, because waking a thread
+ * takes longer. */
+#define INLINE_NS 2e5
 
 static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
     gf_cpu *cpu = calloc(1, sizeof *cpu);
@@ -79,16 +82,16 @@ static void cpu_describe(const void *state, char *text, size_t size) {
              gf_simd_names()[1 + cpu->isa]);
 }
 
-static bool one_state(const gf_plan *plan) {
+static bool cpu_one_state(const gf_plan *plan) {
     return plan->ordered || (plan->disjoint && !plan->golden_only);
 }
 
-static uint32_t count_states(const gf_cpu *cpu, const gf_plan *plan) {
-    return one_state(plan) ? 1 : cpu->threads;
+static uint32_t cpu_count_states(const gf_cpu *cpu, const gf_plan *plan) {
+    return cpu_one_state(plan) ? 1 : cpu->threads;
 }
 
-/* Enough that every thread has a part worth waking up for, little enough to stay in the cache; of
- * a small image a sixteenth, so that decoding and encoding overlap there too. */
+/* Choose strips large enough to give every thread a worthwhile part, and small enough for the
+ * cache. Small images are divided into up to 16 strips, so that decoding and encoding overlap. */
 static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
     const gf_cpu *cpu = state;
     uint64_t bytes = (512u << 10) + (uint64_t)cpu->threads * (64u << 10);
@@ -97,35 +100,35 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    /* A strip that shares rows with the next keeps its place until that one is through as well. */
+    /* A strip that shares rows with the next one keeps its slot until both are computed. */
     const uint32_t slots = plan->halo ? 5 : 4;
     return (gf_strip_request){.bytes = bytes,
                               .halos = 2,
                               .max = HALO_BYTES,
                               .slots = cpu->unthreaded ? 1 : slots, /* nothing overlaps */
                               .pieces = cpu->threads,
-                              .checks = plan->golden_only ? cpu->threads : 0,
-                              .extra = plan->state_bytes * count_states(cpu, plan)};
+                              .golden_parts = plan->golden_only ? cpu->threads : 0,
+                              .extra = plan->state_bytes * cpu_count_states(cpu, plan)};
 }
 
-/* Is the image one strip, and so little work that no other thread is worth waking? */
-static bool is_small(const gf_job *job) {
+/* Return whether the image is a single strip with too little work to wake another thread. */
+static bool cpu_is_small(const gf_job *job) {
     const gf_format *in = &job->plan->in;
     return job->slots == 1 &&
-           (double)gf_row_samples(in) * (double)in->height * job->plan->cost < ALONE_NS;
+           (double)gf_row_samples(in) * (double)in->height * job->plan->cost < INLINE_NS;
 }
 
-/* As many parts as threads, unless they would be too small to be worth a thread's while. */
-static uint32_t count_parts(const gf_cpu *cpu, const gf_job *job) {
+/* Return the number of parts per strip: one per thread, or fewer if they would be too small. */
+static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_job *job) {
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
     if (parts > cpu->threads)
         parts = cpu->threads;
-    if (is_small(job) || (job->plan->golden_only && job->plan->ordered))
+    if (cpu_is_small(job) || (job->plan->golden_only && job->plan->ordered))
         parts = 1;
     return job->plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
 
-static void free_run(gf_cpu_run *run) {
+static void cpu_free_run(gf_cpu_run *run) {
     free(run->scratch);
     free(run->states);
     free(run);
@@ -139,22 +142,22 @@ static gf_status cpu_begin(void *state, const gf_job *job, gf_slot *slots, void 
         return gf_fail_memory(error, "cpu", sizeof *run, "a run");
     run->cpu = cpu;
     run->job = *job;
-    run->parts = count_parts(cpu, job);
+    run->parts = cpu_count_parts(cpu, job);
     run->busy_before = gf_pool_busy(cpu->pool);
     run->scratch_bytes = gf_align(gf_cpu_scratch_bytes(job->filter, job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
-    run->states = gf_aligned_alloc(count_states(run->cpu, run->job.plan), run->state_bytes);
+    run->states = gf_aligned_alloc(cpu_count_states(run->cpu, run->job.plan), run->state_bytes);
     gf_status status =
         run->scratch && run->states
             ? gf_slots_alloc(job, run->parts, slots, error)
             : gf_fail_memory(error, "cpu", (run->scratch_bytes + run->state_bytes) * cpu->threads,
                              "scratch");
     if (status) {
-        free_run(run);
+        cpu_free_run(run);
         return status;
     }
-    memset(run->states, 0, count_states(run->cpu, run->job.plan) * run->state_bytes);
+    memset(run->states, 0, cpu_count_states(run->cpu, run->job.plan) * run->state_bytes);
     *out = run;
     return GF_OK;
 }
@@ -167,34 +170,34 @@ gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf
         return GF_OK;
     }
     const gf_strip piece = gf_strip_part(plan, strip, part, parts);
-    /* A payload has a head even where it has no rows. */
+    /* A payload needs its header even if it has no rows. */
     return piece.out.rows || piece.payload ? filter->golden(plan, &piece, error) : GF_OK;
 }
 
-static void run_part(void *context, uint32_t task, uint32_t thread) {
-    struct gf_cpu_slot *place = context;
-    const gf_cpu_run *run = place->run;
-    const gf_slot *slot = place->slot;
+static void cpu_run_part(void *context, uint32_t task, uint32_t thread) {
+    struct gf_cpu_slot *cpu_slot = context;
+    const gf_cpu_run *run = cpu_slot->run;
+    const gf_slot *slot = cpu_slot->slot;
     const gf_strip strip = {
         .in = slot->in,
         .out = slot->out,
-        .state = run->states + (one_state(run->job.plan) ? 0 : thread) * run->state_bytes,
+        .state = run->states + (cpu_one_state(run->job.plan) ? 0 : thread) * run->state_bytes,
         .payload = slot->payload_pieces ? slot->payload_buffer + task * slot->payload_stride : NULL,
     };
     gf_error error;
     const gf_status status =
         gf_compute_part(run->job.filter, run->job.plan, &strip, task, run->parts,
                         run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
-    if (status && !atomic_flag_test_and_set(&place->failed)) {
-        place->status = status;
-        place->error = error;
+    if (status && !atomic_flag_test_and_set(&cpu_slot->failed)) {
+        cpu_slot->status = status;
+        cpu_slot->error = error;
     }
 }
 
-/* Begins work, or does it here: nobody else is to, or nothing is left for the caller to do
- * meanwhile. */
-static void start_work(gf_cpu *cpu, gf_work *work, bool here) {
-    if (here || cpu->unthreaded)
+/* Start work. Run it in the calling thread if the backend is unthreaded or the caller has nothing
+ * else to do. */
+static void cpu_start_work(gf_cpu *cpu, gf_work *work, bool inline_work) {
+    if (inline_work || cpu->unthreaded)
         gf_pool_run(cpu->pool, work);
     else
         gf_pool_submit(cpu->pool, work);
@@ -203,35 +206,35 @@ static void start_work(gf_cpu *cpu, gf_work *work, bool here) {
 static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     (void)error;
     gf_cpu_run *run = state;
-    struct gf_cpu_slot *place = &run->slots[slot->index];
-    place->run = run;
-    place->slot = slot;
-    place->status = GF_OK;
-    atomic_flag_clear(&place->failed);
-    place->work.run = run_part;
-    place->work.context = place;
-    place->work.count = run->parts;
-    /* One state takes the strips one after the other. */
-    if (one_state(run->job.plan) && run->before)
-        gf_pool_wait(run->cpu->pool, &run->before->work);
-    run->before = place;
-    start_work(run->cpu, &place->work, run->parts == 1 && run->job.slots == 1);
+    struct gf_cpu_slot *cpu_slot = &run->slots[slot->index];
+    cpu_slot->run = run;
+    cpu_slot->slot = slot;
+    cpu_slot->status = GF_OK;
+    atomic_flag_clear(&cpu_slot->failed);
+    cpu_slot->work.run = cpu_run_part;
+    cpu_slot->work.context = cpu_slot;
+    cpu_slot->work.count = run->parts;
+    /* A single state is updated by one strip at a time. */
+    if (cpu_one_state(run->job.plan) && run->previous)
+        gf_pool_wait(run->cpu->pool, &run->previous->work);
+    run->previous = cpu_slot;
+    cpu_start_work(run->cpu, &cpu_slot->work, run->parts == 1 && run->job.slots == 1);
     return GF_OK;
 }
 
 static gf_status cpu_wait(void *state, gf_slot *slot, gf_error *error) {
     gf_cpu_run *run = state;
-    struct gf_cpu_slot *place = &run->slots[slot->index];
-    gf_pool_wait(run->cpu->pool, &place->work);
-    if (place->status && error)
-        *error = place->error;
-    return place->status;
+    struct gf_cpu_slot *cpu_slot = &run->slots[slot->index];
+    gf_pool_wait(run->cpu->pool, &cpu_slot->work);
+    if (cpu_slot->status && error)
+        *error = cpu_slot->error;
+    return cpu_slot->status;
 }
 
-/* As many threads as could have worked at a time. */
+/* Report as many workers as can run concurrently. */
 static void cpu_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     const gf_cpu_run *run = state;
-    const uint64_t strips = one_state(run->job.plan) ? 1 : run->job.slots;
+    const uint64_t strips = cpu_one_state(run->job.plan) ? 1 : run->job.slots;
     const uint64_t workers = run->parts * strips;
     gf_busy_add(&busy[GF_COMPUTING],
                 (gf_busy){gf_pool_busy(run->cpu->pool) - run->busy_before,
@@ -242,9 +245,10 @@ static gf_status cpu_collect(void *state, void *total, gf_error *error) {
     (void)error;
     const gf_cpu_run *run = state;
     const gf_job *job = &run->job;
-    if (one_state(job->plan))
+    if (cpu_one_state(job->plan))
         memcpy(total, run->states, (size_t)job->plan->state_bytes);
-    for (uint32_t i = 0; !one_state(job->plan) && i < count_states(run->cpu, run->job.plan); i++)
+    for (uint32_t i = 0; !cpu_one_state(job->plan) && i < cpu_count_states(run->cpu, run->job.plan);
+         i++)
         job->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
     return GF_OK;
 }
@@ -254,7 +258,7 @@ static void cpu_end(void *state, gf_slot *slots) {
     for (uint32_t i = 0; i < run->job.slots; i++)
         gf_pool_wait(run->cpu->pool, &run->slots[i].work);
     gf_slots_free(slots, run->job.slots);
-    free_run(run);
+    cpu_free_run(run);
 }
 
 const gf_backend gf_backend_cpu = {

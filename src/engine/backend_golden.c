@@ -1,5 +1,5 @@
-/* The golden backend: one thread, the whole image as one strip, so that a mistake in cutting strips
- * cannot hide in it. */
+/* The golden backend: one thread, the whole image as one strip. Errors in the division into strips
+ * therefore cannot affect it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
     run->state = gf_aligned_alloc(1, (size_t)job->plan->state_bytes);
     gf_status status =
         run->state ? gf_slots_alloc(job, 1, slots, error)
-                   : gf_fail_memory(error, "golden", job->plan->state_bytes, "what is measured");
+                   : gf_fail_memory(error, "golden", job->plan->state_bytes, "the measurement");
     if (status) {
         free(run->state);
         free(run);
@@ -97,7 +97,7 @@ gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part
     const uint64_t end = strip->out.y0 + gf_share(strip->out.rows, part + 1, parts);
     gf_strip piece = *strip;
     piece.out = (gf_rows){gf_row(&strip->out, begin), strip->out.stride, begin, end - begin};
-    piece.in.y0 = gf_held_rows(plan, begin, end, &piece.in.rows);
+    piece.in.y0 = gf_input_rows(plan, begin, end, &piece.in.rows);
     piece.in.data = gf_row(&strip->in, piece.in.y0);
     return piece;
 }

@@ -1,5 +1,4 @@
-/* A batch of files from its beginning to its end: whether it can be run, on which devices, or by
- * the threads of the CPU. */
+/* Batches of files: validation, choice of devices, and execution on CPU threads. */
 #include "engine/batch.h"
 
 #include <inttypes.h>
@@ -13,12 +12,12 @@
 #include "core/thread.h"
 #include "io/output.h"
 
-#define OTHER_FILES 32u /* that a process has open beside those of a batch */
-#define MIN_AHEAD 64u   /* items that may be begun while one before them is not reported */
+#define OTHER_FILES 32u /* files that a process has open in addition to those of a batch */
+#define MIN_AHEAD 64u   /* minimum number of items in progress beyond an unreported one */
 
-/* ---- checks ---------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
-/* Refuses settings that no image suits, with the first reason. */
+/* Reject settings that are invalid for every image format, with the first error. */
 static gf_status files_check_settings(const gf_file_batch *batch, gf_error *error) {
     gf_error first = {0};
     gf_status status = GF_OK;
@@ -26,11 +25,11 @@ static gf_status files_check_settings(const gf_file_batch *batch, gf_error *erro
         for (gf_type type = GF_U8; type <= GF_F32; type++) {
             const gf_format format = {64, 64, channels, type};
             gf_format out;
-            const gf_status refused = gf_filter_output(batch->filter, batch->settings, &format,
-                                                       &out, status ? NULL : &first);
-            if (!refused)
+            const gf_status rejected = gf_filter_output(batch->filter, batch->settings, &format,
+                                                        &out, status ? NULL : &first);
+            if (!rejected)
                 return GF_OK;
-            status = status ? status : refused;
+            status = status ? status : rejected;
         }
     if (error)
         *error = first;
@@ -54,29 +53,29 @@ static gf_status files_check_parameters(const gf_file_batch *batch, gf_error *er
 static gf_status files_check_items(const gf_file_batch *batch, gf_error *error) {
     gf_status status = GF_OK;
     if (!batch->items && batch->count)
-        return gf_fail(error, GF_USAGE, "%s: it reads files, and they are NULL",
-                       batch->filter->info.name);
+        return gf_fail(error, GF_USAGE, "%s: the list of items is NULL", batch->filter->info.name);
     for (uint64_t i = 0; i < batch->count && !status; i++)
         status = gf_check_paths(batch->filter, &batch->items[i].in, batch->items[i].out, error);
     return status;
 }
 
-/* Refuses what no item could make good: a filter of two images, settings that contradict each other
- * whatever the image. */
+/* Reject a filter of two inputs, and settings that conflict for every image. */
 static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
     const gf_filter_info *info = &batch->filter->info;
     gf_status status = gf_check_use(batch->filter, batch->settings, error);
     if (status)
         return status;
     if (info->inputs != 1)
-        return gf_fail(error, GF_USAGE, "%s: it reads %u images at a time; run them one by one",
+        return gf_fail(error, GF_USAGE,
+                       "%s: needs %u inputs, and a batch has one per item; run them one by one",
                        info->name, info->inputs);
     status = files_check_parameters(batch, error);
     if (!status && gf_batch_is_shared(batch) && batch->options.in_order)
-        status = gf_fail(error, GF_USAGE, "%s: items that are taken have no order to be told in",
-                         info->name);
+        status =
+            gf_fail(error, GF_USAGE, "%s: a shared batch cannot report items in order", info->name);
     if (!status && batch->options.files.dry_run)
-        status = gf_fail(error, GF_USAGE, "%s: a batch makes no dry run; open each file by itself",
+        status = gf_fail(error, GF_USAGE,
+                         "%s: a batch does not support dry runs; check each file separately",
                          info->name);
     if (!status)
         status = files_check_items(batch, error);
@@ -91,7 +90,8 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
     batch->threads = threads < GF_BATCH_MAX_THREADS ? threads : GF_BATCH_MAX_THREADS;
     batch->at_once = count < batch->threads ? (uint32_t)count : batch->threads;
     batch->at_once = batch->at_once < max ? batch->at_once : (uint32_t)max;
-    batch->each = batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
+    batch->threads_per_file =
+        batch->at_once ? (batch->threads + batch->at_once - 1) / batch->at_once : 1;
 }
 
 static void files_plan_threads(gf_file_batch *batch) {
@@ -105,11 +105,10 @@ static void files_plan_threads(gf_file_batch *batch) {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* The devices of a list, "all" of them, or the backend's choice (NULL), as far as they are this
- * process's own. */
+/* List the devices of this process: from a list, "all", or the backend's choice (NULL). */
 static gf_status files_list_devices(const char *list, gf_batch_devices *devices, gf_error *error) {
     gf_device_list own;
-    size_t present = INT_MAX; /* a number that is too large is found when its engine is opened */
+    size_t present = INT_MAX; /* numbers out of range are rejected when the engine is opened */
     gf_status status = GF_OK;
     devices->count = list ? 0 : 1;
     if (!list)
@@ -125,16 +124,16 @@ static gf_status files_list_devices(const char *list, gf_batch_devices *devices,
 
 /* ---- auto ------------------------------------------------------------------------------------ */
 
-#define TRIES 16u /* at finding an image to judge the batch by */
+#define TRIES 16u /* images to try before giving up */
 
-/* What reading an item and writing its output take; an output of an unknown format: nothing. */
+/* Return the cost of reading an item and writing its output; 0 for writing an unknown format. */
 static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_source *source,
                                         const char *out) {
     const gf_file_options *options = &batch->options.files;
     gf_codec_costs codec = {0};
     if (out) {
         const char *format = options->format ? options->format : gf_path_extension(out);
-        (void)gf_format_costs(format, options->compression, batch->each, &codec);
+        (void)gf_format_costs(format, options->compression, batch->threads_per_file, &codec);
     }
     codec.decode = source->cost;
     codec.decode_threads = source->threads;
@@ -143,27 +142,27 @@ static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_sou
 
 gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
                             const gf_codec_costs *codec) {
-    const bool held = gf_batch_image_bytes(&plan->in, &plan->out) <= GF_BATCH_SMALL;
+    const bool in_memory = gf_batch_image_bytes(&plan->in, &plan->out) <= GF_BATCH_SMALL;
     const uint32_t engines = gf_batch_engines(batch, 1);
     const gf_auto_machine machine = {
         .threads = batch->threads,
         .devices = 1,
         .images = gf_batch_expected(batch),
         .files = batch->at_once,
-        .device_files = held || batch->at_once < engines ? batch->at_once : engines,
-        .held = held};
+        .device_files = in_memory || batch->at_once < engines ? batch->at_once : engines,
+        .in_memory = in_memory};
     gf_forecast forecast;
     gf_auto_expect(plan, codec, &machine, &forecast);
-    gf_auto_times(&forecast, gf_batch_expected(batch));
+    gf_auto_scale(&forecast, gf_batch_expected(batch));
     return forecast;
 }
 
-/* Decides by the first image that can be opened, and opened again. */
+/* Decide by the first image that can be opened, and opened again. */
 static bool files_wants_cuda(gf_file_batch *batch) {
     for (uint64_t i = 0; i < batch->count && i < TRIES; i++) {
         const gf_batch_item *item = &batch->items[i];
         gf_task task;
-        if (!gf_see(item->in).regular)
+        if (!gf_stat_file(item->in).regular)
             continue;
         gf_forecast forecast = {.cuda = false};
         const gf_status status = gf_batch_open_image(batch, i, &task, NULL);
@@ -179,7 +178,7 @@ static bool files_wants_cuda(gf_file_batch *batch) {
     return false;
 }
 
-/* Decides which devices run the batch; none: the threads of the CPU do. Settles the backend of
+/* Choose the devices that run the batch; none: CPU threads. Set the backend of
  * batch->options.engine, and the reason of auto. */
 static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, gf_error *error) {
     gf_engine_options *engine = &batch->options.engine;
@@ -189,62 +188,62 @@ static gf_status files_choose(gf_file_batch *batch, gf_batch_devices *devices, g
         else if (!gf_has_cuda() || !files_wants_cuda(batch))
             engine->backend = "cpu";
     }
-    /* Where auto expects CUDA to be faster it stays auto, and so may fall back. */
+    /* If auto expects CUDA to be faster, the backend stays "auto" to allow a fallback. */
     if (!gf_batch_is_auto(batch) && strcmp(engine->backend, "cuda") != 0)
         return GF_OK;
     return files_list_devices(engine->devices, devices, error);
 }
 
-/* ---- on the CPU ------------------------------------------------------------------------------ */
+/* ---- CPU threads ----------------------------------------------------------------------------- */
 
-typedef struct files_team {
+typedef struct files_workers {
     gf_file_batch *batch;
-    gf_engine *engines[GF_BATCH_MAX_THREADS]; /* of each member */
-} files_team;
+    gf_engine *engines[GF_BATCH_MAX_THREADS]; /* one engine per worker */
+} files_workers;
 
-/* Runs one item after the other. Waits where an item keeps those behind it from being reported. */
-static void files_work(void *context, uint32_t member, uint32_t thread) {
-    const files_team *team = context;
-    gf_file_batch *batch = team->batch;
+/* Run items one after the other. Wait while the window of unreported items is full. */
+static void files_work(void *context, uint32_t worker, uint32_t thread) {
+    const files_workers *workers = context;
+    gf_file_batch *batch = workers->batch;
     uint64_t item;
     (void)thread;
     pthread_mutex_lock(&batch->lock);
     while (!gf_batch_finished(batch)) {
         if (!gf_batch_may_begin(batch)) {
-            pthread_cond_wait(&batch->moved, &batch->lock);
+            pthread_cond_wait(&batch->changed, &batch->lock);
         } else if (gf_batch_begin(batch, &item)) {
             pthread_mutex_unlock(&batch->lock);
-            gf_batch_run_item(batch, team->engines[member], item, false);
+            gf_batch_run_item(batch, workers->engines[worker], item, false);
             pthread_mutex_lock(&batch->lock);
         }
     }
     pthread_mutex_unlock(&batch->lock);
 }
 
-/* Runs all items by threads with an engine each, which take one after the other; there are fewer if
- * not all can be started. Fails if an engine cannot be opened: nothing was begun then. */
+/* Run all items on threads, each with its own engine. Fewer threads are used if some cannot be
+ * started. Return an error if an engine cannot be opened: no item was started then. */
 static gf_status files_run_on_threads(gf_file_batch *batch, gf_error *error) {
     const uint32_t count = batch->at_once;
-    files_team team = {.batch = batch};
-    gf_work work = {.run = files_work, .context = &team, .count = count};
+    files_workers workers = {.batch = batch};
+    gf_work work = {.run = files_work, .context = &workers, .count = count};
     gf_engine_options options = batch->options.engine;
-    options.threads = batch->each;
-    options.unthreaded = batch->each == 1;
+    options.threads = batch->threads_per_file;
+    options.unthreaded = batch->threads_per_file == 1;
     gf_pool *pool = NULL;
     gf_status status = gf_pool_open(count, &pool, error);
     for (uint32_t i = 0; i < count && !status; i++)
-        status = gf_engine_open(&options, &team.engines[i], error);
+        status = gf_engine_open(&options, &workers.engines[i], error);
     if (!status)
         gf_pool_run(pool, &work);
     for (uint32_t i = 0; i < count; i++)
-        gf_engine_close(team.engines[i]);
+        gf_engine_close(workers.engines[i]);
     gf_pool_close(pool);
     return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole batch ------------------------------------------------------------------------- */
 
-/* Runs the items of a batch that has been checked; returns why not all could be. */
+/* Run the items of a valid batch. Return why some could not be run. */
 static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices, gf_error *error) {
     gf_status status = GF_OK;
     if (batch->options.in_order) {
@@ -257,25 +256,25 @@ static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices
     }
     pthread_mutex_init(&batch->lock, NULL);
     pthread_mutex_init(&batch->reporting, NULL);
-    pthread_cond_init(&batch->moved, NULL);
+    pthread_cond_init(&batch->changed, NULL);
     if (devices->count)
         gf_batch_run_on_devices(batch, devices);
     else
         status = files_run_on_threads(batch, error);
-    pthread_cond_destroy(&batch->moved);
+    pthread_cond_destroy(&batch->changed);
     pthread_mutex_destroy(&batch->reporting);
     pthread_mutex_destroy(&batch->lock);
     for (uint64_t i = 0; i < batch->ahead; i++)
-        if (batch->window[i].there) /* it was not reported */
+        if (batch->window[i].pending) /* not reported */
             gf_result_free(batch->window[i].result);
     free(batch->window);
     if (status || !batch->error.status)
         return status;
-    /* Without a device some items are left: how many, only a batch that is not shared knows. */
+    /* Items without a device are not processed. A shared batch cannot count them. */
     if (batch->device_failed && !gf_batch_is_shared(batch))
         return gf_fail(error, batch->error.status,
                        "%.400s; %" PRIu64 " of %" PRIu64
-                       " files were not done, and no device is left",
+                       " files were not processed, and no device is left",
                        batch->error.message, batch->count - batch->reported, batch->count);
     if (error)
         *error = batch->error;

@@ -1,5 +1,5 @@
-/* Many images of one format: through the backend as one tall image where rows stand alone,
- * otherwise one by one. */
+/* Many images of one format in memory: as one tall image if rows are independent, otherwise one
+ * after the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "engine/task.h"
 #include "io/io.h"
 
-/* What the caller gave. */
+/* Arguments of the caller. */
 typedef struct gf_batch {
     const gf_settings *settings;
     const gf_format *format;
@@ -20,18 +20,18 @@ typedef struct gf_batch {
     gf_result **results;
 } gf_batch;
 
-/* ---- as one tall image ----------------------------------------------------------------------- */
+/* ---- one tall image -------------------------------------------------------------------------- */
 
-/* The consumer of a tall image: its rows go to one sink, what is measured of each image to a
- * measure of its own. */
+/* Consumer of a tall image: writes the rows of all images to one sink, and passes the records of
+ * each image to its own measure. */
 typedef struct gf_tall {
     gf_consumer base;
     const gf_measure *measure; /* NULL for a filter without a result */
-    gf_sink *sink;             /* NULL: no images are made */
+    gf_sink *sink;             /* NULL: no images are produced */
     gf_report *report;
-    uint64_t count, height; /* of an image */
-    uint64_t next;          /* row after the last one taken */
-    gf_task *parts;         /* of each image, with a plan and an open measure */
+    uint64_t count, height; /* height of each image */
+    uint64_t next;          /* row after the last one received */
+    gf_task *parts;         /* one task per image, with a plan and an open measure */
 } gf_tall;
 
 static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
@@ -69,14 +69,14 @@ static gf_status tall_state(gf_consumer *consumer, const void *state, gf_error *
     return status;
 }
 
-/* Opens a measure for each image. */
+/* Open a measure for each image. */
 static gf_status tall_open_parts(gf_tall *tall, const gf_filter *filter, const gf_batch *batch,
                                  uint64_t memory, gf_error *error) {
     gf_status status = GF_OK;
     tall->parts = calloc((size_t)batch->count, sizeof *tall->parts);
     if (!tall->parts)
         return gf_fail_memory(error, filter->info.name, batch->count * sizeof *tall->parts,
-                              "what is measured");
+                              "the measurement");
     for (uint64_t i = 0; i < batch->count && !status; i++) {
         gf_task *part = &tall->parts[i];
         *part = (gf_task){.filter = filter, .inputs = {.name = "memory"}, .memory = memory};
@@ -95,8 +95,8 @@ static void tall_close(gf_tall *tall) {
         tall->sink->ops->close(tall->sink);
 }
 
-/* Runs all images as one of this plan. */
-static gf_status run_tall(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
+/* Run all images as one image of this plan. */
+static gf_status tall_run(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
                           const gf_plan *plan, gf_report *report, gf_error *error) {
     const double began = gf_now() - engine->start_seconds;
     gf_tall tall = {.base = {.strip = tall_strip, .state = tall_state},
@@ -133,9 +133,9 @@ static gf_status run_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     return status;
 }
 
-/* The plan of the tall image, if the images may be one; NULL if they may not, which is no failure:
- * rows do not stand alone, there is no such height, or the backend wants every image whole. */
-static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_batch *batch) {
+/* Create the plan of the tall image. Return NULL, which is not a failure, if rows are not
+ * independent, the height overflows, or the backend needs whole images. */
+static gf_plan *tall_plan(gf_engine *engine, const gf_filter *filter, const gf_batch *batch) {
     gf_format all = *batch->format;
     gf_plan *plan;
     if (batch->count < 2 ||
@@ -146,7 +146,7 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     const gf_backend *backend;
     void *state;
     char reason[sizeof((gf_report *)0)->reason];
-    if (gf_rows_stand_alone(filter, plan) && (batch->out || !plan->out.width) &&
+    if (gf_rows_independent(filter, plan) && (batch->out || !plan->out.width) &&
         !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &backend, &state, reason,
                           sizeof reason, NULL) &&
         !backend->request(state, plan).whole_image)
@@ -155,9 +155,9 @@ static gf_plan *plan_tall(gf_engine *engine, const gf_filter *filter, const gf_b
     return NULL;
 }
 
-/* ---- one by one ------------------------------------------------------------------------------ */
+/* ---- one after the other --------------------------------------------------------------------- */
 
-static void add(gf_report *report, const gf_report *one) {
+static void memory_add_report(gf_report *report, const gf_report *one) {
     gf_report sum = *one;
     sum.strips += report->strips;
     for (int i = 0; i < GF_STAGE_COUNT; i++)
@@ -171,8 +171,8 @@ static void add(gf_report *report, const gf_report *one) {
     *report = sum;
 }
 
-static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
-                          gf_report *report, gf_error *error) {
+static gf_status memory_run_each(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
+                                 gf_report *report, gf_error *error) {
     const uint32_t inputs = filter->info.inputs;
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < batch->count && !status; i++) {
@@ -182,7 +182,7 @@ static gf_status run_each(gf_engine *engine, const gf_filter *filter, const gf_b
                                   batch->in + i * inputs, out, batch->count - i,
                                   batch->results ? &batch->results[i] : NULL, &one, error);
         if (!status)
-            add(report, &one);
+            memory_add_report(report, &one);
     }
     return status;
 }
@@ -204,12 +204,12 @@ gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
         status = gf_format_check(format, "memory", error);
     if (!status && !in && count)
         status =
-            gf_fail(error, GF_USAGE, "%s: it reads images, and they are NULL", filter->info.name);
+            gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", filter->info.name);
     if (status)
         return status;
-    gf_plan *plan = plan_tall(engine, filter, &batch);
-    status = plan ? run_tall(engine, filter, &batch, plan, report, error)
-                  : run_each(engine, filter, &batch, report, error);
+    gf_plan *plan = tall_plan(engine, filter, &batch);
+    status = plan ? tall_run(engine, filter, &batch, plan, report, error)
+                  : memory_run_each(engine, filter, &batch, report, error);
     free(plan);
     for (uint64_t i = 0; status && results && i < count; i++) {
         gf_result_free(results[i]);

@@ -1,3 +1,4 @@
+/* Consumer of one image: writes rows to the sink and passes measurements to the measure. */
 #include "engine/pipeline.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* Engines: start of backends, choice and fallback, and the cost model of auto. */
 #include "engine/engine.h"
 
 #include <stdio.h>
@@ -18,8 +19,8 @@ static const gf_backend *const backends[GF_BACKEND_COUNT] = {
 
 static const gf_backend *stand_in;
 
-static const gf_backend *backend_at(int which) {
-    return which == CUDA && stand_in ? stand_in : backends[which];
+static const gf_backend *engine_backend_at(int index) {
+    return index == CUDA && stand_in ? stand_in : backends[index];
 }
 
 void gf_engine_stand_in(const gf_backend *backend) {
@@ -33,28 +34,29 @@ const char *const *gf_backend_names(void) {
 }
 
 bool gf_has_cuda(void) {
-    return backend_at(CUDA) != NULL;
+    return engine_backend_at(CUDA) != NULL;
 }
 
-static bool is_simd(const char *name) {
+static bool engine_is_simd(const char *name) {
     const char *const *known = gf_simd_names();
     while (*known && strcmp(*known, name) != 0)
         known++;
     return *known != NULL;
 }
 
-static gf_status start(gf_engine *engine, int which, gf_error *error) {
-    if (engine->started[which])
+static gf_status engine_start(gf_engine *engine, int index, gf_error *error) {
+    if (engine->started[index])
         return GF_OK;
-    if (!backend_at(which))
+    if (!engine_backend_at(index))
         return gf_fail(error, GF_NO_BACKEND,
-                       "%s: this gpufilter was built without it; build it where nvcc is, or use "
+                       "%s: not built in; rebuild gpufilter with nvcc, or use "
                        "--backend auto",
-                       names[1 + which]);
+                       names[1 + index]);
     const double before = gf_now();
-    gf_status status = backend_at(which)->open(&engine->options, &engine->states[which], error);
+    gf_status status =
+        engine_backend_at(index)->open(&engine->options, &engine->states[index], error);
     engine->start_seconds += gf_now() - before;
-    engine->started[which] = !status;
+    engine->started[index] = !status;
     return status;
 }
 
@@ -71,23 +73,23 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
     if (!engine->options.max_memory)
         engine->options.max_memory = GF_DEFAULT_MAX_MEMORY;
     const char *name = engine->options.backend ? engine->options.backend : "auto";
-    int which = -1;
+    int index = -1;
     for (int i = 0; names[i]; i++)
         if (strcmp(names[i], name) == 0)
-            which = i;
+            index = i;
     gf_status status = GF_OK;
-    if (which == 0 && engine->options.devices)
-        which = 1 + CUDA;
-    if (which < 0)
+    if (index == 0 && engine->options.devices)
+        index = 1 + CUDA;
+    if (index < 0)
         status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
-    else if (engine->options.simd && !is_simd(engine->options.simd))
+    else if (engine->options.simd && !engine_is_simd(engine->options.simd))
         status = gf_fail(error, GF_USAGE, "%s: no such SIMD level", engine->options.simd);
-    else if (engine->options.devices && which != 1 + CUDA)
-        status =
-            gf_fail(error, GF_USAGE, "--device: the %s backend has none; use --backend cuda", name);
-    else if (which > 0) {
-        status = start(engine, which - 1, error);
-        engine->named = backend_at(which - 1);
+    else if (engine->options.devices && index != 1 + CUDA)
+        status = gf_fail(error, GF_USAGE,
+                         "--device: not supported by the %s backend; use --backend cuda", name);
+    else if (index > 0) {
+        status = engine_start(engine, index - 1, error);
+        engine->named = engine_backend_at(index - 1);
     }
     if (status) {
         gf_engine_close(engine);
@@ -102,18 +104,18 @@ void gf_engine_close(gf_engine *engine) {
         return;
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
         if (engine->started[i])
-            backend_at(i)->close(engine->states[i]);
-    gf_pool_close(engine->checkers);
+            engine_backend_at(i)->close(engine->states[i]);
+    gf_pool_close(engine->verify_pool);
     free(engine);
 }
 
-static gf_status use(gf_engine *engine, int which, const gf_backend **backend, void **state,
-                     gf_error *error) {
-    gf_status status = start(engine, which, error);
+static gf_status engine_use(gf_engine *engine, int index, const gf_backend **backend, void **state,
+                            gf_error *error) {
+    gf_status status = engine_start(engine, index, error);
     if (status)
         return status;
-    *backend = backend_at(which);
-    *state = engine->states[which];
+    *backend = engine_backend_at(index);
+    *state = engine->states[index];
     return GF_OK;
 }
 
@@ -121,8 +123,8 @@ uint32_t gf_engine_threads(const gf_engine *engine) {
     return engine->options.threads ? engine->options.threads : gf_cpu_count();
 }
 
-/* Devices that are named one by one; how many "all" are, only CUDA knows. */
-static uint32_t count_devices(const char *list) {
+/* Count the devices in a list. "all" counts as one: only the CUDA driver has the actual number. */
+static uint32_t engine_count_devices(const char *list) {
     uint32_t count = 1;
     for (; list && *list; list++)
         count += *list == ',';
@@ -131,13 +133,13 @@ static uint32_t count_devices(const char *list) {
 
 gf_auto_machine gf_engine_machine(const gf_engine *engine) {
     return (gf_auto_machine){.threads = gf_engine_threads(engine),
-                             .devices = count_devices(engine->options.devices),
+                             .devices = engine_count_devices(engine->options.devices),
                              .cuda_started = engine->started[CUDA]};
 }
 
-/* Is CUDA expected to finish first, its start-up included? */
-static bool wants_cuda(const gf_engine *engine, const gf_workload *work, char *reason,
-                       size_t size) {
+/* Return whether CUDA is expected to finish first, start-up included. */
+static bool engine_prefers_cuda(const gf_engine *engine, const gf_workload *work, char *reason,
+                                size_t size) {
     gf_auto_machine machine = gf_engine_machine(engine);
     gf_forecast forecast;
     machine.images = work->images;
@@ -147,7 +149,7 @@ static bool wants_cuda(const gf_engine *engine, const gf_workload *work, char *r
     return forecast.cuda || stand_in;
 }
 
-void gf_engine_give_reason(char *reason, size_t size, const gf_error *error) {
+void gf_engine_format_reason(char *reason, size_t size, const gf_error *error) {
     static const char advice[] = "; use --backend";
     const char *end = strstr(error->message, advice);
     const size_t length = end ? (size_t)(end - error->message) : strlen(error->message);
@@ -156,116 +158,119 @@ void gf_engine_give_reason(char *reason, size_t size, const gf_error *error) {
 
 gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
                            void **state, char *reason, size_t size, gf_error *error) {
-    int which = CPU;
+    int index = CPU;
     reason[0] = 0;
-    if (engine->lost && (!engine->named || engine->replaceable)) {
-        gf_engine_give_reason(reason, size, &engine->loss);
-    } else if (engine->lost) {
+    if (engine->cuda_failed && (!engine->named || engine->may_fall_back)) {
+        gf_engine_format_reason(reason, size, &engine->cuda_error);
+    } else if (engine->cuda_failed) {
         if (error)
-            *error = engine->loss;
-        return engine->loss.status;
+            *error = engine->cuda_error;
+        return engine->cuda_error.status;
     } else if (engine->named) {
         for (int i = 0; i < GF_BACKEND_COUNT; i++)
-            if (backend_at(i) == engine->named)
-                which = i;
-    } else if (gf_has_cuda() && wants_cuda(engine, work, reason, size)) {
-        gf_error refused;
-        if (start(engine, CUDA, &refused) == GF_OK)
-            which = CUDA;
+            if (engine_backend_at(i) == engine->named)
+                index = i;
+    } else if (gf_has_cuda() && engine_prefers_cuda(engine, work, reason, size)) {
+        gf_error start_error;
+        if (engine_start(engine, CUDA, &start_error) == GF_OK)
+            index = CUDA;
         else
-            gf_engine_give_reason(reason, size, &refused);
+            gf_engine_format_reason(reason, size, &start_error);
     }
-    return use(engine, which, backend, state, error);
+    return engine_use(engine, index, backend, state, error);
 }
 
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error) {
-    if (*backend == backend_at(CUDA) && error->status == GF_NO_BACKEND && !engine->lost) {
-        engine->lost = true;
-        engine->loss = *error;
+    if (*backend == engine_backend_at(CUDA) && error->status == GF_NO_BACKEND &&
+        !engine->cuda_failed) {
+        engine->cuda_failed = true;
+        engine->cuda_error = *error;
     }
-    if ((engine->named && !engine->replaceable) || *backend == backends[CPU])
+    if ((engine->named && !engine->may_fall_back) || *backend == backends[CPU])
         return false;
-    gf_engine_give_reason(reason, size, error);
-    gf_error ignored;
-    return use(engine, CPU, backend, state, &ignored) == GF_OK;
+    gf_engine_format_reason(reason, size, error);
+    gf_error unread;
+    return engine_use(engine, CPU, backend, state, &unread) == GF_OK;
 }
 
-gf_status gf_engine_checkers(gf_engine *engine, gf_pool **pool, gf_error *error) {
+gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *error) {
     gf_status status = GF_OK;
-    if (!engine->checkers)
-        status = gf_pool_open(gf_engine_threads(engine), &engine->checkers, error);
-    *pool = engine->checkers;
+    if (!engine->verify_pool)
+        status = gf_pool_open(gf_engine_threads(engine), &engine->verify_pool, error);
+    *pool = engine->verify_pool;
     return status;
 }
 
-/* ---- the cost model of auto, written out in docs/design-backends.md ---------------------------
- */
+/* ---- the cost model of auto, documented in docs/design-backends.md --------------------------- */
 
-#define CUDA_START_SECONDS 0.3 /* driver, context and pinned buffers */
-#define CUDA_IMAGE_SECONDS                                                                         \
-    1e-4 /* of an image, to queue its work and to wait for the last of it                          \
-          */
-#define CUDA_BYTES_PER_SECOND 10e9 /* each way, both at once, on PCIe 3 x16 */
-#define HELD_BYTES_PER_SECOND 4e9  /* of a thread: a first touch, a copy from memory into strips */
+#define CUDA_START_SECONDS 0.3     /* driver, context and pinned buffers */
+#define CUDA_IMAGE_SECONDS 1e-4    /* per image: queue its work and wait for the last strip */
+#define CUDA_BYTES_PER_SECOND 10e9 /* per direction, both at once, on PCIe 3 x16 */
+#define BUFFERED_BYTES_PER_SECOND                                                                  \
+    4e9 /* per thread: first touch, and copy from memory into strips */
 
-static double auto_larger(double a, double b) {
+static double auto_max(double a, double b) {
     return a > b ? a : b;
 }
 
-/* 0 counts as one. */
+/* Divide a time by a number of workers; 0 counts as one. */
 static double auto_share(double seconds, uint64_t workers) {
     return workers > 1 ? seconds / (double)workers : seconds;
 }
 
-/* Threads that share a codec's work are no more than all cores. 0 of either counts as one. */
+/* Divide the time of a codec among its threads and the files processed at once, limited to the
+ * number of cores. 0 of either counts as one. */
 static double auto_codec_share(double seconds, uint32_t workers, uint32_t files, uint32_t cores) {
     const uint64_t all = (uint64_t)(workers ? workers : 1) * (files ? files : 1);
     return auto_share(seconds, all < cores ? all : cores);
 }
 
-/* What the slower side of the codec takes if so many files are under way. */
+/* Return the time of the slower side of the codec, decoding or encoding. */
 static double auto_slower_side(double decode, double encode, const gf_codec_costs *codec,
                                uint32_t files, uint32_t cores) {
-    return auto_larger(auto_codec_share(decode, codec->decode_threads, files, cores),
-                       auto_codec_share(encode, codec->encode_threads, files, cores));
+    return auto_max(auto_codec_share(decode, codec->decode_threads, files, cores),
+                    auto_codec_share(encode, codec->encode_threads, files, cores));
 }
 
-static void auto_say(gf_forecast *forecast, const char *of_what) {
+static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
     snprintf(forecast->reason, sizeof forecast->reason,
              "expected %.2f s on cpu, %.2f s on cuda with %.2f s start-up%s", forecast->cpu_seconds,
-             forecast->cuda_seconds, forecast->start_seconds, of_what);
+             forecast->cuda_seconds, forecast->start_seconds, suffix);
 }
 
-void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_auto_machine *on,
-                    gf_forecast *forecast) {
-    const double rows = (double)(on->rows ? on->rows : plan->in.height);
+void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
+                    const gf_auto_machine *machine, gf_forecast *forecast) {
+    const double rows = (double)(machine->rows ? machine->rows : plan->in.height);
     const double samples = (double)gf_row_samples(&plan->in) * rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
     const double down = samples * plan->download;
-    const double touch = on->held ? (up + down) / HELD_BYTES_PER_SECOND : 0;
-    const double transfer = auto_share(
-        auto_larger(up, down) / (on->held ? HELD_BYTES_PER_SECOND : CUDA_BYTES_PER_SECOND),
-        on->devices);
-    /* The slowest stage, unless all together are too much for the cores. */
-    const double cpu = auto_larger(auto_slower_side(decode, encode, codec, on->files, on->threads),
-                                   auto_share(decode + encode + compute, on->threads));
-    const double cuda = auto_larger(
-        auto_larger(auto_slower_side(decode, encode, codec, on->device_files, on->threads),
-                    auto_share(decode + encode + touch, on->threads)),
+    const double touch = machine->in_memory ? (up + down) / BUFFERED_BYTES_PER_SECOND : 0;
+    const double transfer =
+        auto_share(auto_max(up, down) /
+                       (machine->in_memory ? BUFFERED_BYTES_PER_SECOND : CUDA_BYTES_PER_SECOND),
+                   machine->devices);
+    /* The slowest stage determines the time, unless the sum of all stages exceeds the cores. */
+    const double cpu =
+        auto_max(auto_slower_side(decode, encode, codec, machine->files, machine->threads),
+                 auto_share(decode + encode + compute, machine->threads));
+    const double cuda = auto_max(
+        auto_max(auto_slower_side(decode, encode, codec, machine->device_files, machine->threads),
+                 auto_share(decode + encode + touch, machine->threads)),
         transfer);
-    forecast->start_seconds = on->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, on->images);
+    forecast->start_seconds =
+        machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, machine->images);
     forecast->cpu_seconds = cpu;
     forecast->cuda_seconds = cuda + CUDA_IMAGE_SECONDS + forecast->start_seconds;
     forecast->cuda = forecast->cuda_seconds < forecast->cpu_seconds;
-    auto_say(forecast, "");
+    auto_set_reason(forecast, "");
 }
 
-void gf_auto_times(gf_forecast *forecast, uint64_t images) {
+void gf_auto_scale(gf_forecast *forecast, uint64_t images) {
     forecast->start_seconds *= (double)images;
     forecast->cpu_seconds *= (double)images;
     forecast->cuda_seconds *= (double)images;
-    auto_say(forecast, ", for all files");
+    auto_set_reason(forecast, ", for all files");
 }

@@ -1,4 +1,4 @@
-/* Cutting an image into strips, and the ring that they lie in. */
+/* Division of an image into strips, and their layout in the ring. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -11,9 +11,8 @@ static uint64_t geometry_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Do the strips, with up to `pieces` payloads each, and `extra` bytes beside them keep to a budget?
- */
-static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
+/* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
+static bool geometry_fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
     uint64_t ring, slot, all, payload = 0;
     if (job->plan->has_payload) {
         pieces = gf_payload_pieces(job, pieces);
@@ -27,12 +26,13 @@ static bool fits(const gf_job *job, uint32_t pieces, uint64_t extra, uint64_t bu
            !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
 }
 
-/* Memory that golden takes for one strip of a job: what comes out, and what it needs itself for
- * each part. UINT64_MAX if that is no number. */
-static uint64_t golden_bytes(const gf_job *job, uint32_t parts) {
+/* Return the memory of golden for one strip: its output, and its own memory for each part. Return
+ * UINT64_MAX on overflow. */
+static uint64_t geometry_golden_bytes(const gf_job *job, uint32_t parts) {
     const gf_plan *plan = job->plan;
     const uint64_t row = plan->golden_bytes / plan->in.height + 1;
-    const uint64_t around = parts * (2 * plan->halo + 2); /* rows beside those of the strip */
+    /* additional rows for the halos of the parts */
+    const uint64_t halo_rows = parts * (2 * plan->halo + 2);
     uint64_t out, payload = 0, own;
     if (parts == 0)
         return 0;
@@ -42,17 +42,17 @@ static uint64_t golden_bytes(const gf_job *job, uint32_t parts) {
             return UINT64_MAX;
     }
     if (__builtin_mul_overflow(job->out_rows, job->out_stride, &out) ||
-        __builtin_mul_overflow(row, job->out_rows + around, &own) ||
+        __builtin_mul_overflow(row, job->out_rows + halo_rows, &own) ||
         __builtin_add_overflow(out, own, &out) || __builtin_add_overflow(out, payload, &out))
         return UINT64_MAX;
     return plan->golden_bytes ? out : out - own;
 }
 
-static void set_rows(gf_job *job, uint64_t rows) {
-    uint64_t held;
-    gf_held_rows(job->plan, job->first, gf_job_end(job), &held);
+static void geometry_set_rows(gf_job *job, uint64_t rows) {
+    uint64_t input_rows;
+    gf_input_rows(job->plan, job->first, gf_job_end(job), &input_rows);
     job->out_rows = geometry_min(rows, gf_job_end(job) - job->first);
-    job->in_rows = geometry_min(job->out_rows + 2 * job->plan->halo, held);
+    job->in_rows = geometry_min(job->out_rows + 2 * job->plan->halo, input_rows);
 }
 
 uint64_t gf_count_strips(const gf_job *job) {
@@ -60,14 +60,15 @@ uint64_t gf_count_strips(const gf_job *job) {
     return (gf_job_end(job) - job->first - 1) / job->out_rows + 1;
 }
 
-/* The halo of a strip is read, and computed in part, by two strips: high strips do less of that. */
-static void allow_for_halo(gf_job *job, const gf_strip_request *request) {
+/* Raise the strip height for the halo: two strips read, and partly compute, the rows of a halo, so
+ * high strips do less redundant work. */
+static void geometry_raise_for_halo(gf_job *job, const gf_strip_request *request) {
     const uint64_t rows = job->out_rows, halo = job->plan->halo;
     for (uint64_t times = request->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
-        set_rows(job, times * halo);
-        if (times == 1 || fits(job, request->pieces, 0, request->max))
+        geometry_set_rows(job, times * halo);
+        if (times == 1 || geometry_fits(job, request->pieces, 0, request->max))
             return;
-        set_rows(job, rows);
+        geometry_set_rows(job, rows);
     }
 }
 
@@ -87,20 +88,21 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *er
         if (rows < 1)
             rows = 1;
     }
-    set_rows(out, rows);
+    geometry_set_rows(out, rows);
     if (!request.whole_image && !job->rows_per_strip)
-        allow_for_halo(out, &request);
+        geometry_raise_for_halo(out, &request);
     for (uint32_t slots = request.slots;;) {
         out->slots = (uint32_t)geometry_min(slots, gf_count_strips(out));
-        const uint64_t golden = golden_bytes(out, request.checks + job->consumer->checks);
+        const uint64_t golden =
+            geometry_golden_bytes(out, request.golden_parts + job->consumer->golden_parts);
         uint64_t extra = request.extra + job->consumer->extra + plan->state_bytes;
         if (!__builtin_add_overflow(extra, golden, &extra) &&
-            fits(out, request.pieces, extra, job->max_memory))
+            geometry_fits(out, request.pieces, extra, job->max_memory))
             return GF_OK;
         if (out->slots > 2)
             slots = out->slots - 1;
         else if (!request.whole_image && !job->rows_per_strip && out->out_rows > 1)
-            set_rows(out, out->out_rows / 2);
+            geometry_set_rows(out, out->out_rows / 2);
         else if (out->slots > 1)
             slots = 1;
         else
@@ -117,7 +119,7 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry) {
     if (geometry->slots > 2)
         geometry->slots = (geometry->slots + 1) / 2;
     else if (!job->rows_per_strip && geometry->out_rows > 1)
-        set_rows(geometry, geometry->out_rows / 2);
+        geometry_set_rows(geometry, geometry->out_rows / 2);
     else if (geometry->slots > 1)
         geometry->slots = 1;
     else
@@ -130,27 +132,27 @@ void gf_cut_strip(const gf_job *job, uint64_t k, gf_slot *slot) {
     const uint64_t end = geometry_min(begin + job->out_rows, gf_job_end(job));
     slot->out = (gf_rows){NULL, job->out_stride, begin, end - begin};
     slot->in = (gf_rows){.stride = job->in_stride};
-    slot->in.y0 = gf_held_rows(job->plan, begin, end, &slot->in.rows);
+    slot->in.y0 = gf_input_rows(job->plan, begin, end, &slot->in.rows);
 }
 
-/* The first of all rows that are read. */
-static uint64_t first_held(const gf_job *job, uint64_t *rows) {
-    return gf_held_rows(job->plan, job->first, gf_job_end(job), rows);
+/* Return the first input row of the job and store the number of input rows in *rows. */
+static uint64_t geometry_first_input_row(const gf_job *job, uint64_t *rows) {
+    return gf_input_rows(job->plan, job->first, gf_job_end(job), rows);
 }
 
-static bool holds_all(const gf_job *job) {
-    uint64_t held;
-    first_held(job, &held);
-    return gf_ring_rows(job) == held;
+static bool geometry_ring_holds_all(const gf_job *job) {
+    uint64_t input_rows;
+    geometry_first_input_row(job, &input_rows);
+    return gf_ring_rows(job) == input_rows;
 }
 
-/* A slot is a place in the ring: one strip's height further than the slot before, with a halo above
- * it. */
-static uint64_t place_of(const gf_job *job, uint64_t k, uint64_t y) {
-    uint64_t held;
-    if (holds_all(job))
-        return y - first_held(job, &held);
-    /* of the slot's rows */
+/* Return the row in the ring of image row y of strip k. Each slot starts out_rows rows after the
+ * previous one, with a halo above it. */
+static uint64_t geometry_ring_row(const gf_job *job, uint64_t k, uint64_t y) {
+    uint64_t input_rows;
+    if (geometry_ring_holds_all(job))
+        return y - geometry_first_input_row(job, &input_rows);
+    /* row within the slot, its halo included */
     const uint64_t above = y + job->plan->halo - (job->first + k * job->out_rows);
     return k % job->slots * job->out_rows + above;
 }
@@ -158,20 +160,21 @@ static uint64_t place_of(const gf_job *job, uint64_t k, uint64_t y) {
 void gf_locate_strip(const gf_job *job, uint64_t k, gf_slot *slot) {
     gf_cut_strip(job, k, slot);
     slot->out.data = slot->out_buffer;
-    slot->in.data = slot->ring + place_of(job, k, slot->in.y0) * job->in_stride;
+    slot->in.data = slot->ring + geometry_ring_row(job, k, slot->in.y0) * job->in_stride;
 }
 
 uint64_t gf_strips_before(const gf_job *job, uint64_t k) {
     const uint64_t slots = job->slots, slot = k % slots;
     if (k < slots)
         return 0;
-    /* Of the last time round, this slot's strip and those that share the rows below it, unless the
-     * ring ends there. */
-    const uint64_t shared = (2 * job->plan->halo + job->out_rows - 1) / job->out_rows;
-    return k - slots + 1 + (holds_all(job) ? 0 : geometry_min(shared, slots - 1 - slot));
+    /* In the previous cycle of the ring: the strip in this slot, and the strips that share the rows
+     * below it, unless the ring ends there. */
+    const uint64_t shared_strips = (2 * job->plan->halo + job->out_rows - 1) / job->out_rows;
+    return k - slots + 1 +
+           (geometry_ring_holds_all(job) ? 0 : geometry_min(shared_strips, slots - 1 - slot));
 }
 
-/* ---- the buffers of slots -------------------------------------------------------------------- */
+/* ---- buffers of the slots -------------------------------------------------------------------- */
 
 void *gf_aligned_alloc(size_t n, size_t bytes) {
     size_t all;

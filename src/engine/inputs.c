@@ -1,3 +1,4 @@
+/* Inputs of an image: opening, reading again, and buffering. */
 #include "engine/pipeline.h"
 
 #include <stdlib.h>
@@ -9,14 +10,14 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-gf_seen gf_see(const char *path) {
-    gf_seen seen = {.regular = false};
-    seen.regular =
-        strcmp(path, "-") != 0 && stat(path, &seen.info) == 0 && S_ISREG(seen.info.st_mode);
-    return seen;
+gf_file_stat gf_stat_file(const char *path) {
+    gf_file_stat stats = {.regular = false};
+    stats.regular =
+        strcmp(path, "-") != 0 && stat(path, &stats.info) == 0 && S_ISREG(stats.info.st_mode);
+    return stats;
 }
 
-/* Puts the second image beside the first. The names are for messages. */
+/* Combine the current source with a second one. The names are for messages. */
 static gf_status inputs_add(gf_inputs *inputs, gf_source *second, const char *name,
                             const char *second_name, gf_error *error) {
     gf_source *pair;
@@ -29,7 +30,7 @@ static gf_status inputs_add(gf_inputs *inputs, gf_source *second, const char *na
     return status;
 }
 
-/* Opens the files of inputs->paths. */
+/* Open the files of inputs->paths. */
 static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     const char *const *paths = inputs->paths;
     gf_source *second;
@@ -47,11 +48,11 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
                           .paths = paths,
                           .limits = *limits};
     for (uint32_t i = 0; i < count; i++)
-        inputs->seen[i] = gf_see(paths[i]);
+        inputs->stats[i] = gf_stat_file(paths[i]);
     return inputs_open_sources(inputs, error);
 }
 
-/* The first source is inputs->source's; the second is put beside it. */
+/* Store the first source and combine it with the second, if there is one. */
 static gf_status inputs_join_memory(gf_inputs *inputs, gf_source *const sources[2],
                                     gf_status status, gf_error *error) {
     inputs->source = sources[0];
@@ -66,10 +67,10 @@ gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_form
     gf_status status = GF_OK;
     *inputs = (gf_inputs){.name = "memory", .count = count};
     for (uint32_t i = 0; i < count && !status; i++)
-        status =
-            !in || !in[i].data
-                ? gf_fail(error, GF_USAGE, "%s: it reads %u images, and one is NULL", filter, count)
-                : gf_memory_source(format, in[i].data, in[i].stride, &sources[i], error);
+        status = !in || !in[i].data
+                     ? gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
+                               filter, count)
+                     : gf_memory_source(format, in[i].data, in[i].stride, &sources[i], error);
     return inputs_join_memory(inputs, sources, status, error);
 }
 
@@ -88,8 +89,8 @@ gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format
 static bool inputs_are_same(const gf_inputs *inputs, const gf_format *before) {
     bool same = gf_format_equal(&inputs->source->format, before);
     for (uint32_t i = 0; i < inputs->count; i++) {
-        const gf_seen now = gf_see(inputs->paths[i]);
-        const struct stat *a = &inputs->seen[i].info, *b = &now.info;
+        const gf_file_stat now = gf_stat_file(inputs->paths[i]);
+        const struct stat *a = &inputs->stats[i].info, *b = &now.info;
         same = same && now.regular && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
                a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
                a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
@@ -109,7 +110,7 @@ static bool inputs_in_memory(const gf_inputs *inputs) {
 bool gf_inputs_can_restart(const gf_inputs *inputs) {
     bool regular = true;
     for (uint32_t i = 0; i < inputs->count; i++)
-        regular = regular && inputs->seen[i].regular;
+        regular = regular && inputs->stats[i].regular;
     return regular || inputs_in_memory(inputs);
 }
 
@@ -136,30 +137,29 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     return GF_OK;
 }
 
-gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error) {
-    gf_source *source = inputs->source, *held = NULL;
+gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error) {
+    gf_source *source = inputs->source, *buffered = NULL;
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
     const double began = gf_now();
     void *pixels;
-    const gf_status status = gf_source_read_all(source, inputs->name,
-                                                "an image that is read twice and comes from a pipe",
-                                                *memory, &pixels, error);
+    const gf_status status = gf_source_read_all(
+        source, inputs->name, "an image from a pipe that is read twice", *memory, &pixels, error);
     gf_busy_add(busy, gf_source_busy(source, gf_now() - began));
     if (status)
         return status;
-    if (gf_memory_source(format, pixels, row, &held, NULL)) {
+    if (gf_memory_source(format, pixels, row, &buffered, NULL)) {
         free(pixels);
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", inputs->name);
     }
-    gf_memory_source_own(held, pixels, free);
-    held->metadata = source->metadata;
-    held->bytes = source->bytes;
-    held->dropped = source->dropped;
+    gf_memory_source_own(buffered, pixels, free);
+    buffered->metadata = source->metadata;
+    buffered->bytes = source->bytes;
+    buffered->dropped = source->dropped;
     gf_metadata_init(&source->metadata);
     *memory -= format->height * row;
     source->ops->close(source);
-    inputs->source = held;
+    inputs->source = buffered;
     return GF_OK;
 }
 

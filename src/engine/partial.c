@@ -1,6 +1,6 @@
-/* A partial result holds what a stream gave its consumer for a range of rows: the merged state, and
- * in image order the records and the payloads. Given to a filter's measure, the partial results of
- * all rows make the result of the whole image. */
+/* Partial results. A partial result records what the stream passes to its consumer for a range of
+ * rows: the merged state, and the records and payloads in image order. The partial results of all
+ * rows, passed to the filter's measure, produce the result of the whole image. */
 #include "engine/task.h"
 
 #include <inttypes.h>
@@ -17,21 +17,20 @@
 #include "io/io.h"
 #include "io/output.h"
 
-enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* of records given to a measure at a time */
+enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* bytes of records passed to a measure at a time */
 
-/* What identifies the work that a partial result is of, and its sizes: its first bytes in a
- * message. */
+/* Identity and sizes of a partial result; the first bytes of its serialized form. */
 typedef struct gf_partial_head {
     char filter[16];
     gf_format in;
     uint64_t settings; /* digest of the values of all parameters */
-    uint64_t files;    /* digest of the sizes and times of the inputs */
+    uint64_t files;    /* digest of the sizes and times of the input files */
     uint64_t first, end;
     uint64_t state_bytes, log_bytes;
-    uint64_t check; /* in a message: digest of what follows */
+    uint64_t check; /* serialized form only: digest of the following bytes */
 } gf_partial_head;
 
-/* One entry of the log: a strip's records, or one of its payloads; `bytes` of them follow. */
+/* Header of a log entry: the records of a strip, or one payload; `bytes` bytes follow. */
 typedef struct gf_partial_entry {
     uint64_t rows; /* 0: a payload */
     uint64_t bytes;
@@ -43,16 +42,16 @@ struct gf_partial {
     gf_partial_head head;
     unsigned char *state;
     unsigned char *log;
-    uint64_t capacity; /* of the log */
+    uint64_t capacity; /* allocated size of the log */
 };
 
 const gf_format *gf_partial_format(const gf_partial *partial) {
     return &partial->head.in;
 }
 
-/* ---- making one ------------------------------------------------------------------------------ */
+/* ---- creation -------------------------------------------------------------------------------- */
 
-/* Continues a digest, at first 0, by FNV-1a. */
+/* Continue an FNV-1a digest, initially 0. */
 static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) {
     const unsigned char *p = data;
     if (!digest)
@@ -62,7 +61,7 @@ static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) 
     return digest;
 }
 
-/* Digests the texts of all parameters, which decide what is computed. */
+/* Digest the texts of all parameters, which determine the computation. */
 static uint64_t partial_digest_settings(const gf_filter *filter, const gf_settings *settings) {
     uint64_t digest = 0;
     for (size_t i = 0; i < filter->info.param_count; i++) {
@@ -72,11 +71,11 @@ static uint64_t partial_digest_settings(const gf_filter *filter, const gf_settin
     return digest;
 }
 
-/* Digests what tells files apart on all machines: not devices and inodes. */
+/* Digest the file properties that are equal on all machines: not device and inode. */
 static uint64_t partial_digest_files(const gf_inputs *inputs) {
     uint64_t digest = 0;
     for (uint32_t i = 0; i < inputs->count; i++) {
-        const struct stat *info = &inputs->seen[i].info;
+        const struct stat *info = &inputs->stats[i].info;
         const int64_t what[] = {info->st_size, info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
         digest = partial_digest(digest, what, sizeof what);
     }
@@ -105,8 +104,7 @@ static gf_status partial_new(const gf_filter *filter, const gf_settings *setting
         head->state_bytes = partial->plan->state_bytes;
         partial->state = calloc(1, (size_t)head->state_bytes + 1);
         if (!partial->state)
-            status =
-                gf_fail_memory(error, filter->info.name, head->state_bytes, "what is measured");
+            status = gf_fail_memory(error, filter->info.name, head->state_bytes, "the measurement");
     }
     if (status) {
         gf_partial_free(partial);
@@ -124,7 +122,7 @@ void gf_partial_free(gf_partial *partial) {
     free(partial);
 }
 
-/* Makes room in the log for so many bytes more. */
+/* Reserve space in the log for more bytes. */
 static gf_status partial_reserve(gf_partial *partial, uint64_t bytes, gf_error *error) {
     const uint64_t needed = partial->head.log_bytes + bytes;
     if (needed <= partial->capacity)
@@ -132,7 +130,7 @@ static gf_status partial_reserve(gf_partial *partial, uint64_t bytes, gf_error *
     const uint64_t capacity = needed + needed / 2;
     unsigned char *log = realloc(partial->log, (size_t)capacity);
     if (!log)
-        return gf_fail_memory(error, partial->filter->info.name, capacity, "what is measured");
+        return gf_fail_memory(error, partial->filter->info.name, capacity, "the measurement");
     partial->log = log;
     partial->capacity = capacity;
     return GF_OK;
@@ -145,15 +143,15 @@ static void partial_append(gf_partial *partial, const void *data, uint64_t bytes
 
 /* ---- the consumer ---------------------------------------------------------------------------- */
 
-/* Records what a stream yields; image rows go to their place in a file. */
+/* Consumer that appends records and payloads to the log and writes image rows to a file. */
 typedef struct gf_partial_consumer {
     gf_consumer base;
     gf_partial *partial;
-    gf_sink *sink; /* NULL: no image is made */
+    gf_sink *sink; /* NULL: no image is produced */
     const gf_watch *watch;
     gf_report *report;
-    uint64_t next;       /* row after the last one taken */
-    uint64_t max_memory; /* for the log */
+    uint64_t next;       /* row after the last one received */
+    uint64_t max_memory; /* maximum size of the log */
 } gf_partial_consumer;
 
 static gf_status partial_take_records(gf_partial *partial, const gf_rows *rows, gf_error *error) {
@@ -168,7 +166,7 @@ static gf_status partial_take_records(gf_partial *partial, const gf_rows *rows, 
     return GF_OK;
 }
 
-/* Payloads are kept in multiples of 8 bytes, so that each is aligned in the log. */
+/* Append a payload, padded to a multiple of 8 bytes to keep the log aligned. */
 static gf_status partial_take_payload(gf_partial *partial, const void *payload, gf_error *error) {
     static const unsigned char zeros[8];
     const uint64_t used = partial->filter->payload->used(partial->plan, payload);
@@ -197,10 +195,9 @@ static gf_status partial_take(gf_partial_consumer *consumer, const gf_slot *slot
     for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
         status =
             partial_take_payload(partial, slot->payload_buffer + i * slot->payload_stride, error);
-    return status
-               ? status
-               : gf_check_memory(partial->head.log_bytes, consumer->max_memory,
-                                 partial->filter->info.name, "what a range of rows yields", error);
+    return status ? status
+                  : gf_check_memory(partial->head.log_bytes, consumer->max_memory,
+                                    partial->filter->info.name, "the partial result", error);
 }
 
 static gf_status partial_strip(gf_consumer *base, const gf_slot *slot, gf_error *error) {
@@ -225,7 +222,7 @@ static gf_status partial_state(gf_consumer *base, const void *state, gf_error *e
     return GF_OK;
 }
 
-/* ---- the file of the image ------------------------------------------------------------------- */
+/* ---- the output file ------------------------------------------------------------------------- */
 
 gf_status gf_rows_file_open(const char *path, const gf_format *format,
                             const gf_file_options *options, gf_rows_file **file, gf_error *error) {
@@ -243,15 +240,15 @@ void gf_rows_file_close(gf_rows_file *file) {
 
 /* ---- running a range ------------------------------------------------------------------------- */
 
-/* Lets the plan learn from what the filter before this one has measured of the whole image. */
-static gf_status partial_learn(gf_task *task, const gf_partial *before, gf_error *error) {
+/* Refine the plan with the measurement of the whole image by the preceding filter. */
+static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_error *error) {
     const gf_filter *filter = task->filter->before;
-    const gf_keep keep = {.name = task->inputs.name};
+    const gf_measure_options keep = {.name = task->inputs.name};
     void *data = NULL;
     if (!filter)
         return GF_OK;
     if (!before || before->filter != filter || !gf_format_equal(&before->head.in, &task->plan->in))
-        return gf_fail(error, GF_USAGE, "%s: it needs what %s measures of the whole image",
+        return gf_fail(error, GF_USAGE, "%s: needs the partial result of %s for the whole image",
                        task->filter->info.name, filter->info.name);
     if (before->head.files != partial_digest_files(&task->inputs))
         return partial_fail_files(task->inputs.name, error);
@@ -259,25 +256,26 @@ static gf_status partial_learn(gf_task *task, const gf_partial *before, gf_error
     if (!status)
         status = gf_partial_deliver(before, before->plan, data, error);
     if (!status)
-        task->filter->learn(task->plan, before->plan, data);
+        task->filter->refine(task->plan, before->plan, data);
     if (data)
         filter->measure->close(data);
     return status;
 }
 
-/* Can a range of rows be computed by itself? */
+/* Reject images and ranges that cannot be processed in ranges of rows. */
 static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_error *error) {
     if (task->plan->ordered)
-        return gf_fail(error, GF_USAGE, "%s: its sums pass through all rows in order",
+        return gf_fail(error, GF_USAGE,
+                       "%s: the sums depend on the order of rows; run the image as a whole",
                        task->inputs.name);
     const gf_source *source = task->inputs.source;
     if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
         return gf_fail(error, GF_USAGE,
-                       "%s: its rows cannot be read in any order; use PGM, PPM, PAM or PFM",
+                       "%s: rows cannot be read at random in this format; use PGM, PPM, PAM or PFM",
                        task->inputs.name);
     if (job->first > job->end || job->end > task->plan->in.height)
-        return gf_fail(error, GF_USAGE, "%s: it has %" PRIu64 " rows", task->inputs.name,
-                       task->plan->in.height);
+        return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
+                       task->inputs.name, task->plan->in.height);
     return GF_OK;
 }
 
@@ -296,7 +294,7 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
     if (status)
         return status;
     for (uint32_t i = 0; i < filter->info.inputs; i++)
-        if (!gf_see(in_paths[i]).regular) /* opening a pipe would take what is in it */
+        if (!gf_stat_file(in_paths[i]).regular) /* opening a pipe would consume its data */
             return GF_OK;
     if (!filter->info.makes_image)
         out_path = gf_filter_file(filter, settings, GF_PARAM_IMAGE);
@@ -304,7 +302,7 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
     if (!status) {
         const gf_rows_job none = {.in_paths = in_paths};
         *format = task.plan->in;
-        *possible = engine->named != &gf_backend_golden && /* which takes images whole */
+        *possible = engine->named != &gf_backend_golden && /* golden needs whole images */
                     (!task.plan->out.width || gf_sink_has_parts(out_path, options)) &&
                     partial_check(&task, &none, NULL) == GF_OK;
     }
@@ -312,10 +310,10 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
     return status;
 }
 
-/* Streams the range into the partial result. */
+/* Stream the range into the partial result. */
 static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partial *partial,
                                 gf_error *error) {
-    uint64_t held;
+    uint64_t input_rows;
     gf_partial_consumer consumer = {.base = {.strip = partial_strip, .state = partial_state},
                                     .partial = partial,
                                     .sink = task->sink,
@@ -331,7 +329,7 @@ static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partia
                     .end = job->end,
                     .memory = task->memory - task->memory / 2,
                     .report = task->report};
-    gf_inputs_seek(&task->inputs, gf_held_rows(task->plan, job->first, job->end, &held));
+    gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, job->first, job->end, &input_rows));
     gf_status status = gf_pass_run(&pass, error);
     if (!status && task->sink)
         status = task->sink->ops->finish(task->sink, NULL, error);
@@ -357,7 +355,7 @@ gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter, const gf_setti
     if (!status)
         status = partial_check(&task, job, error);
     if (!status)
-        status = partial_learn(&task, job->before, error);
+        status = partial_refine(&task, job->before, error);
     if (!status)
         status = partial_new(filter, settings, &task.plan->in, partial, error);
     if (!status) {
@@ -378,14 +376,14 @@ gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter, const gf_setti
     return status;
 }
 
-/* ---- merging and serialising ----------------------------------------------------------------- */
+/* ---- merging and serialization --------------------------------------------------------------- */
 
 gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error) {
     const gf_partial_head *a = &partial->head, *b = &next->head;
     if (partial->filter != next->filter || a->settings != b->settings ||
         !gf_format_equal(&a->in, &b->in) || a->end != b->first)
         return gf_fail(error, GF_USAGE,
-                       "%s: a partial result is of other work, or of rows that do not follow",
+                       "%s: a partial result belongs to another job, or its rows do not follow",
                        partial->filter->info.name);
     if (a->files != b->files)
         return partial_fail_files(partial->filter->info.name, error);
@@ -427,11 +425,12 @@ gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, 
     if (status)
         return status;
     if (size < sizeof head)
-        return gf_fail(error, GF_FAILED, "%s: a partial result is cut off", filter->info.name);
+        return gf_fail(error, GF_FAILED, "%s: the partial result is truncated", filter->info.name);
     memcpy(&head, bytes, sizeof head);
     if (strncmp(head.filter, filter->info.name, sizeof head.filter) != 0 ||
         head.settings != partial_digest_settings(filter, settings))
-        return gf_fail(error, GF_USAGE, "%s: a partial result is of other work", filter->info.name);
+        return gf_fail(error, GF_USAGE, "%s: the partial result belongs to another job",
+                       filter->info.name);
     status = gf_format_check(&head.in, "a partial result", error);
     if (!status)
         status = partial_new(filter, settings, &head.in, partial, error);
@@ -441,7 +440,7 @@ gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, 
     if (head.state_bytes != (*partial)->head.state_bytes || head.log_bytes > size ||
         size != sizeof head + head.state_bytes + head.log_bytes ||
         head.check != partial_check_bytes(data, size - sizeof head))
-        status = gf_fail(error, GF_FAILED, "%s: a partial result is damaged", filter->info.name);
+        status = gf_fail(error, GF_FAILED, "%s: the partial result is damaged", filter->info.name);
     if (!status)
         status = partial_reserve(*partial, head.log_bytes, error);
     if (status) {
@@ -460,8 +459,8 @@ gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, 
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* Gives the measure the records of an entry, rows from *y on, with room before each piece for the
- * image row that a record follows elsewhere. */
+/* Pass the records of an entry to the measure, starting at row *y. In memory, a record follows its
+ * image row, so leave space for one before each piece. */
 static gf_status partial_deliver_records(const gf_partial *partial, const gf_partial_entry *entry,
                                          const unsigned char *records, uint64_t *y, void *data,
                                          gf_error *error) {
@@ -492,7 +491,8 @@ gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, voi
     gf_status status = GF_OK;
     if (head->first != 0 || head->end != head->in.height)
         return gf_fail(error, GF_USAGE,
-                       "%s: rows %" PRIu64 " to %" PRIu64 " are not all of %" PRIu64,
+                       "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64
+                       " rows",
                        partial->filter->info.name, head->first, head->end, head->in.height);
     for (uint64_t at = 0; at < head->log_bytes && !status;) {
         gf_partial_entry entry;

@@ -1,10 +1,11 @@
-/* The pipeline: inputs -> stream -> backend -> consumer, all busy at once.
+/* Pipeline: inputs -> stream -> backend -> consumer, all running concurrently.
  *
- * A pass takes rows of an image from its inputs through a filter into a consumer. It lets the
- * engine choose a backend, has a stream feed it, and goes on with another backend where the first
- * fails. Each use gives the pass a consumer of its own: one image's outputs and result, and the
- * measuring pass before another filter (gf_delivery); many images in memory (batch_memory.c); a
- * range of rows (partial.c); golden's check of any of these (gf_verifier). */
+ * A pass runs the rows of an image from its inputs through a filter into a consumer. It lets the
+ * engine choose a backend and streams the image through it. If the backend fails, the pass
+ * continues with another one. Each use has its own consumer: gf_delivery for the outputs and result
+ * of one image and for a measurement before another filter, batch_memory.c for many images in
+ * memory, partial.c for a range of rows, gf_verifier for the comparison of any of these with
+ * golden. */
 #ifndef GF_PIPELINE_H
 #define GF_PIPELINE_H
 
@@ -17,170 +18,179 @@
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 
-/* Takes what a stream makes, strip by strip in image order, in the thread that runs the stream.
- * Kinds extend it. The functions that may be NULL serve a consumer that checks strips against their
- * input.
- */
+/* Receiver of the output of a stream: strips in image order, in the thread that runs the stream.
+ * Implementations extend this struct. */
 typedef struct gf_consumer gf_consumer;
 struct gf_consumer {
-    uint32_t checks; /* parts of a strip that golden computes here at the same time; 0: none */
-    uint64_t extra;  /* bytes it takes beside the strips */
-    /* Prepares for strips of this geometry; after it, end is called once. May be NULL. */
+    uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
+    uint64_t extra;        /* bytes allocated in addition to the strips */
+    /* Prepare for strips of this geometry. If it succeeds, end is called once. May be NULL. */
     gf_status (*begin)(gf_consumer *consumer, const gf_job *geometry, gf_error *error);
-    /* Sees a strip whose rows were read, before the backend does, in the reader's thread. May be
-     * NULL. */
+    /* Inspect the input rows of a strip before it is submitted to the backend. Called in the reader
+     * thread. Used to detect input that changes in memory. May be NULL. */
     void (*filled)(gf_consumer *consumer, const gf_slot *slot);
-    /* Takes the rows and payloads of a computed strip. */
+    /* Consume the rows and payloads of a computed strip. */
     gf_status (*strip)(gf_consumer *consumer, const gf_slot *slot, gf_error *error);
-    /* Takes the state of the image, after the last strip. */
+    /* Consume the merged state of the image, after the last strip. */
     gf_status (*state)(gf_consumer *consumer, const void *state, gf_error *error);
-    void (*end)(gf_consumer *consumer); /* may be NULL */
+    void (*end)(gf_consumer *consumer); /* release what begin allocated; may be NULL */
 };
 
 /* ---- inputs (inputs.c) ----------------------------------------------------------------------- */
 
-/* A file as it was before anything was read of it. */
-typedef struct gf_seen {
-    bool regular; /* it can be read again */
+/* Status of an input file before it is read. */
+typedef struct gf_file_stat {
+    bool regular; /* a regular file, which can be read again */
     struct stat info;
-} gf_seen;
+} gf_file_stat;
 
-gf_seen gf_see(const char *path);
+/* Return the status of a file. Standard input ("-") is not regular. */
+gf_file_stat gf_stat_file(const char *path);
 
+/* Input images of a filter, one or two, read as one source. */
 typedef struct gf_inputs {
-    const char *name;         /* of the first, for messages */
-    uint32_t count;           /* 1, or 2: their rows lie side by side */
-    gf_source *source;        /* of all of them; NULL: none is open */
-    const char *const *paths; /* the caller's; NULL: images in memory */
+    const char *name;         /* name of the first input, for messages */
+    uint32_t count;           /* 1 or 2 inputs; the rows of two are stored side by side */
+    gf_source *source;        /* combined source of all inputs; NULL: not open */
+    const char *const *paths; /* owned by the caller; NULL: inputs in memory */
     gf_limits limits;
-    gf_seen seen[2];
-    uint64_t first; /* row at which reading begins; not 0 only where source->ops->seek is there */
+    gf_file_stat stats[2];
+    uint64_t first; /* first row to read; 0 unless source->ops->seek exists */
 } gf_inputs;
 
-/* Opens files. To be closed, whatever it returns. */
+/* Open input files. Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
                                const gf_limits *limits, gf_error *error);
-/* Opens images in memory, all of one format. filter is the name for messages. To be closed, too. */
+/* Open images in memory, all of one format. `filter` is the name for messages. Always close the
+ * inputs, also after a failure. */
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
                                 const gf_pixels *in, const char *filter, gf_error *error);
-/* Opens `times` pairs or single images in memory as one tall one: image i is in[i * count]. */
+/* Open `times` images, or pairs of images, in memory as one tall image. Image i starts at
+ * in[i * count]. */
 gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format *format,
                               uint64_t times, const gf_pixels *in, gf_error *error);
-/* Begins at this row. Only where source->ops->seek is there. */
+/* Set the first row to read. Requires source->ops->seek. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
-/* Can it begin again? */
+/* Return whether the inputs can be read again. */
 bool gf_inputs_can_restart(const gf_inputs *inputs);
-/* Begins again: memory at its first row, files opened anew. Needs gf_inputs_can_restart. GF_FAILED
- * for files that are not any more what they were when they were opened first. */
+/* Read the inputs again from their first row: seek in memory, reopen files. Requires
+ * gf_inputs_can_restart. Return GF_FAILED for files that have changed since they were first
+ * opened. */
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
-/* Reads a single image into memory, from which it can be read twice, and closes its file. Takes its
- * bytes out of *memory, and adds the time to *busy. */
-gf_status gf_inputs_hold(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error);
+/* Load a single image into memory, where it can be read repeatedly, and close its file. Subtract
+ * its size from *memory and add the time to *busy. */
+gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error);
 void gf_inputs_close(gf_inputs *inputs);
 
-/* ---- a stream (stream.c, geometry.c) --------------------------------------------------------- */
+/* ---- streams (stream.c, geometry.c) ---------------------------------------------------------- */
 
+/* Arguments of a stream. */
 typedef struct gf_stream_job {
-    const char *name; /* of the image, for messages */
+    const char *name; /* name of the image, for messages */
     const gf_filter *filter;
     const gf_plan *plan;
     const gf_backend *backend;
-    void *state; /* the backend's */
+    void *state; /* state of the backend */
     gf_consumer *consumer;
-    uint64_t first, end;     /* rows of the image to compute; end 0: all. The source begins with the
-                              * first one that is read, the consumer with the first that is computed */
-    uint64_t rows_per_strip; /* 0: chosen */
-    uint64_t max_memory;     /* bytes of all strips together */
-    bool unthreaded;         /* read and consume in the calling thread, in turn */
+    /* Rows [first, end) of the image to compute; end 0: to the last. The source starts at the first
+     * input row they need, the consumer receives row `first` first. */
+    uint64_t first, end;
+    uint64_t rows_per_strip; /* 0: chosen automatically */
+    uint64_t max_memory;     /* maximum bytes of all strips */
+    bool unthreaded;         /* read and consume alternately in the calling thread */
 } gf_stream_job;
 
-/* How far a stream got that failed. */
-typedef struct gf_stream_rest {
-    bool by_backend;         /* the backend failed: neither source nor consumer did */
-    bool begun;              /* something was read; otherwise source and consumer are as before */
-    uint64_t done;           /* rows before this one went to the consumer */
-    uint64_t rows_per_strip; /* as the image was cut */
-} gf_stream_rest;
+/* Point at which a stream failed. */
+typedef struct gf_stream_stop {
+    bool by_backend;         /* the backend failed, not the source or the consumer */
+    bool begun;              /* rows were read; otherwise source and consumer are unchanged */
+    uint64_t done;           /* rows before this one were passed to the consumer */
+    uint64_t rows_per_strip; /* strip height that was used */
+} gf_stream_stop;
 
-/* Streams the image, or the rows to compute of it, from source through the backend to the consumer.
- * Where the backend has no memory for the strips that it wishes, they are lower. Adds to the
- * report's strips and times. After a failure fills in *rest (NULL: not wanted). */
+/* Stream the image, or its rows to compute, from source through the backend to the consumer. Use
+ * lower strips if the backend cannot allocate the requested ones. Add strips and times to the
+ * report. On failure, fill in *stop, which may be NULL. */
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
-                        gf_stream_rest *rest, gf_error *error);
+                        gf_stream_stop *stop, gf_error *error);
 
-/* Chooses strip height and ring size: what the backend wishes, less where memory is short. */
+/* Choose strip height and number of slots as the backend requests, within max_memory. */
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_job *out, gf_error *error);
 
-/* After a backend had no memory for them: fewer strips at a time, and lower ones. False if they
- * cannot be any less. */
+/* Reduce the number of slots or the strip height after the backend ran out of memory. Return false
+ * if neither can be reduced. */
 bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry);
 
-/* ---- a pass (pass.c) ------------------------------------------------------------------------- */
+/* ---- passes (pass.c) ------------------------------------------------------------------------- */
 
+/* Arguments of a pass. */
 typedef struct gf_pass {
     gf_engine *engine;
-    gf_inputs *inputs; /* at their first row; after a failure of a backend they may be read again */
+    gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
     const gf_filter *filter;
     const gf_plan *plan;
     gf_consumer *consumer;
-    uint64_t first, end;     /* rows to compute; end 0: all */
-    uint64_t images;         /* like this one that are to come; 0 counts as one */
-    uint64_t memory;         /* for the strips */
-    double encode;           /* estimated nanoseconds an output sample takes to write */
-    uint32_t encode_threads; /* that share it; 0: the caller's */
-    gf_report *report;       /* of the image; its formats, backend, strips and times */
-    bool begun;              /* set: something was read or computed */
+    uint64_t first, end;     /* rows [first, end) to compute; end 0: to the last */
+    uint64_t images;         /* expected number of similar images, with this one; 0: one */
+    uint64_t memory;         /* maximum bytes of the strips */
+    double encode;           /* estimated nanoseconds to write an output sample */
+    uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
+    gf_report *report;       /* statistics of the image: formats, backend, strips and times */
+    bool begun;              /* output: rows were read or computed */
 } gf_pass;
 
+/* Run a pass. */
 gf_status gf_pass_run(gf_pass *pass, gf_error *error);
 
 /* ---- one image (delivery.c) ------------------------------------------------------------------ */
 
-/* Who is shown the progress of an image, which may be read more than once. */
+/* Progress callback of an image, which may be read more than once. */
 typedef struct gf_watch {
-    uint64_t item;                                                /* of a batch: its index */
+    uint64_t item;                                                /* index in the batch */
     void (*progress)(void *context, const gf_progress *progress); /* NULL: none */
     void *context;
-    uint32_t pass, passes; /* this time of reading, from 0, and how many there are */
+    uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */
 } gf_watch;
 
+/* Consumer that writes rows to a sink and passes records, payloads and state to a measure. */
 typedef struct gf_delivery {
     gf_consumer base;
     const gf_filter *filter;
     const gf_plan *plan;
-    void *data;            /* of the filter's measure, open; NULL if it has none */
-    gf_sink *sink;         /* NULL: no image is made */
+    void *data;            /* open data of the filter's measure; NULL if it has none */
+    gf_sink *sink;         /* NULL: no image is produced */
     const gf_watch *watch; /* NULL: none */
-    gf_report *report;     /* gets the time that this takes, as that of encoding */
-    uint64_t next;         /* row after the last one taken: rows before it that come again, because
-                            * the image was read again, are dropped */
-    bool digests;          /* are the sink's rows digested? */
+    gf_report *report;     /* receives the time spent here, as encoding time */
+    uint64_t next;         /* row after the last one received. Earlier rows are dropped: they recur
+                            * if the image is read again after a failure */
+    bool digests;          /* compute a digest of the rows written to the sink */
     uint64_t digest;
 } gf_delivery;
 
-/* Sets the functions of a delivery whose other fields are filled in. */
+/* Set the functions of a delivery. The caller has set its other fields. */
 void gf_delivery_init(gf_delivery *delivery);
 
-/* Returns a strip's rows from row `next` on. */
+/* Return the rows of a strip from row `next`. */
 gf_rows gf_slot_rows_from(const gf_slot *slot, uint64_t next);
 
-/* ---- golden's check (verify.c) --------------------------------------------------------------- */
+/* ---- comparison with golden (verify.c) ------------------------------------------------------- */
 
-/* For one image; fill in what is between base and run. */
+/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields
+ * between base and run. */
 typedef struct gf_verifier {
     gf_consumer base;
-    gf_consumer *next;         /* takes what is right */
-    const gf_backend *backend; /* that is verified, */
-    void *state;               /* and its own */
-    gf_pool *pool;             /* that golden runs on, and nothing else at the same time */
-    uint32_t threads;          /* of it */
-    const char *name;          /* of the image, for messages */
-    struct gf_verify_run *run; /* while a stream runs */
+    gf_consumer *next;         /* receives the verified strips */
+    const gf_backend *backend; /* backend to verify */
+    void *state;               /* state of that backend */
+    gf_pool *pool;             /* pool for golden, not used by other work at the same time */
+    uint32_t threads;          /* threads of the pool */
+    const char *name;          /* name of the image, for messages */
+    struct gf_verify_run *run; /* valid while a stream runs */
 } gf_verifier;
 
-/* Returns the verifier as a consumer of images of this plan. After a strip is there, golden makes
- * the same rows, records and payloads from the same input, and in the end the same state. The first
- * difference is GF_FAILED. So are input rows that changed after the strip was submitted. */
+/* Return the verifier as a consumer for images of this plan. For each strip, golden computes the
+ * rows, records and payloads from the same input, and at the end the state. Any difference is
+ * GF_FAILED, and so are input rows that changed after the strip was submitted. */
 gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
-/* Running one image: plan, inputs, outputs, backend, in that order. And the end of one that was run
- * in ranges of rows. */
+/* Run of one image: plan, inputs, outputs, backend, in that order. Also completes an image that was
+ * run in ranges of rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "io/io.h"
 #include "io/output.h"
 
-/* A sink with threads of its own has not done much when it has taken the last row. */
+/* Finish the sink and add the time: a threaded sink does most of its work after the last row. */
 static gf_status run_finish_sink(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     gf_busy *busy = &task->report->busy[GF_ENCODING];
@@ -22,13 +22,13 @@ static gf_status run_finish_sink(gf_task *task, gf_error *error) {
     return status;
 }
 
-/* Completes the file of samples and the result, once the measure has everything. */
+/* Complete the sample file and the result, after the measure has received everything. */
 static gf_status run_finish_result(gf_task *task, gf_result **result, gf_error *error) {
     gf_status status = task->samples ? gf_sample_sink_finish(task->samples, error) : GF_OK;
     return status ? status : gf_task_make_result(task, result, error);
 }
 
-/* Computes the image and the result, and writes all outputs but for their names. */
+/* Compute the image and the result, and write all outputs under temporary names. */
 static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error) {
     gf_status status = gf_task_stream(task, error);
     if (!status && task->sink)
@@ -45,7 +45,7 @@ static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error)
     return status;
 }
 
-/* Lists the task's own outputs; returns how many, at most two. */
+/* List the outputs of the task, at most two. Return their number. */
 static size_t run_list_outputs(const gf_task *task, gf_output **outputs) {
     size_t count = 0;
     if (task->sink && task->sink->output)
@@ -55,7 +55,7 @@ static size_t run_list_outputs(const gf_task *task, gf_output **outputs) {
     return count;
 }
 
-/* Reports what went into the outputs. */
+/* Fill in the report's fields about outputs. */
 static void run_report_outputs(gf_task *task) {
     gf_output *outputs[2];
     const size_t count = run_list_outputs(task, outputs);
@@ -71,19 +71,19 @@ void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
     *(gf_output **)ready->outputs = file;
 }
 
-/* beside: one of the caller's, or NULL. */
-static gf_status run_commit_outputs(gf_task *task, gf_output *beside, gf_error *error) {
+/* Rename all outputs. extra: an output of the caller, or NULL. */
+static gf_status run_commit_outputs(gf_task *task, gf_output *extra, gf_error *error) {
     gf_output *outputs[3];
     size_t count = run_list_outputs(task, outputs);
-    if (beside)
-        outputs[count++] = beside;
+    if (extra)
+        outputs[count++] = extra;
     return gf_outputs_commit(outputs, count, error);
 }
 
-/* Lets the caller see what was made, then puts all outputs in place. Takes the result. */
+/* Call options->ready, then rename all outputs. Take ownership of the result. */
 static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_result *made,
                              gf_result **result, gf_error *error) {
-    gf_output *beside = NULL;
+    gf_output *extra = NULL;
     gf_status status = GF_OK;
     run_report_outputs(task);
     if (options->ready) {
@@ -91,11 +91,11 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
                                 .file = task->sink ? gf_output_reach(task->sink->output) : NULL,
                                 .result = made,
                                 .report = task->report,
-                                .outputs = &beside};
+                                .outputs = &extra};
         status = options->ready(options->ready_context, &ready, error);
     }
     if (!status)
-        status = run_commit_outputs(task, beside, error);
+        status = run_commit_outputs(task, extra, error);
     if (status || !result)
         gf_result_free(made);
     else
@@ -103,11 +103,11 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
     return status;
 }
 
-/* Computes everything, then puts it in place: nothing appears before everything is there. */
+/* Compute everything, then rename the outputs: none appears before all are complete. */
 static gf_status run_complete(gf_task *task, const gf_file_options *options, gf_result **result,
                               gf_error *error) {
     gf_result *made = NULL;
-    gf_status status = gf_task_learn(task, error);
+    gf_status status = gf_task_refine(task, error);
     if (!status)
         status = run_compute(task, &made, error);
     if (status) {
@@ -119,7 +119,7 @@ static gf_status run_complete(gf_task *task, const gf_file_options *options, gf_
     return run_publish(task, options, made, result, error);
 }
 
-/* Clears what a call fills in, and checks what it gets. */
+/* Clear the outputs of a call and validate its arguments. */
 static gf_status run_check(const gf_filter *filter, const gf_settings *settings, gf_result **result,
                            gf_report *report, gf_error *error) {
     *report = (gf_report){0};
@@ -134,13 +134,13 @@ gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, c
                          gf_error *error) {
     for (uint32_t i = 0; i < filter->info.inputs; i++)
         if (!in_paths || !in_paths[i])
-            return gf_fail(error, GF_USAGE, "%s: it reads %u images, and the name of one is NULL",
+            return gf_fail(error, GF_USAGE, "%s: needs %u input paths, and one is NULL",
                            filter->info.name, filter->info.inputs);
     if (filter->info.makes_image && !out_path)
-        return gf_fail(error, GF_USAGE, "%s: it makes an image; name a file for it",
+        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output path",
                        filter->info.name);
     if (!filter->info.makes_image && out_path)
-        return gf_fail(error, GF_USAGE, "%s: it makes no image, so nothing goes to %s",
+        return gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
                        filter->info.name, out_path);
     if (filter->info.inputs == 2 && strcmp(in_paths[0], "-") == 0 && strcmp(in_paths[1], "-") == 0)
         return gf_fail(error, GF_USAGE,
@@ -149,7 +149,7 @@ gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, c
     return GF_OK;
 }
 
-/* Opens the file of samples, if there is one. */
+/* Open the sample file, if there is one. */
 static gf_status run_open_samples(gf_task *task, const gf_settings *settings,
                                   const gf_file_options *options, gf_error *error) {
     const char *path = gf_filter_file(task->filter, settings, GF_PARAM_SAMPLES);
@@ -158,11 +158,12 @@ static gf_status run_open_samples(gf_task *task, const gf_settings *settings,
         return GF_OK;
     task->filter->payload->layout(task->plan, &layout);
     gf_status status = gf_sample_sink_open(path, options, &layout, &task->samples, error);
-    task->hold_samples = !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
+    task->buffer_samples =
+        !status && (layout.with_bin || gf_sample_sink_wants_count(task->samples));
     return status;
 }
 
-/* Opens the sink and the file of samples. */
+/* Open the sink and the sample file. */
 static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
                                   const gf_file_options *options, gf_error *error) {
     if (!task->filter->info.makes_image)
@@ -280,7 +281,7 @@ gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_
     status = gf_task_open_memory(&task, settings, format, in, error);
     if (!status && task.plan->out.width)
         status = out.data ? gf_memory_sink(&task.plan->out, out.data, out.stride, &task.sink, error)
-                          : gf_fail(error, GF_USAGE, "%s: it makes an image; give memory for it",
+                          : gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer",
                                     filter->info.name);
     if (!status)
         status = run_complete(&task, &no_files, result, error);

@@ -1,13 +1,13 @@
-/* A reader thread decodes into free slots of the ring and submits them; the calling thread waits
- * for each strip in order, gives it to the consumer and frees its slot. The backend works in
- * between.
+/* Stream of strips from a source through a backend to a consumer. A reader thread decodes rows into
+ * free slots of the ring and submits the slots. The calling thread waits for each strip in order,
+ * passes it to the consumer and releases its slot. The backend computes in between.
  *
- * Strip k computes rows [k*B, (k+1)*B) and holds `halo` rows more on each side. Consecutive strips
- * share 2*halo rows, in the ring too: a strip is a contiguous piece of it to everyone after the
- * reader, and only where the ring begins again are the shared rows copied.
+ * Strip k computes rows [k*B, (k+1)*B) and reads `halo` more rows on each side. Consecutive strips
+ * share 2*halo input rows, also in the ring: after the reader, each strip is a contiguous part of
+ * the ring. Shared rows are copied only when the ring wraps around.
  *
- * Unthreaded, one thread does both in turn: where many images are under way at once, each on a core
- * of its own, there is nothing to overlap with. */
+ * In unthreaded mode, one thread alternates between both sides. If many images are processed at
+ * once, one per core, there is nothing to overlap with. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -30,37 +30,39 @@ typedef struct gf_stream {
     void *run;
 
     pthread_mutex_t lock;
-    pthread_cond_t moved;
-    uint64_t submitted;    /* strips given to the backend */
-    uint64_t released;     /* strips taken by the sink */
-    double decode_seconds; /* the reader's */
+    pthread_cond_t changed;
+    uint64_t submitted;    /* strips submitted to the backend */
+    uint64_t released;     /* strips passed to the consumer */
+    double decode_seconds; /* time of the reader */
     double encode_seconds;
-    gf_status status; /* the first failure of either side stops both */
-    bool by_backend;  /* and it was the backend's */
+    gf_status status; /* first failure of either side; stops both */
+    bool by_backend;  /* the backend caused it */
     gf_error *error;
 } gf_stream;
 
 /* ---- the two sides --------------------------------------------------------------------------- */
 
-/* Waits until *counter reaches `value`; false if the other side failed. */
-static bool await(gf_stream *stream, const uint64_t *counter, uint64_t value) {
+/* Wait until *counter reaches `value`. Return false if either side failed. */
+static bool stream_await(gf_stream *stream, const uint64_t *counter, uint64_t value) {
     pthread_mutex_lock(&stream->lock);
     while (*counter < value && !stream->status)
-        pthread_cond_wait(&stream->moved, &stream->lock);
-    bool good = !stream->status;
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    bool running = !stream->status;
     pthread_mutex_unlock(&stream->lock);
-    return good;
+    return running;
 }
 
-static void advance(gf_stream *stream, uint64_t *counter) {
+static void stream_advance(gf_stream *stream, uint64_t *counter) {
     pthread_mutex_lock(&stream->lock);
     ++*counter;
-    pthread_cond_broadcast(&stream->moved);
+    pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Of a device and a file that both fail, the file is told of: no other device would mend it. */
-static void fail(gf_stream *stream, gf_status status, bool by_backend, const gf_error *error) {
+/* Record a failure and stop both sides. If device and file both fail, report the file: another
+ * device would not help. */
+static void stream_fail(gf_stream *stream, gf_status status, bool by_backend,
+                        const gf_error *error) {
     pthread_mutex_lock(&stream->lock);
     if (!stream->status || (stream->by_backend && !by_backend)) {
         stream->status = status;
@@ -68,23 +70,25 @@ static void fail(gf_stream *stream, gf_status status, bool by_backend, const gf_
         if (stream->error)
             *stream->error = *error;
     }
-    pthread_cond_broadcast(&stream->moved);
+    pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Fills a slot: rows shared with the slot before are there or copied from it, the rest is read. */
-static gf_status fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
+/* Fill a slot. Rows shared with the previous strip are reused or copied; the others are read. */
+static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
     gf_locate_strip(&stream->geometry, k, slot);
     uint64_t read_from = slot->in.y0;
     if (k > 0) {
-        gf_slot before = {.ring = slot->ring, .out_buffer = slot->out_buffer};
-        gf_locate_strip(&stream->geometry, k - 1, &before);
-        const uint64_t had = before.in.y0 + before.in.rows;
-        if (had > slot->in.y0) {
-            const unsigned char *shared = gf_row(&before.in, slot->in.y0);
-            if (shared != slot->in.data) /* a ring that is short of two strips begins within them */
-                memmove(slot->in.data, shared, (size_t)(had - slot->in.y0) * slot->in.stride);
-            read_from = had;
+        gf_slot previous = {.ring = slot->ring, .out_buffer = slot->out_buffer};
+        gf_locate_strip(&stream->geometry, k - 1, &previous);
+        const uint64_t previous_end = previous.in.y0 + previous.in.rows;
+        if (previous_end > slot->in.y0) {
+            const unsigned char *shared = gf_row(&previous.in, slot->in.y0);
+            /* Wrap-around. In a ring of less than two strips, source and destination overlap. */
+            if (shared != slot->in.data)
+                memmove(slot->in.data, shared,
+                        (size_t)(previous_end - slot->in.y0) * slot->in.stride);
+            read_from = previous_end;
         }
     }
     uint64_t end = slot->in.y0 + slot->in.rows;
@@ -94,12 +98,13 @@ static gf_status fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_err
                                      end - read_from, error);
 }
 
-/* Reads strip k into its slot and lets the backend begin. */
-static gf_status send_strip(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
+/* Read strip k into its slot and submit it. */
+static gf_status stream_submit_strip(gf_stream *stream, uint64_t k, bool *by_backend,
+                                     gf_error *error) {
     assert(stream->geometry.slots > 0);
     const double start = gf_now();
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    const gf_status status = fill_strip(stream, k, slot, error);
+    const gf_status status = stream_fill_strip(stream, k, slot, error);
     stream->decode_seconds += gf_now() - start;
     *by_backend = !status;
     if (status)
@@ -109,36 +114,37 @@ static gf_status send_strip(gf_stream *stream, uint64_t k, bool *by_backend, gf_
     return stream->job->backend->submit(stream->run, slot, error);
 }
 
-static gf_status finish_source(gf_stream *stream, gf_error *error) {
+static gf_status stream_finish_source(gf_stream *stream, gf_error *error) {
     const double start = gf_now();
     const gf_status status = stream->source->ops->finish(stream->source, error);
     stream->decode_seconds += gf_now() - start;
     return status;
 }
 
-static void *read_strips(void *argument) {
+static void *stream_read_strips(void *argument) {
     gf_stream *stream = argument;
     gf_error error = {0};
     gf_status status = GF_OK;
     bool by_backend = false;
     for (uint64_t k = 0; k < stream->strips && !status; k++) {
-        if (!await(stream, &stream->released, gf_strips_before(&stream->geometry, k)))
+        if (!stream_await(stream, &stream->released, gf_strips_before(&stream->geometry, k)))
             return NULL;
-        status = send_strip(stream, k, &by_backend, &error);
+        status = stream_submit_strip(stream, k, &by_backend, &error);
         if (!status)
-            advance(stream, &stream->submitted);
+            stream_advance(stream, &stream->submitted);
     }
     if (!status) {
         by_backend = false;
-        status = finish_source(stream, &error);
+        status = stream_finish_source(stream, &error);
     }
     if (status)
-        fail(stream, status, by_backend, &error);
+        stream_fail(stream, status, by_backend, &error);
     return NULL;
 }
 
-/* Waits for strip k, and gives it to the consumer. */
-static gf_status take_strip(gf_stream *stream, uint64_t k, bool *by_backend, gf_error *error) {
+/* Wait for strip k and pass it to the consumer. */
+static gf_status stream_take_strip(gf_stream *stream, uint64_t k, bool *by_backend,
+                                   gf_error *error) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
     gf_status status = stream->job->backend->wait(stream->run, slot, error);
     *by_backend = status != GF_OK;
@@ -150,13 +156,13 @@ static gf_status take_strip(gf_stream *stream, uint64_t k, bool *by_backend, gf_
     return status;
 }
 
-/* After the last strip: gives the consumer one state of all that the backend has. */
-static gf_status finish_state(gf_stream *stream, gf_error *error) {
+/* Pass the merged state of the backend to the consumer, after the last strip. */
+static gf_status stream_finish_state(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
     const size_t bytes = (size_t)job->plan->state_bytes;
     void *state = gf_aligned_alloc(1, bytes);
     if (!state)
-        return gf_fail_memory(error, job->name, bytes, "what is measured");
+        return gf_fail_memory(error, job->name, bytes, "the measurement");
     memset(state, 0, bytes);
     gf_status status = bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
     stream->by_backend = status != GF_OK;
@@ -166,78 +172,78 @@ static gf_status finish_state(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-static void consume_strips(gf_stream *stream) {
+static void stream_consume_strips(gf_stream *stream) {
     for (uint64_t k = 0; k < stream->strips; k++) {
         gf_error error = {0};
         bool by_backend;
-        if (!await(stream, &stream->submitted, k + 1))
+        if (!stream_await(stream, &stream->submitted, k + 1))
             return;
-        gf_status status = take_strip(stream, k, &by_backend, &error);
+        gf_status status = stream_take_strip(stream, k, &by_backend, &error);
         if (status) {
-            fail(stream, status, by_backend, &error);
+            stream_fail(stream, status, by_backend, &error);
             return;
         }
-        advance(stream, &stream->released);
+        stream_advance(stream, &stream->released);
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole stream ------------------------------------------------------------------------ */
 
-/* Each side in a thread of its own, overlapped. */
-static gf_status run_sides(gf_stream *stream, gf_error *error) {
+/* Run each side in its own thread, overlapped. */
+static gf_status stream_run_threads(gf_stream *stream, gf_error *error) {
     pthread_t reader;
     pthread_mutex_init(&stream->lock, NULL);
-    pthread_cond_init(&stream->moved, NULL);
-    const int failed = gf_thread_start(&reader, read_strips, stream);
+    pthread_cond_init(&stream->changed, NULL);
+    const int failed = gf_thread_start(&reader, stream_read_strips, stream);
     if (failed) {
         gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
                 strerror(failed));
         stream->status = GF_FAILED;
     } else {
-        consume_strips(stream);
+        stream_consume_strips(stream);
         pthread_join(reader, NULL);
     }
-    pthread_cond_destroy(&stream->moved);
+    pthread_cond_destroy(&stream->changed);
     pthread_mutex_destroy(&stream->lock);
     return stream->status;
 }
 
-/* Both sides in this thread, in turn. The source ends before the last strip goes on: what turns out
- * to be damaged there is not written. */
-static gf_status run_alone(gf_stream *stream, gf_error *error) {
+/* Run both sides alternately in the calling thread. The source is finished before the last strip is
+ * consumed: if it turns out to be damaged, that strip is not written. */
+static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
     gf_status status = GF_OK;
     for (uint64_t k = 0; k < stream->strips && !status; k++) {
-        status = send_strip(stream, k, &stream->by_backend, error);
+        status = stream_submit_strip(stream, k, &stream->by_backend, error);
         if (!status && k + 1 == stream->strips) {
             stream->by_backend = false;
-            status = finish_source(stream, error);
+            status = stream_finish_source(stream, error);
         }
         if (!status)
-            status = take_strip(stream, k, &stream->by_backend, error);
+            status = stream_take_strip(stream, k, &stream->by_backend, error);
         stream->released += !status;
     }
     return status;
 }
 
-static void report_codec(const gf_stream *stream) {
+static void stream_report_codec(const gf_stream *stream) {
     gf_report *report = stream->report;
     gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(stream->source, stream->decode_seconds));
     gf_busy_add(&report->busy[GF_ENCODING], (gf_busy){stream->encode_seconds, 1});
 }
 
-/* Says how far the consumer got. */
-static gf_stream_rest leave_rest(const gf_stream *stream) {
+/* Return the point that the consumer reached. */
+static gf_stream_stop stream_stop_at(const gf_stream *stream) {
     const gf_job *geometry = &stream->geometry;
     const uint64_t done = geometry->first + stream->released * geometry->out_rows;
     const uint64_t end = gf_job_end(geometry);
-    return (gf_stream_rest){.by_backend = stream->by_backend,
+    return (gf_stream_stop){.by_backend = stream->by_backend,
                             .begun = true,
                             .done = done < end ? done : end,
                             .rows_per_strip = geometry->out_rows};
 }
 
-/* Lets consumer and backend prepare for the strips of the geometry. */
-static gf_status begin_with_geometry(gf_stream *stream, gf_error *error) {
+/* Prepare consumer and backend for the current geometry. */
+static gf_status stream_begin_with_geometry(gf_stream *stream, gf_error *error) {
     const gf_stream_job *job = stream->job;
     gf_consumer *consumer = job->consumer;
     const uint32_t slots = stream->geometry.slots;
@@ -259,43 +265,44 @@ static gf_status begin_with_geometry(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-/* Begins with strips as high, and as many, as there is memory for. */
-static gf_status begin(gf_stream *stream, gf_error *error) {
+/* Start with the highest and most numerous strips that memory allows. */
+static gf_status stream_begin(gf_stream *stream, gf_error *error) {
     gf_status status = gf_choose_geometry(stream->job, &stream->geometry, error);
     if (status)
         return status;
     do {
-        status = begin_with_geometry(stream, error);
+        status = stream_begin_with_geometry(stream, error);
         stream->by_backend = status != GF_OK;
     } while (status == GF_FAILED && gf_shrink_geometry(stream->job, &stream->geometry));
     return status;
 }
 
 gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
-                        gf_stream_rest *rest, gf_error *error) {
+                        gf_stream_stop *stop, gf_error *error) {
     gf_stream stream = {.job = job, .source = source, .report = report, .error = error};
-    gf_status status = begin(&stream, error);
+    gf_status status = stream_begin(&stream, error);
     if (status) {
-        if (rest)
-            *rest = (gf_stream_rest){.by_backend = stream.by_backend, .done = job->first};
+        if (stop)
+            *stop = (gf_stream_stop){.by_backend = stream.by_backend, .done = job->first};
         return status;
     }
     const uint64_t strips_before = report->strips;
     stream.strips = gf_count_strips(&stream.geometry);
     report->rows_per_strip = stream.geometry.out_rows;
     report->strips += stream.strips;
-    /* With a single strip there is nothing to overlap: a thread would only cost its start. */
-    const bool alone = job->unthreaded || stream.strips == 1;
-    status = alone ? run_alone(&stream, error) : run_sides(&stream, error);
+    /* A single strip has nothing to overlap with: the reader thread would only cost its start. */
+    const bool unthreaded = job->unthreaded || stream.strips == 1;
+    status =
+        unthreaded ? stream_run_unthreaded(&stream, error) : stream_run_threads(&stream, error);
     if (!status && job->filter->measure)
-        status = finish_state(&stream, error);
-    if (status && rest)
-        *rest = leave_rest(&stream);
+        status = stream_finish_state(&stream, error);
+    if (status && stop)
+        *stop = stream_stop_at(&stream);
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
-    /* A source with threads of its own reports all of its time when it has ended. */
+    /* A threaded source reports its complete time only after it has finished. */
     if (!status || (stream.by_backend && !source->threads))
-        report_codec(&stream);
+        stream_report_codec(&stream);
     if (!status)
         job->backend->busy(stream.run, report->busy);
     if (job->consumer->end)

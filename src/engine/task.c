@@ -1,3 +1,4 @@
+/* Tasks: inputs, plan, preceding measurement and stream of one image. */
 #include "engine/task.h"
 
 #include <assert.h>
@@ -52,7 +53,7 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
     if (!metadata || !metadata->damaged[0])
         return GF_OK;
     return gf_fail(error, GF_FAILED,
-                   "%s: its %s chunk is damaged; get an intact copy, or leave metadata out with "
+                   "%s: the %s chunk is damaged; get an intact copy, or omit metadata with "
                    "--strip",
                    task->inputs.name, metadata->damaged);
 }
@@ -71,7 +72,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
-    /* What is drawn from two images is neither of them: it has no metadata. */
+    /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata = !options->strip && task->plan->out.width && filter->info.inputs == 1;
     return gf_task_check_metadata(task, error);
 }
@@ -79,20 +80,19 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
 gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
                               const gf_pixels *in, gf_error *error) {
     const gf_filter_info *info = &task->filter->info;
-    task->keep_samples = task->hold_samples =
+    task->keep_samples = task->buffer_samples =
         gf_filter_file(task->filter, settings, GF_PARAM_SAMPLES) != NULL;
     const gf_status status =
         gf_inputs_open_memory(&task->inputs, info->inputs, format, in, info->name, error);
     return status ? status : gf_plan_new(task->filter, settings, format, &task->plan, error);
 }
 
-/* ---- a filter that measures first ------------------------------------------------------------ */
+/* ---- measurement before the filter ----------------------------------------------------------- */
 
-/* Streams the whole image into the measure of another filter with this plan, which stays open in
- * *data. */
+/* Stream the image into the measure of another filter with this plan. *data stays open. */
 static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_plan *plan,
                               void **data, gf_error *error) {
-    const gf_keep keep = {.name = task->inputs.name};
+    const gf_measure_options keep = {.name = task->inputs.name};
     gf_delivery delivery = {
         .filter = filter, .plan = plan, .watch = &task->watch, .report = task->report};
     gf_pass pass = {.engine = task->engine,
@@ -116,17 +116,17 @@ static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_p
     return status;
 }
 
-gf_status gf_task_learn(gf_task *task, gf_error *error) {
+gf_status gf_task_refine(gf_task *task, gf_error *error) {
     const gf_filter *before = task->filter->before;
     gf_plan *plan = NULL;
     void *data = NULL;
     if (!before)
         return GF_OK;
-    assert(task->filter->info.inputs == 1); /* a pair of sources cannot begin again */
+    assert(task->filter->info.inputs == 1); /* a pair of sources cannot restart */
     gf_status status = GF_OK;
     if (!gf_inputs_can_restart(&task->inputs))
         status =
-            gf_inputs_hold(&task->inputs, &task->memory, &task->report->busy[GF_DECODING], error);
+            gf_inputs_buffer(&task->inputs, &task->memory, &task->report->busy[GF_DECODING], error);
     if (status)
         return status;
     gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
@@ -136,7 +136,7 @@ gf_status gf_task_learn(gf_task *task, gf_error *error) {
     if (!status)
         status = task_measure(task, before, plan, &data, error);
     if (!status) {
-        task->filter->learn(task->plan, plan, data);
+        task->filter->refine(task->plan, plan, data);
         status = gf_inputs_restart(&task->inputs, error);
     }
     if (data)
@@ -157,16 +157,15 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     if (status)
         return status;
     task->memory -= task->plan->result_bytes;
-    const gf_keep keep = {.samples = task->samples,
-                          .all = task->keep_samples,
-                          .max_memory = task->hold_samples ? task->memory / 2 : 0,
-                          .name = task->inputs.name};
+    const gf_measure_options keep = {.samples = task->samples,
+                                     .all = task->keep_samples,
+                                     .max_memory = task->buffer_samples ? task->memory / 2 : 0,
+                                     .name = task->inputs.name};
     task->memory -= keep.max_memory;
     return measure->open(task->plan, &keep, &task->data, error);
 }
 
-/* Takes what the sink holds for speed back into the memory for strips; false if there is nothing,
- * or that failed. */
+/* Return the sink's optional memory to the strips. Return false if there is none or on failure. */
 static bool task_spare(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     if (!sink || !sink->shrink)

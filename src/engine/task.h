@@ -1,4 +1,4 @@
-/* One image from its inputs to its outputs: what is open, and the memory that is left for it. */
+/* One image from its inputs to its outputs: open files and remaining memory. */
 #ifndef GF_TASK_H
 #define GF_TASK_H
 
@@ -6,84 +6,86 @@
 #include "gpufilter_tools.h"
 #include "io/sample_sink.h"
 
+/* State of one image in progress. */
 typedef struct gf_task {
     gf_engine *engine;
-    uint32_t threads; /* that may read it, and that may write it */
+    uint32_t threads; /* number of threads for the decoder, and for the encoder */
     const gf_filter *filter;
     gf_inputs inputs;
     gf_plan *plan;
-    gf_sink *sink;           /* NULL: no image is made */
-    gf_sample_sink *samples; /* NULL: no samples go into a file */
-    bool with_metadata;      /* the output gets that of the input */
-    bool keep_samples;       /* in the result */
-    bool hold_samples;       /* until the last strip, for the result or for their file */
-    uint64_t memory;         /* of the engine's max_memory, what nothing has taken yet */
-    uint64_t sink_memory;    /* what the sink has taken of it */
-    void *data;              /* of the filter's measure, open; NULL if it has none */
-    uint64_t item;           /* of a batch: its index */
+    gf_sink *sink;           /* NULL: no image is produced */
+    gf_sample_sink *samples; /* NULL: no sample file */
+    bool with_metadata;      /* copy the input's metadata to the output */
+    bool keep_samples;       /* keep samples in the result */
+    bool buffer_samples;     /* buffer samples until the last strip */
+    uint64_t memory;         /* unallocated part of the engine's max_memory, in bytes */
+    uint64_t sink_memory;    /* memory reserved for the sink, in bytes */
+    void *data;              /* open data of the filter's measure; NULL if it has none */
+    uint64_t item;           /* index in the batch */
     gf_watch watch;
-    uint64_t images; /* like this one that are to come; 0 counts as one */
-    uint64_t digest; /* of the rows that the sink has taken, if they were verified */
+    uint64_t images; /* number of similar images to expect, this one included; 0 counts as one */
+    uint64_t digest; /* digest of the rows written to the sink, if verified */
     gf_report *report;
     double began;
 } gf_task;
 
-/* Begins a task, to be ended. What was spent on starting the backend is this image's, if it is the
- * first. */
+/* Create a task; finish it with gf_task_end. Its time includes a backend start that has not been
+ * reported yet. */
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report);
-/* Closes and frees all that is open; nothing of a task that is all zero, as it then is. */
+/* Close and free everything that is open, and zero the task. A zero task is allowed. */
 void gf_task_end(gf_task *task);
 
-/* Returns the text of the filter's parameter of a type that names a file; NULL for none. */
+/* Return the value of the filter's parameter of a type that names a file; NULL if not set. */
 const char *gf_filter_file(const gf_filter *filter, const gf_settings *settings,
                            gf_param_type type);
-/* Opens files, as many as the filter reads, and plans. Without an engine it needs only filter and
- * threads of the task. */
+/* Open the input files of the filter and create the plan. Without an engine, only the filter and
+ * threads of the task must be set. */
 gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
                              const gf_file_options *options, gf_error *error);
-/* Opens images in memory, as many as the filter reads, and plans. */
+/* Open the input images of the filter in memory and create the plan. */
 gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
                               const gf_pixels *in, gf_error *error);
-/* Returns what the output gets beside the pixels; NULL for nothing. */
+/* Return the metadata to write to the output; NULL for none. */
 const gf_metadata *gf_task_metadata(const gf_task *task);
-/* Fails if a profile is lost: that changes how the picture looks, and must not pass for success. */
+/* Fail if a metadata chunk is damaged. The loss of a colour profile, for example, changes the
+ * appearance of the picture. */
 gf_status gf_task_check_metadata(const gf_task *task, gf_error *error);
-/* Runs the filter that measures the image before this one, if there is one, lets the plan learn
- * from it, and makes the inputs begin again. What cannot be read twice is held. */
-gf_status gf_task_learn(gf_task *task, gf_error *error);
-/* Opens the measure, if there is one. Takes the result, and half of what then remains for held
- * samples, out of the task's memory: the strips have the rest. */
+/* Run the filter that measures the image first, if there is one, refine the plan with its data, and
+ * restart the inputs. Buffer an input that cannot be read twice. */
+gf_status gf_task_refine(gf_task *task, gf_error *error);
+/* Open the measure, if there is one. Reserve task memory for the result, and half of the remainder
+ * for buffered samples; the strips have the rest. */
 gf_status gf_task_open_measure(gf_task *task, gf_error *error);
-/* Streams the image into sink and measure. */
+/* Stream the image into sink and measure. */
 gf_status gf_task_stream(gf_task *task, gf_error *error);
-/* Makes the result of what was measured, if something was; plan and data are then its own. */
+/* Create the result of the measure, if there is one. It takes ownership of plan and data. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
-/* Writes an image that was computed already, rows without gaps, if the plan makes one; then lets
- * the caller see it, and puts it in place. Takes *result, and gives it back on success. */
+/* Write an image that is already computed, if the plan produces one, then call options->ready and
+ * rename the output. Rows are contiguous. Take ownership of *result; return it on success. */
 gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
                         const void *pixels, const gf_file_options *options, gf_result **result,
                         gf_error *error);
 
-/* Refuses paths that are not those of the filter's images. */
+/* Reject paths that do not match the filter's inputs and outputs. */
 gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, const char *out_path,
                          gf_error *error);
-/* gf_run_file of an item of a batch. */
+/* Run gf_run_file for an item of a batch. */
 gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                          const char *const *in_paths, const char *out_path, uint64_t item,
                          const gf_file_options *options, gf_result **result, gf_report *report,
                          gf_error *error);
-/* gf_run_memory, of one of so many images that are to come. */
+/* Run gf_run_memory for one of `images` expected images. */
 gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                            const gf_format *format, const gf_pixels *in, gf_out_pixels out,
                            uint64_t images, gf_result **result, gf_report *report, gf_error *error);
 
 /* ---- ranges of rows (partial.c) -------------------------------------------------------------- */
 
-/* The format of the image that it is of. */
+/* Return the format of the image that a partial result belongs to. */
 const gf_format *gf_partial_format(const gf_partial *partial);
-/* Hands what was measured to a measure of the same plan, which is open, as a stream would. All rows
- * of the image must be there. */
+/* Pass the contents of a partial result to an open measure of the same plan, as a stream does. It
+ * must cover all rows of the image. */
 gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
                              gf_error *error);
 

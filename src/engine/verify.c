@@ -1,5 +1,6 @@
-/* Golden's strips lie in memory of its own. Each is cut into parts of some rows, one a thread: a
- * part is legal for golden as every strip is, with the rows around it that it reads. */
+/* Verification of strips by golden. Golden computes each strip into its own memory, divided into
+ * parts of some rows, one per thread. Golden can compute any part, because a part includes its
+ * halo. */
 #include "engine/pipeline.h"
 
 #include <inttypes.h>
@@ -12,31 +13,31 @@
 
 enum { VERIFY_TEXT = 256 };
 
-/* What became of one part of a strip. */
+/* Outcome of one part of a strip. */
 typedef struct gf_verify_part {
-    gf_status status; /* of golden */
+    gf_status status; /* status of golden */
     gf_error error;
-    char where[VERIFY_TEXT]; /* the first difference; empty for none */
+    char where[VERIFY_TEXT]; /* first difference; empty for none */
 } gf_verify_part;
 
 /* A stream whose strips are verified. */
 struct gf_verify_run {
     gf_verifier *verifier;
     gf_job job;
-    const gf_slot *slot;   /* that is compared */
-    uint32_t parts;        /* of a strip, at most; one thread does each */
-    uint32_t cut;          /* of this strip */
-    unsigned char *rows;   /* golden's */
-    gf_payloads payloads;  /* golden's, one a part */
-    unsigned char *states; /* golden's, one a part */
-    size_t state_bytes;    /* of each */
-    uint64_t *digests;     /* of what each slot holds, as it was submitted */
-    gf_verify_part *part;  /* what each found */
+    const gf_slot *slot;   /* strip being compared */
+    uint32_t parts;        /* maximum parts per strip, one per thread */
+    uint32_t part_count;   /* number of parts of this strip */
+    unsigned char *rows;   /* golden's output rows */
+    gf_payloads payloads;  /* golden's payloads, one per part */
+    unsigned char *states; /* golden's states, one per part */
+    size_t state_bytes;    /* size of one state */
+    uint64_t *digests;     /* per slot: digest of the input rows at submission */
+    gf_verify_part *part;  /* outcomes of the parts */
 };
 
-/* ---- where two differ ------------------------------------------------------------------------ */
+/* ---- description of a difference ------------------------------------------------------------- */
 
-/* Index of the first item that differs; some does. */
+/* Return the index of the first different item; there is at least one. */
 static uint64_t verify_first_of(const void *a, const void *b, size_t item) {
     const unsigned char *p = a, *q = b;
     uint64_t i = 0;
@@ -45,7 +46,7 @@ static uint64_t verify_first_of(const void *a, const void *b, size_t item) {
     return i;
 }
 
-/* A sample as people read it; of f32 its bits, too, since many values look alike. */
+/* Format a sample; for f32 include its bits, because different values may print alike. */
 static void verify_sample_text(gf_type type, const unsigned char *row, uint64_t i, char text[64]) {
     uint16_t u16;
     float f32;
@@ -69,40 +70,39 @@ static void verify_sample_text(gf_type type, const unsigned char *row, uint64_t 
 }
 
 static void verify_describe_sample(const gf_format *format, uint64_t y, const unsigned char *golden,
-                                   const unsigned char *got, char where[VERIFY_TEXT]) {
-    const uint64_t i = verify_first_of(golden, got, gf_type_bytes(format->type));
+                                   const unsigned char *actual, char where[VERIFY_TEXT]) {
+    const uint64_t i = verify_first_of(golden, actual, gf_type_bytes(format->type));
     char is[64], should[64];
-    verify_sample_text(format->type, got, i, is);
+    verify_sample_text(format->type, actual, i, is);
     verify_sample_text(format->type, golden, i, should);
     snprintf(where, VERIFY_TEXT,
-             "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is %s and should be %s",
+             "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is %s, expected %s",
              i / format->channels, y, i % format->channels, is, should);
 }
 
-static void verify_describe_word(const char *of, const void *golden, const void *got,
+static void verify_describe_word(const char *of, const void *golden, const void *actual,
                                  char where[VERIFY_TEXT]) {
-    const uint64_t i = verify_first_of(golden, got, sizeof(uint64_t));
+    const uint64_t i = verify_first_of(golden, actual, sizeof(uint64_t));
     uint64_t is, should;
-    memcpy(&is, (const unsigned char *)got + i * sizeof is, sizeof is);
+    memcpy(&is, (const unsigned char *)actual + i * sizeof is, sizeof is);
     memcpy(&should, (const unsigned char *)golden + i * sizeof should, sizeof should);
     snprintf(where, VERIFY_TEXT,
-             "number %" PRIu64 " of what was measured of %s is 0x%" PRIx64
-             " and should be 0x%" PRIx64,
-             i, of, is, should);
+             "number %" PRIu64 " of the measurement of %s is 0x%" PRIx64 ", expected 0x%" PRIx64, i,
+             of, is, should);
 }
 
-/* Describes the first difference in golden's rows: the image and the records. Leaves `where` as it
- * is if there is none. */
-static void verify_rows(const gf_plan *plan, const gf_rows *golden, const gf_rows *got,
+/* Describe the first difference between the rows, image and records, in `where`. Leave it unchanged
+ * if there is none. */
+static void verify_rows(const gf_plan *plan, const gf_rows *golden, const gf_rows *actual,
                         char where[VERIFY_TEXT]) {
     const size_t row_bytes = plan->out.width ? gf_row_bytes(&plan->out) : 0;
     for (uint64_t y = golden->y0; y < golden->y0 + golden->rows; y++) {
-        const unsigned char *p = gf_row(golden, y), *q = gf_row(got, y);
+        const unsigned char *p = gf_row(golden, y), *q = gf_row(actual, y);
         if (row_bytes && memcmp(p, q, row_bytes) != 0) {
             verify_describe_sample(&plan->out, y, p, q, where);
             return;
         }
-        const void *a = gf_record(plan, golden, y), *b = gf_record(plan, got, y);
+        const void *a = gf_record(plan, golden, y), *b = gf_record(plan, actual, y);
         if (plan->record && memcmp(a, b, plan->record) != 0) {
             char of[40];
             snprintf(of, sizeof of, "row %" PRIu64, y);
@@ -112,16 +112,16 @@ static void verify_rows(const gf_plan *plan, const gf_rows *golden, const gf_row
     }
 }
 
-/* The same of states; false for none. */
-static bool verify_state_differs(const gf_plan *plan, const void *golden, const void *got,
+/* Return whether the states differ, and describe the first difference. */
+static bool verify_state_differs(const gf_plan *plan, const void *golden, const void *actual,
                                  char where[VERIFY_TEXT]) {
-    if (memcmp(golden, got, (size_t)plan->state_bytes) == 0)
+    if (memcmp(golden, actual, (size_t)plan->state_bytes) == 0)
         return false;
-    verify_describe_word("the image", golden, got, where);
+    verify_describe_word("the image", golden, actual, where);
     return true;
 }
 
-/* ---- preparing ------------------------------------------------------------------------------- */
+/* ---- preparation ----------------------------------------------------------------------------- */
 
 static gf_verifier *verify_of(gf_consumer *consumer) {
     return (gf_verifier *)consumer;
@@ -154,7 +154,7 @@ static gf_status verify_alloc(struct gf_verify_run *run, gf_error *error) {
         return gf_fail_memory(error, "golden",
                               job->out_rows * job->out_stride +
                                   run->parts * (run->state_bytes + run->payloads.stride),
-                              "a strip to compare with");
+                              "a strip for comparison");
     memset(run->states, 0, run->parts * run->state_bytes);
     return GF_OK;
 }
@@ -167,7 +167,7 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_job *job, gf_error
     verifier->run = run;
     run->verifier = verifier;
     run->job = *job;
-    run->parts = consumer->checks;
+    run->parts = consumer->golden_parts;
     if (job->plan->has_payload)
         run->parts = gf_payload_pieces(job, run->parts);
     const gf_status status = verify_alloc(run, error);
@@ -176,7 +176,7 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_job *job, gf_error
     return status;
 }
 
-/* Of all input rows that a strip holds. */
+/* Digest all input rows of a strip. */
 static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
     const gf_strip strip = {.in = slot->in};
     uint64_t digest = 0;
@@ -192,17 +192,17 @@ static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
     run->digests[slot->index] = verify_digest_input(run->job.plan, slot);
 }
 
-/* ---- golden's part --------------------------------------------------------------------------- */
+/* ---- golden ---------------------------------------------------------------------------------- */
 
-/* Part `task` of the strip, in golden's own memory. */
-static gf_strip verify_cut_part(const struct gf_verify_run *run, uint32_t task) {
+/* Return part `task` of the strip, with golden's buffers as output. */
+static gf_strip verify_part_strip(const struct gf_verify_run *run, uint32_t task) {
     const gf_slot *slot = run->slot;
     gf_strip strip = {.in = slot->in,
                       .out = {run->rows, run->job.out_stride, slot->out.y0, slot->out.rows},
                       .state = run->states + task * run->state_bytes};
     if (run->job.plan->has_payload)
         strip.payload = run->payloads.data + task * run->payloads.stride;
-    return gf_strip_part(run->job.plan, &strip, task, run->cut);
+    return gf_strip_part(run->job.plan, &strip, task, run->part_count);
 }
 
 static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
@@ -210,20 +210,20 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     struct gf_verify_run *run = context;
     const gf_plan *plan = run->job.plan;
     gf_verify_part *part = &run->part[task];
-    const gf_strip strip = verify_cut_part(run, task);
+    const gf_strip strip = verify_part_strip(run, task);
     part->where[0] = 0;
     part->status = run->job.filter->golden(plan, &strip, &part->error);
     if (!part->status)
         verify_rows(plan, &strip.out, &run->slot->out, part->where);
 }
 
-/* Reports what is wrong, and what not to trust any more. */
+/* Fail with the difference, and advise the user which component to test. */
 static gf_status verify_fail(const struct gf_verify_run *run, const char *where, gf_error *error) {
     const gf_verifier *verifier = run->verifier;
     char device[sizeof((gf_report *)0)->device];
     verifier->backend->describe(verifier->state, device, sizeof device);
-    return gf_fail(error, GF_FAILED, "%s: %s; %s (%s) is not to be trusted: %s", verifier->name,
-                   where, verifier->backend->name, device,
+    return gf_fail(error, GF_FAILED, "%s: %s; %s (%s) is unreliable: %s", verifier->name, where,
+                   verifier->backend->name, device,
                    verifier->backend == &gf_backend_cpu || verifier->backend == &gf_backend_golden
                        ? "test this machine's memory"
                        : "use --backend cpu, and test the device");
@@ -231,9 +231,9 @@ static gf_status verify_fail(const struct gf_verify_run *run, const char *where,
 
 static bool verify_payloads_differ(const struct gf_verify_run *run, char where[VERIFY_TEXT]) {
     const gf_slot *slot = run->slot;
-    const gf_payloads golden = {run->payloads.data, run->payloads.stride, run->cut};
-    const gf_payloads got = {slot->payload_buffer, slot->payload_stride, slot->payload_pieces};
-    return run->job.filter->payload->differ(run->job.plan, slot->out.rows, &golden, &got, where,
+    const gf_payloads golden = {run->payloads.data, run->payloads.stride, run->part_count};
+    const gf_payloads actual = {slot->payload_buffer, slot->payload_stride, slot->payload_pieces};
+    return run->job.filter->payload->differ(run->job.plan, slot->out.rows, &golden, &actual, where,
                                             VERIFY_TEXT);
 }
 
@@ -242,14 +242,14 @@ static gf_status verify_strip_of(struct gf_verify_run *run, gf_error *error) {
     char where[VERIFY_TEXT];
     if (verify_digest_input(run->job.plan, slot) != run->digests[slot->index]) {
         snprintf(where, sizeof where,
-                 "input rows %" PRIu64 " to %" PRIu64 " changed in memory while they were computed",
+                 "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
                  slot->in.y0, slot->in.y0 + slot->in.rows - 1);
         return verify_fail(run, where, error);
     }
-    run->cut = slot->out.rows < run->parts ? (uint32_t)slot->out.rows : run->parts;
-    gf_work work = {.run = verify_run_part, .context = run, .count = run->cut};
+    run->part_count = slot->out.rows < run->parts ? (uint32_t)slot->out.rows : run->parts;
+    gf_work work = {.run = verify_run_part, .context = run, .count = run->part_count};
     gf_pool_run(run->verifier->pool, &work);
-    for (uint32_t i = 0; i < run->cut; i++) {
+    for (uint32_t i = 0; i < run->part_count; i++) {
         const gf_verify_part *part = &run->part[i];
         if (part->status) {
             if (error)
@@ -284,9 +284,9 @@ static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error
 }
 
 gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan) {
-    /* A state that passes through the rows in order does so here. */
+    /* An ordered state requires one part. */
     const uint32_t parts = plan->ordered ? 1 : verifier->threads;
-    verifier->base = (gf_consumer){.checks = parts,
+    verifier->base = (gf_consumer){.golden_parts = parts,
                                    .extra = plan->state_bytes * parts,
                                    .begin = verify_begin,
                                    .filled = verify_filled,

@@ -265,7 +265,7 @@ gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *e
     size_t placed = 0;
     sigset_t before;
     /* A signal that ends the program waits until all have their names. */
-    gf_hold_signals(&before);
+    gf_block_signals(&before);
     for (; placed < count && !status; placed += !status)
         status = output_commit_one(outputs[placed], placed + 1 < count, error);
     if (status) {

@@ -706,7 +706,7 @@ static void raw_describe(const gf_raw *raw, gf_source *base) {
         snprintf(offset, sizeof offset, ", from byte %" PRIu64, raw->offset);
     snprintf(base->stored, sizeof base->stored, "%s raw%s%s", types[raw->format.type],
              raw->format.type == GF_U8 ? ""
-             : raw->big                ? ", big-endian"
+             : raw->big_endian         ? ", big-endian"
                                        : ", little-endian",
              offset);
 }
@@ -720,7 +720,7 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
         return status;
     source->base.format = raw->format;
     source->order =
-        (gf_row_order){.format = raw->format, .start = raw->offset, .little = !raw->big};
+        (gf_row_order){.format = raw->format, .start = raw->offset, .little = !raw->big_endian};
     if (raw->offset > INT64_MAX || plain_end(source) > INT64_MAX)
         return gf_fail(error, GF_FAILED,
                        "%s: no file is as long as --raw says; give its real shape", name);
@@ -756,7 +756,7 @@ static bool raw_type(const char **text, gf_raw *raw) {
         if (strlen(types[i].name) != length || memcmp(*text, types[i].name, length) != 0)
             continue;
         raw->format.type = types[i].type;
-        raw->big = types[i].big;
+        raw->big_endian = types[i].big;
         *text += length;
         return true;
     }

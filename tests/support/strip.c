@@ -44,7 +44,7 @@ static void learn(test_strip *strip) {
     plan->inputs = 1;
     assert_int_equal(before->plan(settings, plan, NULL), GF_OK);
     void *data = NULL;
-    const gf_keep keep = {.name = "test"};
+    const gf_measure_options keep = {.name = "test"};
     assert_int_equal(before->measure->open(plan, &keep, &data, NULL), GF_OK);
     const size_t stride = gf_out_bytes(plan);
     unsigned char *records = paint(stride * (size_t)plan->in.height);
@@ -52,7 +52,7 @@ static void learn(test_strip *strip) {
     assert_int_equal(before->golden(plan, &whole, NULL), GF_OK);
     assert_int_equal(before->measure->rows(plan, data, &whole.out, NULL), GF_OK);
     assert_int_equal(before->measure->finish(plan, data, NULL, NULL), GF_OK);
-    strip->filter->learn(strip->plan, plan, data);
+    strip->filter->refine(strip->plan, plan, data);
     before->measure->close(data);
     free(records);
     free(plan);
@@ -167,7 +167,7 @@ static void fail_strip(const test_strip *strip, const char *who, const char *wha
 static gf_result *absorb(const test_strip *strip, const unsigned char *payloads, uint32_t pieces,
                          size_t stride) {
     const gf_measure *measure = strip->filter->measure;
-    const gf_keep keep = {.all = true, .max_memory = UINT64_MAX, .name = "test"};
+    const gf_measure_options keep = {.all = true, .max_memory = UINT64_MAX, .name = "test"};
     void *data = NULL;
     gf_error error = {0};
     gf_plan *plan = malloc(strip->filter->plan_bytes);

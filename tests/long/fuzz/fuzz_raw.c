@@ -8,7 +8,7 @@ static void check_sample(const gf_raw *raw, const uint8_t *rows, const outcome *
 
     for (size_t b = 0; b < bytes; b++) {
         /* Native is little-endian wherever these tests run. */
-        const size_t from = raw->big ? bytes - 1 - b : b;
+        const size_t from = raw->big_endian ? bytes - 1 - b : b;
         FUZZ_CHECK(image->pixels[i * bytes + b] == rows[i * bytes + from], "sample %zu", i);
     }
 }

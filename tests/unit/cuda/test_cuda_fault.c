@@ -67,7 +67,7 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     const char *out = filter->info.makes_image ? in_folder("out.ppm") : NULL;
     gf_engine *engine;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    engine->replaceable = replaceable; /* as under auto, which might choose the cpu by itself */
+    engine->may_fall_back = replaceable; /* as under auto, which might choose the cpu by itself */
     const gf_status status =
         gf_run_file(engine, filter, settings, &in, out, &files, NULL, report, error);
     assert_true(poisoned);

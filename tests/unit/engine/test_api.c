@@ -71,9 +71,10 @@ static void refuses_other_settings(void **state) {
         gf_settings *settings = gf_settings_new(info->params, info->param_count);
         for (size_t k = 0; k < gf_filter_count(); k++)
             if (gf_filter_describe(gf_filter_at(k))->params != info->params)
-                assert_no_use(engine, gf_filter_at(k), settings, "of another table of parameters");
+                assert_no_use(engine, gf_filter_at(k), settings,
+                              "belong to another table of parameters");
         assert_no_use(engine, NULL, settings, "the filter is NULL");
-        assert_no_use(engine, gf_filter_at(i), NULL, ": its settings are NULL");
+        assert_no_use(engine, gf_filter_at(i), NULL, ": the settings are NULL");
         gf_settings_free(settings);
     }
     gf_engine_close(engine);
@@ -124,12 +125,12 @@ static void refuses_paths_that_do_not_fit(void **state) {
     (void)state;
     put_bytes(in_folder("in.pgm"), "P5 1 1 255\n.", 12);
     assert_int_equal(run_file(engine, "smooth", file, NULL, &error), GF_USAGE);
-    assert_message(&error, "smooth: it makes an image; name a file for it");
+    assert_message(&error, "smooth: produces an image; give an output path");
     assert_int_equal(run_file(engine, "hist", file, in_folder("out.png"), &error), GF_USAGE);
-    assert_message(&error, "hist: it makes no image");
+    assert_message(&error, "hist: produces no image");
     assert_int_equal(run_file(engine, "hist", NULL, NULL, &error), GF_USAGE);
     assert_int_equal(run_file(engine, "hist", file + 1, NULL, &error), GF_USAGE);
-    assert_message(&error, "hist: it reads 1 images, and the name of one is NULL");
+    assert_message(&error, "hist: needs 1 input paths, and one is NULL");
     assert_int_equal(run_file(engine, "dot", file, NULL, &error), GF_USAGE);
     assert_int_equal(run_file(engine, "dot", stdin_twice, NULL, &error), GF_USAGE);
     assert_message(&error, "dot: standard input can be read only once");
@@ -159,16 +160,16 @@ static void refuses_memory_that_does_not_fit(void **state) {
 
     (void)state;
     assert_int_equal(run_memory(engine, "smooth", "", &grey, in, NULL, &error), GF_USAGE);
-    assert_message(&error, "smooth: it makes an image; give memory for it");
+    assert_message(&error, "smooth: produces an image; give an output buffer");
     assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &error), GF_USAGE);
     assert_int_equal(
         run_memory(engine, "hist", "bins=4 extract=1 mask=m.png", &grey, in, NULL, &error),
         GF_USAGE);
     assert_int_equal(run_memory(engine, "smooth", "", &grey, NULL, out, &error), GF_USAGE);
-    assert_message(&error, "smooth: it reads 1 images, and one is NULL");
+    assert_message(&error, "smooth: needs 1 input images, and one is NULL");
     assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL, &error), GF_USAGE);
     assert_int_equal(run_memory(engine, "dot", "", &grey, one + 1, NULL, &error), GF_USAGE);
-    assert_message(&error, "dot: it reads 2 images, and one is NULL");
+    assert_message(&error, "dot: needs 2 input images, and one is NULL");
     assert_int_equal(run_memory(engine, "dot", "", &grey, narrow, NULL, &error), GF_FAILED);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &error), GF_FAILED);

@@ -151,7 +151,8 @@ static void try_once(const way *w, const gf_settings *settings, const faulty_pla
         /* Where an engine that is one too many cannot be opened, those that are there go on. */
         if (strcmp(failed, "open") != 0 || reported > 0) {
             char left[60];
-            snprintf(left, sizeof left, "%d of %d files were not done", COUNT - reported, COUNT);
+            snprintf(left, sizeof left, "%d of %d files were not processed", COUNT - reported,
+                     COUNT);
             assert_message(&error, left);
             assert_true(plan->only == NULL);
         }
@@ -293,7 +294,7 @@ static void lies_fail_files(void **state) {
             assert_int_equal(got[n].status, GF_FAILED);
             assert_int_equal(access(out_paths[n], F_OK), -1);
             if (!want[n].status)
-                assert_message(&got[n].error, "is not to be trusted");
+                assert_message(&got[n].error, "is unreliable");
         }
         gf_settings_free(settings);
     }
@@ -318,7 +319,7 @@ static void one_lie_is_reported(void **state) {
         assert_true(faulty_lied());
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
-            if (!strstr(got[n].error.message, "is not to be trusted")) {
+            if (!strstr(got[n].error.message, "is unreliable")) {
                 assert_int_equal(got[n].status, want[n].status);
                 continue;
             }

@@ -82,7 +82,7 @@ static void shares_the_threads(void **state) {
         gf_file_batch batch = {.count = cases[i].count};
         gf_batch_share_threads(&batch, cases[i].threads, cases[i].open_files);
         assert_int_equal(batch.at_once, cases[i].at_once);
-        assert_int_equal(batch.each, cases[i].each);
+        assert_int_equal(batch.threads_per_file, cases[i].each);
     }
 }
 

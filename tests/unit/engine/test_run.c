@@ -223,7 +223,7 @@ static void the_ring_gets_what_a_held_image_leaves(void **state) {
     put_picture("in.pgm", 1000, 1000);
     assert_int_equal(normalize(false, 200000, &error), GF_OK);
     assert_int_equal(normalize(true, 999999, &error), GF_FAILED);
-    assert_message(&error, "1000000 bytes for an image that is read twice and comes from a pipe");
+    assert_message(&error, "1000000 bytes for an image from a pipe that is read twice");
     assert_message(&error, "--max-memory");
     assert_int_equal(normalize(true, 1000100, &error), GF_FAILED);
     assert_message(&error, "for the result are over the limit of 100; raise it with --max-memory");
@@ -292,9 +292,9 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     const char *const paths[] = {path};
     put_picture("in.pgm", 20, 10);
     assert_int_equal(gf_task_open_files(&task, settings, paths, &options, error), GF_OK);
-    assert_true(task.inputs.seen[0].regular);
+    assert_true(task.inputs.stats[0].regular);
     change();
-    gf_status status = gf_task_learn(&task, error);
+    gf_status status = gf_task_refine(&task, error);
     gf_task_end(&task);
     gf_settings_free(settings);
     gf_engine_close(engine);
@@ -404,7 +404,7 @@ static void opens_all_and_writes_nothing(void **state) {
     const gf_batch_options batch = {.files = options};
     assert_int_equal(gf_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &error),
                      GF_USAGE);
-    assert_message(&error, "hist: a batch makes no dry run");
+    assert_message(&error, "hist: a batch does not support dry runs");
     gf_settings_free(settings);
     assert_int_equal(count_files(false), 2);
 }

@@ -163,7 +163,7 @@ static void a_damaged_file_is_reported_before_a_device(void **state) {
                                    .consumer = &delivery.base,
                                    .rows_per_strip = 3,
                                    .max_memory = 1u << 20};
-        gf_stream_rest rest;
+        gf_stream_stop rest;
         gf_error error = {0};
         const gf_status status = gf_stream_run(&job, &source.base, &report, &rest, &error);
         /* The second strip is being read when the first is waited for, the third is not begun. */

@@ -67,9 +67,9 @@ static void trusts_with_files(void **state) {
 
 static void try_lie(fault_job *job, tally *all, faulty_plan *plan) {
     static const char *const reported[] = {[LIE_ROW] = "channel",
-                                           [LIE_RECORD] = "measured of row",
+                                           [LIE_RECORD] = "measurement of row",
                                            [LIE_PAYLOAD] = "sample",
-                                           [LIE_STATE] = "measured of the image",
+                                           [LIE_STATE] = "measurement of the image",
                                            [LIE_INPUT] = "changed in memory"};
     char what[300];
     snprintf(what, sizeof what, "%s '%s', lie %d in strip %" PRIu64 ", bit %" PRIu64,
@@ -86,7 +86,7 @@ static void try_lie(fault_job *job, tally *all, faulty_plan *plan) {
     if (done.status != GF_FAILED)
         fail_msg("%s: is not found", what);
     assert_message(&done.error, reported[plan->lie]);
-    assert_message(&done.error, "cuda (faulty ) is not to be trusted: use --backend cpu");
+    assert_message(&done.error, "cuda (faulty ) is unreliable: use --backend cpu");
     assert_false(done.report.verified);
     /* That was one image: nothing is known of the next one. */
     faulty_expect(&(faulty_plan){.rows = plan->rows});

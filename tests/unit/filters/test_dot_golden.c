@@ -172,7 +172,8 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
     const uint64_t cut = format.height / 3;
     gf_rows first = {rows, plan->record, 0, cut};
     gf_rows second = {gf_row(&first, cut), plan->record, cut, format.height - cut};
-    assert_int_equal(filter->measure->open(plan, &(gf_keep){.name = "test"}, &data, &error), GF_OK);
+    assert_int_equal(
+        filter->measure->open(plan, &(gf_measure_options){.name = "test"}, &data, &error), GF_OK);
     assert_int_equal(filter->measure->rows(plan, data, &first, &error), GF_OK);
     assert_int_equal(filter->measure->rows(plan, data, &second, &error), GF_OK);
     assert_int_equal(filter->measure->finish(plan, data, NULL, &error), GF_OK);

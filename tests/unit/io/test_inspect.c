@@ -310,7 +310,7 @@ static void reports_about_devices(void **state) {
         assert_int_equal(devices[i].index, i);
         assert_int_not_equal(devices[i].name[0], 0);
         assert_int_not_equal(devices[i].bus[0], 0);
-        assert_true(devices[i].processors > 0);
+        assert_true(devices[i].multiprocessors > 0);
         assert_true(devices[i].free_bytes <= devices[i].memory_bytes);
         assert_int_equal(gf_engine_open(&one, &engine, &error) == GF_OK, devices[i].usable);
         if (devices[i].usable) {

@@ -30,7 +30,7 @@ static void parses_shapes(void **state) {
             fail_msg("%s", error.message);
         assert_true(gf_format_equal(&raw.format, &good[i].raw.format));
         assert_int_equal(raw.offset, good[i].raw.offset);
-        assert_int_equal(raw.big, good[i].raw.big);
+        assert_int_equal(raw.big_endian, good[i].raw.big_endian);
     }
 }
 
@@ -104,7 +104,7 @@ static void refuses_other_text(void **state) {
             fail_msg("'%s' is taken", bad[i]);
         assert_message(&error, "': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as ");
         assert_true(raw.format.width == 9 && raw.format.height == 8 && raw.format.channels == 7);
-        assert_true(raw.format.type == GF_F32 && raw.offset == 6 && raw.big);
+        assert_true(raw.format.type == GF_F32 && raw.offset == 6 && raw.big_endian);
         assert_int_equal(gf_raw_parse(bad[i], &raw, NULL), GF_USAGE);
     }
 }
