@@ -88,7 +88,7 @@ endif
 
 # Only src/mpi uses MPI. `make test` links a program with it if mpicc is found.
 MPICC := $(shell command -v mpicc 2>/dev/null)
-ifeq ($(MPI)$(MPICC)$(filter demo test,$(MAKECMDGOALS)),1)
+ifeq ($(MPI)$(MPICC)$(filter demo test test-long,$(MAKECMDGOALS)),1)
   $(error MPI=1 but mpicc was not found: install the package libopenmpi-dev)
 endif
 ifneq ($(MPICC),)
@@ -200,10 +200,24 @@ demo: ## Install missing packages, build, and smooth a sample picture
 	$(DEMO)
 	@echo "The smoothed picture is $(abspath $(BUILD)/demo/scene.png); the original is $(abspath samples/scene.png)."
 
-test: ## Install what is missing, build, and run every test
+# tests/run starts as many tests at once as make has jobs.
+TEST_JOBS = $(addprefix -j ,$(patsubst -j%,%,$(filter-out -j,$(filter -j%,$(MAKEFLAGS)))))
+check: ## Build, and run the quick tests: under a minute on 2 cores (T=png: names that contain png)
+	@$(MAKE) --no-print-directory $(ALL_CORES) all tests
+	@tests/run -t check $(TEST_JOBS) $(BUILD) $(T)
+
+test: ## Install missing packages, build, and run all tests of a release: under 5 minutes on 2 cores (T=png)
 	@.ci/deps test $(BUILD)
 	@$(MAKE) --no-print-directory $(ALL_CORES) all tests
-	@tests/run.sh $(BUILD)
+	@tests/run $(TEST_JOBS) $(BUILD) $(T)
+
+# A failed step does not stop the later ones.
+STEPS ?= sweeps asan tsan faults valgrind $(if $(shell command -v clang),fuzz) mutants
+test-long: ## Run every test: full sweeps, sanitizers, faults, valgrind, fuzzing, mutants; takes hours (STEPS="valgrind mutants")
+	@.ci/deps test $(BUILD)
+	@failed=; for step in $(STEPS); do \
+	  echo "== $$step"; $(MAKE) --no-print-directory $(ALL_CORES) MUTANTS="$(or $(MUTANTS),--every 50)" $$step || failed="$$failed $$step"; \
+	done; [ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 
 FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 format: ## Format all code with clang-format
@@ -220,4 +234,4 @@ lint: $(HEADERS) ## Check the format, and run clang-tidy and cppcheck
 clean: ## Remove all build output
 	rm -rf build gpufilter
 
-.PHONY: all help demo test format lint clean
+.PHONY: all help demo check test test-long format lint clean

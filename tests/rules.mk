@@ -67,7 +67,7 @@ $(BUILD)/tests/hold_memory: $(OBJ)/tests/support/tools/hold_memory.o
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
 
 # The program, but that what backends give is changed on its way.
-LIES := run_memory result_table_count result_table result_cell result_text result_passed
+LIES := filter_describe run_memory result_table_count result_table result_cell result_text result_passed
 $(BUILD)/tests/liar: $(OBJ)/tests/support/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -97,6 +97,15 @@ $(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/long/fau
 
 # ---- using ----------------------------------------------------------------------------------------
 
+# ---- steps of make test-long -----------------------------------------------------------------------
+
+sweeps: all tests ## Run every test in its longest form
+	@tests/run -t long $(BUILD)
+
+asan tsan: ## Run the tests of `make test` with AddressSanitizer and UBSan, or with ThreadSanitizer
+	@$(MAKE) --no-print-directory SAN=$(if $(filter asan,$@),address$(comma)undefined,thread) all tests
+	@tests/run build/san-$(if $(filter asan,$@),address-undefined,thread)
+
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
 libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
 
@@ -118,7 +127,7 @@ faults-built: $(FAULTS)
 
 check-cuda: ## Run the tests where a GPU must be: no device is a failure
 	@$(MAKE) --no-print-directory all tests
-	@GF_REQUIRE_CUDA=1 tests/run.sh $(BUILD)
+	@GF_REQUIRE_CUDA=1 tests/run $(BUILD)
 
 # Hardly optimised: a branch is then one that is in the source.
 coverage: ## Run the tests on a build that counts branches, and report with gcovr how many of ours were taken
@@ -126,7 +135,7 @@ coverage: ## Run the tests on a build that counts branches, and report with gcov
 	@$(MAKE) --no-print-directory BUILD=build/coverage CUDA=0 OPT=-O0 SIMD_OPT=-O1 \
 	  CFLAGS='--coverage -fprofile-update=atomic -DGF_COVERAGE' LDFLAGS=--coverage all tests
 	@find build/coverage -name '*.gcda' -delete && mkdir -p build/coverage/report
-	@GCOV_ERROR_FILE=/dev/null tests/run.sh build/coverage || \
+	@GCOV_ERROR_FILE=/dev/null tests/run build/coverage || \
 	  echo "Tests of messages may fail here: where counters cannot be written, the compiler's library prints that"
 	@GCOV_ERROR_FILE=/dev/null build/coverage/tests/faults build/coverage/gpufilter-faults --kills 0 --faults 8000
 	@gcovr --filter src/ --filter filters/ --merge-mode-functions=separate --gcov-ignore-parse-errors --print-summary \
@@ -160,4 +169,4 @@ golden: all tests ## Write the golden digests and pictures anew (by the golden b
 abi: all ## Write tests/system/abi.txt anew: what programs are compiled against
 	@tests/system/abi.sh $(BUILD) write
 
-.PHONY: tests fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi
+.PHONY: tests sweeps asan tsan fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi

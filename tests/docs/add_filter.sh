@@ -56,11 +56,11 @@ works() {
 }
 check "it works" works
 check "the equality tests find no difference" env GF_TEST_ROUNDS=2 build/tests/test_equality
-check "verify finds no difference" gpufilter verify --samples 1M
-wrong() { # it is found out if a row depends on the strip that it is in
+wrong() { # a row that depends on its strip is detected
     sed -i 's/gf_row(&strip->in, y)/gf_row(\&strip->in, strip->in.y0)/' filters/mine/mine.c &&
         make -j2 "${as_before[@]}" build/gpufilter build/tests/test_equality &&
-        ! build/tests/test_equality && ! gpufilter verify --samples 1M
+        ! GF_TEST_ROUNDS=2 build/tests/test_equality && ! gpufilter verify --samples 1M
 }
+[ "$(by_tier no no yes)" = no ] || check "verify finds no difference" gpufilter verify --samples 1M
 check "a mistake in it is found" wrong
 check_sum

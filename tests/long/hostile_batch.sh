@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
 build=$(cd "${1:-build}" && pwd)
-files=${2:-300} hostile=${3:-40}
+files=${2:-$(by_tier 300 300 10000)} hostile=${3:-$(by_tier 40 40 100)}
 export PATH=$build:$PATH LC_ALL=C
 cd "$work" || exit
 ulimit -c 0

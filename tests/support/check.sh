@@ -1,5 +1,5 @@
 # What shell tests share, to be sourced: a folder of their own, $work, and checks that are counted. A test
-# ends with check_sum: its line is what tests/run.sh reads.
+# ends with check_sum: its line is what tests/run reads.
 # shellcheck shell=bash
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
@@ -16,6 +16,10 @@ check() { # WHAT COMMAND...
         echo "FAIL $what"
         head -n 20 "$work/log"
     fi
+}
+
+by_tier() { # CHECK TEST LONG: print the value for the tier that runs (tests/run)
+    case ${GF_TEST_TIER:-test} in check) echo "$1" ;; test) echo "$2" ;; *) echo "$3" ;; esac
 }
 
 under_way() { # PID: outputs that it has begun, and that have no name yet, or a temporary one

@@ -31,6 +31,28 @@ uint64_t test_below(test_random *random, uint64_t n) {
     return (test_next(random) >> 16) % n;
 }
 
+/* With GF_TEST_FUNCTION=TEXT, run only the test functions whose names contain TEXT. */
+__attribute__((constructor)) static void test_select_functions(void) {
+    static char pattern[128];
+    const char *text = getenv("GF_TEST_FUNCTION");
+    if (text && *text && (size_t)snprintf(pattern, sizeof pattern, "*%s*", text) < sizeof pattern)
+        cmocka_set_test_filter(pattern);
+}
+
+const char *test_tier(void) {
+    const char *tier = getenv("GF_TEST_TIER");
+    return tier && *tier ? tier : "test";
+}
+
+uint64_t test_rounds(uint64_t count) {
+    const char *tier = test_tier();
+    if (strcmp(tier, "check") == 0)
+        count = (count + 5) / 6;
+    else if (strcmp(tier, "long") == 0)
+        count *= 8;
+    return test_environment("GF_TEST_ROUNDS", count);
+}
+
 uint64_t test_environment(const char *name, uint64_t fallback) {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 0) : fallback;

@@ -16,6 +16,12 @@ uint64_t test_below(test_random *random, uint64_t n);
  */
 uint64_t test_environment(const char *name, uint64_t fallback);
 
+/* Return "check", "test" or "long": the tier that tests/run runs; by default "test". */
+const char *test_tier(void);
+/* Return how many random rounds to run: $GF_TEST_ROUNDS, or count, a sixth of it in the tier check,
+ * eight times as many in the tier long. */
+uint64_t test_rounds(uint64_t count);
+
 /* An image whose rows lie in painted memory: before, after and between them. */
 typedef struct test_image {
     gf_format format;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make demo` and `make test` do and say: tests/system/make.sh BUILD.
+# Check the jobs of `make demo` and `make test`, and tests/run: tests/system/make.sh BUILD.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -12,14 +12,19 @@ as_told() { [ "$(jobs_of -j3 demo CUDA=0)" = "-directory  all" ] && [ "$(jobs_of
 check "demo and test use all cores" all_cores
 check "or as many as make was told" as_told
 
-# A run of tests that are not ours.
-mkdir -p "$work/tree/tests" "$work/tree/built/tests"
-cp tests/run.sh "$work/tree/tests"
+jobs_of_tests() { make -n CUDA=0 "$@" T=png test | sed -n 's,^tests/run ,,p'; }
+check "tests run in as many jobs as make has" diff <(jobs_of_tests && jobs_of_tests -j3) <(echo ' build png' && echo '-j 3 build png')
+
+# tests/run on tests made here.
+mkdir -p "$work/tree/tests/unit/io" "$work/tree/tests/system" "$work/tree/built/tests"
+cp tests/run "$work/tree/tests"
 cd "$work/tree" || exit
-program() { # NAME CODE TEXT: prints that, and exits so
+program() { # FILE CODE TEXT: prints TEXT and exits with CODE
     printf '#!/bin/sh\nprintf "%%s\\n" "%s"\nexit %d\n' "$3" "$2" >"$1" && chmod +x "$1"
+    [ "${1#built}" = "$1" ] || touch "tests/unit/io/${1##*/}.c"
 }
-program built/tests/test_good 0 '[  PASSED  ] 3 test(s).'
+program built/tests/test_good 0 '[  PASSED  ] 1 test(s).
+[  PASSED  ] 2 test(s).'
 program built/tests/test_half 0 'SKIP 1: no GPU
 SKIP 1: there is no moon
 [  PASSED  ] 1 test(s).
@@ -27,31 +32,64 @@ SKIP 1: there is no moon
 program built/tests/test_bad 1 '[  PASSED  ] 2 test(s).
 [  FAILED  ] 2 test(s), listed below:'
 program built/tests/test_dead 139 ''
-program tests/good.sh 0 'SKIP 40: no GPU (none is here)
+program tests/system/fine.sh 0 'SKIP 40: no GPU (none is here)
 5 passed, 0 failed, 40 skipped'
-program tests/silent.sh 0 'nothing'
-program tests/bad.sh 1 'FAIL it
+program tests/system/silent.sh 0 'nothing'
+program tests/system/worse.sh 1 'FAIL it
 6 passed, 1 failed, 0 skipped'
+printf '%s\n' '# a comment' 'worse.sh test 1' 'test_dead long 2' 'fine.sh check 3 alone' >tests/tiers.txt
 
-said() { # CODE LAST_LINE TEST...: what it ends with
+said() { # CODE LAST_LINE ARGUMENT...: the exit code and the last line of a run
     local code=$1 last=$2
     shift 2
-    tests/run.sh built "$@" >out 2>&1
+    tests/run "$@" >out 2>&1
     [ $? -eq "$code" ] && [ "$(tail -n 1 out)" = "$last" ] && return
     cat out
     return 1
 }
-check "all passed" said 0 'all passed: 8; not run: 40 (40 need a GPU, 0: see SKIP)' test_good.c good.sh
-check "nothing left out" said 0 'all passed: 3' test_good.c
-check "some left out" said 0 'all passed: 9; not run: 42 (41 need a GPU, 1: see SKIP)' test_good.c test_half.c good.sh
-check "one line for each" diff <(sed 's/ [0-9 ]*:[0-9][0-9] / T /; s/, [0-9]* s$/, N s/' out) - <<END
-  1/3 T  test_good.c: 3 passed, N s
-  2/3 T  test_half.c: 1 passed, N s
-SKIP 1: there is no moon
-  3/3 T  good.sh: 5 passed, N s
-all passed: 9; not run: 42 (41 need a GPU, 1: see SKIP)
+check "all passed" said 0 'all passed: 8; not run: 40 (40 need a GPU, 0: see SKIP)' built good fine
+check "nothing left out" said 0 'all passed: 3' built test_good
+check "some left out" said 0 'all passed: 9; not run: 42 (41 need a GPU, 1: see SKIP)' -j 1 built good half fine
+check "one line for each, and why others did not run" diff <(sed -n 's/, [0-9.]* s$//; / left  \|:SKIP/p' out | sort) - <<END
+  0 left  fine.sh: 5 passed
+  1 left  test_half: 1 passed
+  2 left  test_good: 3 passed
+test_half:SKIP 1: there is no moon
 END
-check "some failed" said 1 'FAILED: 3 of 11, in test_bad.c bad.sh' test_bad.c bad.sh
-check "a crash, and a script that does not say what passed" said 1 'FAILED: 2 of 5, in test_dead.c silent.sh' test_good.c test_dead.c silent.sh
-check "nothing passed" said 1 'FAILED: 1 of 1, in silent.sh' silent.sh
+check "some failed" said 1 'FAILED: 3 of 11, in worse.sh test_bad' -j 1 built bad worse
+shown() { grep -q '^FAIL it$' out && grep -q '^---- worse.sh: 6 passed, 1 FAILED (exit 1), see built/tests/log/worse.sh$' out; }
+check "a failure is shown, and where its output is" shown
+check "a crash, and a script without a summary" said 1 'FAILED: 2 of 5, in test_dead silent.sh' -j 1 built good dead silent
+check "nothing passed" said 1 'FAILED: 1 of 1, in silent.sh' built silent
+check "nothing selected" said 2 'no test matches: moon' built moon
+selects() { # NAMES OPTION...: which tests run
+    tests/run "${@:2}" built >out
+    [ "$(sed -n 's/^\(---- \| *[0-9]* left  \)\([a-z_.]*\):.*/\2/p' out | sort | xargs)" = "$1" ]
+}
+check "the tier check" selects 'fine.sh silent.sh test_bad test_good test_half' -t check
+check "the tier test" selects 'fine.sh silent.sh test_bad test_good test_half worse.sh'
+check "the tier long" selects 'fine.sh silent.sh test_bad test_dead test_good test_half worse.sh' -t long
+program tests/system/slow.sh 0 ''
+cat >tests/system/slow.sh <<'END'
+#!/bin/sh
+echo $$ >pid
+exec sleep 100
+END
+interrupted() {
+    local code
+    rm -f pid
+    env --default-signal tests/run built slow >out 2>&1 &
+    until [ -s pid ]; do sleep 0.05; done
+    kill -INT $!
+    wait $!
+    code=$?
+    sleep 0.2
+    [ $code -eq 130 ] && ! kill -0 "$(cat pid)" 2>/dev/null
+}
+check "an interrupt ends the tests that run" interrupted
+own_folder() { # each has its own TMPDIR, which goes
+    printf '#!/bin/sh\ntouch "$TMPDIR/x" && echo "$TMPDIR" >folder && echo "1 passed, 0 failed, 0 skipped"\n' >tests/system/slow.sh
+    tests/run built slow >out && grep -q '/slow.sh$' folder && [ ! -e "$(cat folder)" ]
+}
+check "a test has a folder for temporary files" own_folder
 check_sum

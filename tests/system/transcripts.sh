@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Command-line tests: tests/system/transcripts.sh BUILD [write].
+# Compare transcripts of command lines, byte for byte: tests/system/transcripts.sh BUILD [write] [FILE]...
 #
-# A transcript (tests/system/cli/*.t) is what a terminal would show, checked to the byte:
+# The lines of a transcript (tests/system/cli/*.t):
 #   # a comment
-#   $ a command, run by bash in a fresh folder with gpufilter on PATH and the samples in samples/
+#   $ a command; bash runs it in an empty folder that contains samples/, with gpufilter on PATH
 #   > its standard output
 #   ! its standard error
 #   [its exit code, if not 0]
-# docs/tour.md is one, too: in its console blocks the output stands below the command without a mark.
-# `write` puts in what the commands now say: read the difference before you commit it.
+# docs/tour.md is a transcript, too: the output in its console blocks has no marks.
+# `write` stores the current output in the transcripts: review the difference before committing it.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -19,7 +19,7 @@ passed=0 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-run() { # FILE: the transcript as it is now
+run() { # FILE: print the transcript with the current output
     local line code out='> ' err='! ' keep='^(#|$)' prose=
     [ "${1##*.}" != md ] || { out='' err='' keep='^```$' prose=yes; }
     rm -rf "$work/here" && mkdir "$work/here" && cd "$work/here" || exit
@@ -35,7 +35,6 @@ run() { # FILE: the transcript as it is now
             echo "$line"
             bash -c "${line#\$ }" >"$work/out" 2>"$work/err" </dev/null
             code=$?
-            # A last line without a newline is still a line.
             sed -e "s/^/$out/" -e '$a\' "$work/out"
             sed -e "s/^/$err/" -e '$a\' "$work/err"
             [ $code -eq 0 ] || [ -z "$err" ] || echo "[$code]"
@@ -44,9 +43,13 @@ run() { # FILE: the transcript as it is now
     cd "$root" || exit
 }
 
-for transcript in tests/system/cli/*.t docs/tour.md; do
+shift
+write=
+[ "${1:-}" != write ] || { write=yes && shift; }
+[ $# -gt 0 ] || set -- tests/system/cli/*.t docs/tour.md
+for transcript; do
     run "$root/$transcript" >"$work/now"
-    if [ "${2:-}" = write ]; then
+    if [ -n "$write" ]; then
         cp "$work/now" "$transcript"
         continue
     fi

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# verify finds a broken backend: tests/system/verify.sh BUILD. A program in which cpu gives something else than golden,
-# each time in another way (tests/support/tools/liar.c).
+# verify finds a backend that differs from golden: tests/system/verify.sh BUILD. The program with wrapped library calls
+# (tests/support/tools/liar.c) alters one kind of result per filter. It has one case per filter; the last check runs all.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
-liar=${1:-build}/tests/liar
+build=${1:-build}
+liar=$build/tests/liar
+export LIE_CASES=1
 
 # Exit code 1, nothing but the report on standard output; for each filter what was found.
 found() { # LIES PATTERN...
@@ -38,11 +40,13 @@ check "a failure, a result that is missing, a table's name and type, the text" f
     "^compare .*: table elsewhere has [0-9]+ rows and should be"
 
 json_tells() { # the same as JSON, of a file, too
-    LIE="hist=cell smooth=bit" "$liar" verify --backend cpu --samples 1 --json samples/ramp.pfm >"$work/out"
+    LIE="hist=cell smooth=bit" "$liar" verify --backend cpu --samples 1 --json "$work/absent.png" samples/ramp.pfm \
+        >"$work/out" 2>/dev/null
     [ $? -eq 1 ] && python3 - "$work/out" <<'P'
 import json, sys
 with open(sys.argv[1], encoding="utf-8") as file:
     made = json.load(file)
+assert [name.rpartition("/")[2] for name in made["unread"]] == ["absent.png"], made["unread"]
 assert made["differences"] > 0 and made["failed_runs"] == 0, made
 assert any("samples/ramp.pfm" in finding for finding in made["findings"]), made["findings"]
 wrong = {row["filter"] for row in made["table"] if row["differences"]}
@@ -57,12 +61,22 @@ clean_names() { # a file's name in a finding is printable
 }
 check "a finding names its file in printable characters" clean_names
 
-nothing_wrong() { # and what could not be compared is told
-    CUDA_VISIBLE_DEVICES='' "$liar" verify --samples 1 >"$work/out" &&
-        grep -q '^verify: [0-9]* samples compared, 0 differences' "$work/out" &&
-        grep -qi 'cuda' "$work/out"
+unread() { # files that cannot be read, or have another shape: exit code 1, and their number
+    head -c 100 samples/page.png >"$work/short.raw"
+    "$liar" verify --samples 1 --backend cpu "$@" "$work/absent.png" >"$work/out" 2>"$work/err"
+    [ $? -eq 1 ] && grep -q '^verify: [0-9]* samples compared, 0 differences, [12] files\? not read$' "$work/out" &&
+        grep -q '^gpufilter: .*absent.png: cannot open: No such file' "$work/err"
 }
-check "nothing is wrong, and there is no device" nothing_wrong
+check "a file that cannot be read" unread
+wrong_shape() { unread --raw 8x8:u16 "$work/short.raw" && grep -q '^gpufilter: .*short.raw: holds 100 bytes' "$work/err"; }
+check "a raw file of another size" wrong_shape
+
+no_difference() { # every case; lines fit into 80 columns, except the reason why there is no device
+    CUDA_VISIBLE_DEVICES='' "$build/gpufilter" verify --samples 1 samples/ramp.pfm >"$work/out" &&
+        grep -q '^verify: [0-9]* samples compared, 0 differences$' "$work/out" && grep -qi 'cuda' "$work/out" &&
+        ! awk 'length > 80 && !/^(cuda( [0-9]+)?|not verified): /' "$work/out" | grep .
+}
+check "no difference" no_difference
 
 if command -v python3 >/dev/null 2>&1; then
     check "JSON tells of the differences" json_tells

@@ -1,7 +1,7 @@
 /* Our PNG encoder: any rows, any effort, in pieces of any height, by any number of threads: the
  * same file, which libpng reads as the same pixels. */
-#include "png_oracle.h"
 #include "fuzz.h"
+#include "png_oracle.h"
 
 #include "io/output.h"
 

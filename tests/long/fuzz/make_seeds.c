@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "png_both.h"
 #include "io/stb.h"
+#include "png_both.h"
 
 static const char *root;
 static int count;

@@ -18,7 +18,7 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > compare golden # # - # -
 > compare cpu, # thread # # - # -
 # Tables fit into 80 columns; the name of a GPU, or why there is none, need not.
-$ for command in "bench --size 1 --seconds 0" "verify --samples 1"; do gpufilter $command; done | awk 'length > 80 && !/^(cuda( [0-9]+)?|not verified): /'
+$ gpufilter bench --size 1 --seconds 0 | awk 'length > 80 && !/^(cuda( [0-9]+)?|not verified): /'
 # A record; which can be read.
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|why_no_cuda|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
 > {"schema": "gpufilter-bench", "version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "why_no_cuda": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "filters": [{"filter": "hist", "settings": "bins=8", "where": "golden", "backend": "golden", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "same": true}]}

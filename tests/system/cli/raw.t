@@ -82,7 +82,3 @@ $ gpufilter hist -R in --raw 640x480:u16 --bins 1 --csv -q
 > file,bin,from,to,grey
 > in/deep/two.RAW,0,0,65535,307200
 > in/one.raw,0,0,65535,307200
-# verify takes them, too.
-$ gpufilter verify --samples 1 --backend cpu --raw 640x480:u16 c.raw rgba.raw | tail -n 1 | sed -E 's/[0-9]{6,}/#/'
-> verify: # samples compared, 0 differences, 1 file not read
-! gpufilter: rgba.raw: holds 921600 bytes, and --raw says 614400; give its real shape

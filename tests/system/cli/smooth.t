@@ -103,16 +103,16 @@ $ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL,
 # Devices are written to, never replaced.
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 # What ran is told to whoever asks.
-$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP|%)\b/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
+$ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP)\b/# \1/g; /busy/s/[0-9.]+ %/# %/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
 >   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
 >   768x512 RGB u8 in 16 strips of 32 rows
->   busy: decoding 46 %, computing 10 %, encoding 29 % of # s
-$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP|%)\b/# \1/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
+>   busy: decoding # %, computing # %, encoding # % of # s
+$ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)\b/# \1/g; /busy/s/[0-9.]+ %/# %/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > w.png: # s, # MP/s by golden (1 thread, scalar), 909 kB in, 560 kB out
 >   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
 >   768x512 RGB u8 in 1 strip of 512 rows
->   busy: decoding 12 %, computing 72 %, encoding 10 % of # s
+>   busy: decoding # %, computing # %, encoding # % of # s
 # Something takes most of the time of a job whose parts come one after the other: here the filter, by far.
 $ gpufilter smooth -v --backend golden --radius 100 --axis xy samples/page.png busy.pgm 2>&1 | grep -o 'computing is.*'
 > computing is the bottleneck

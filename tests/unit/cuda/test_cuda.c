@@ -21,7 +21,7 @@ static bool strip_on_device(const gf_filter *filter, const char *text, uint64_t 
 static void strips_stay_inside(void **state) {
     (void)state;
     test_needs_gpu();
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
+    const uint64_t rounds = test_rounds(12);
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
         for (size_t c = 0; test_case(filter, c); c++) {

@@ -42,7 +42,7 @@ static void bright_and_random_parameters(void **state) {
                 assert_true(test_strip_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
                                                  format, true, 64));
             }
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 10;
+    const uint64_t rounds = test_rounds(12) * 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (uint64_t round = 0; round < rounds; round++) {
         char text[128];

@@ -148,7 +148,7 @@ static bool run_once(gf_engine *golden, const char *backend, const gf_filter *fi
 
 static void run_all(const char *backend) {
     gf_engine *golden = open_engine(&(gf_engine_options){.backend = "golden"});
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 4);
+    const uint64_t rounds = test_rounds(4);
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     batches = images = together = 0;
     for (size_t f = 0; f < gf_filter_count(); f++) {

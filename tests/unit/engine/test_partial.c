@@ -234,7 +234,7 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
 }
 
 static void compare_all(bool devices) {
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
+    const uint64_t rounds = test_rounds(12);
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     uint64_t runs = 0;
     for (size_t f = 0; f < gf_filter_count(); f++) {

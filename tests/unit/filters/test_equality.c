@@ -146,19 +146,19 @@ static void compare_all(const char *backend, bool without_cpu, uint64_t rounds) 
 
 static void cpu_equals_golden(void **state) {
     (void)state;
-    compare_all("cpu", false, test_environment("GF_TEST_ROUNDS", 12));
+    compare_all("cpu", false, test_rounds(12));
 }
 
 /* Strips by golden, for filters that have no CPU function. */
 static void golden_strips_equal_golden(void **state) {
     (void)state;
-    compare_all("cpu", true, test_environment("GF_TEST_ROUNDS", 12) / 4 + 1);
+    compare_all("cpu", true, test_rounds(12) / 4 + 1);
 }
 
 static void cuda_equals_golden(void **state) {
     (void)state;
     test_needs_gpu();
-    compare_all("cuda", false, test_environment("GF_TEST_ROUNDS", 12));
+    compare_all("cuda", false, test_rounds(12));
 }
 
 /* One strip by every SIMD level, each in a random number of parts. */
@@ -210,7 +210,7 @@ static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t see
  * and a strip in the middle of an image gives what the whole image gives. */
 static void cpu_strips_stay_inside(void **state) {
     (void)state;
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12);
+    const uint64_t rounds = test_rounds(12);
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
         for (size_t c = 0; test_case(filter, c); c++) {

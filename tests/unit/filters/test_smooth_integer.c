@@ -130,7 +130,7 @@ static void random_settings(test_random *random, char *text, size_t size) {
 
 static void the_chain_is_within_the_tie(void **state) {
     (void)state;
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 100;
+    const uint64_t rounds = test_rounds(12) * 100;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (int i = 0; i < 8; i++)
         test_next(&random);
@@ -212,7 +212,7 @@ static void fixed_point_rounds_every_sum(void **state) {
     assert_true(plan_of("weight=0.3333", GF_U8, &plan));
     assert_false(gf_smooth_fixed_of(&plan.integer, &fixed));
 
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 12) * 25;
+    const uint64_t rounds = test_rounds(12) * 25;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     uint64_t tried = 0;
     for (uint64_t round = 0; round < rounds; round++) {

@@ -152,7 +152,7 @@ static void images_full_of_ties(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 3)};
     for (int i = 0; i < 8; i++)
         test_next(&random);
-    for (uint64_t round = 0; round < 25 * test_environment("GF_TEST_ROUNDS", 12); round++) {
+    for (uint64_t round = 0; round < 25 * test_rounds(12); round++) {
         gf_format format = {1 + test_below(&random, 300), 1 + test_below(&random, 40),
                             (uint32_t)(1 + test_below(&random, 4)), GF_U8};
         if (test_below(&random, 6) == 0)
@@ -301,7 +301,7 @@ static void check_quotients(const gf_smooth_simd *simd, unsigned taps, uint32_t 
  * GF_TEST_ROUNDS >= 1000 all 2^32 of every divisor of a common radius, and 2^24 of the others. */
 static void quotients_are_divisions(void **state) {
     (void)state;
-    const bool all = test_environment("GF_TEST_ROUNDS", 12) >= 1000;
+    const bool all = test_rounds(12) >= 1000;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;

@@ -189,7 +189,7 @@ static gf_inflate_result by_zlib(const unsigned char *data, size_t size, uint32_
 
 static void verdicts_are_those_of_zlib(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 20261122)};
-    const uint64_t rounds = test_environment("GF_TEST_ROUNDS", 100) * 1000;
+    const uint64_t rounds = test_rounds(100) * 1000;
     uint64_t count[3] = {0};
 
     (void)state;
