@@ -103,7 +103,7 @@ def plotted(command):
     found = re.search(r" --plot (\S+)", command)
     if not found:
         return None, None
-    return found.group(1), re.sub(r" (-q|--log)(?= )", "", command.replace(found.group(0), "")) + " --csv"
+    return found.group(1), re.sub(r" (-q|--log-scale)(?= )", "", command.replace(found.group(0), "")) + " --csv"
 
 
 class Workspace:

@@ -1,4 +1,4 @@
-/* A filter command on many files: which are run, and what is reported. */
+/* Filter command on many files: selection of the files to run, progress, reports and summary. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -12,10 +12,10 @@
 #include "ranks.h"
 #include "report.h"
 
-/* One part of the inputs: number, number + of, number + 2 * of, ..., counted from 1. All zero: all
- * of them. */
+/* --shard: inputs number, number + count, number + 2 * count, ..., counted from 1. All zero: all
+ * inputs. */
 typedef struct batch_shard {
-    uint32_t number, of;
+    uint32_t number, count;
 } batch_shard;
 
 typedef struct batch_run {
@@ -25,28 +25,28 @@ typedef struct batch_run {
     const gf_cli_options *options; /* of the line */
     const gf_cli_peers *peers;
     batch_shard shard;
-    gf_cli_inputs inputs;   /* all, also of other shards */
-    gf_cli_output *outputs; /* of each input; NULL for a filter that measures */
-    uint64_t files;         /* inputs of the shard, and names that gave none */
-    gf_batch_item *items;   /* what is to be run: `count` items, */
-    size_t *which, count;   /* and which inputs they are */
-    gf_cli_folders folders; /* that were made */
-    gf_cli_screen screen;   /* for reports */
+    gf_cli_inputs inputs;       /* of all shards */
+    gf_cli_output *outputs;     /* one per input; NULL for a filter that measures */
+    uint64_t files;             /* inputs of the shard, plus names that could not be read */
+    gf_batch_item *items;       /* `count` items to run */
+    size_t *input_index, count; /* index of the input of each item */
+    gf_cli_folders folders;     /* created for the outputs */
+    gf_cli_screen screen;       /* for reports */
 
-    pthread_mutex_t lock; /* of all below, and of what is printed while images run */
-    bool begun;           /* an item was reported, or nothing stood against all of them */
-    bool stopped;         /* no output can be written */
-    int out_cause;        /* why standard output failed, an errno */
+    pthread_mutex_t lock; /* protects the members below, and printing while images run */
+    bool begun;           /* an item was reported, or the whole batch succeeded */
+    bool stopped;         /* a cause that affects all outputs, such as a full disk */
+    int out_cause;        /* errno of a failed write to standard output */
     char *header;         /* of the CSV table; NULL: not yet printed */
     gf_cli_progress progress;
-    float *parts; /* of each item, how much is done while it is under way; NULL: not counted */
-    uint64_t done, skipped; /* failures are counted in the progress */
+    float *parts;           /* completed fraction of each running item; NULL: not tracked */
+    uint64_t done, skipped; /* progress.failed counts the failures */
     uint64_t in_bytes, out_bytes;
     gf_cli_brightness brightness;
-    uint64_t dropping; /* images whose outputs lack metadata, the last of them, and which */
-    const char *last_dropping;
-    uint32_t dropped;
-    char who[256]; /* backend and device of each image; "" if not always the same */
+    uint64_t dropping;         /* images whose metadata was not copied */
+    const char *last_dropping; /* the last of them */
+    uint32_t dropped;          /* their bits of gf_dropped */
+    char engine[256];          /* backend and device of all images; "" if they differ */
 } batch_run;
 
 bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
@@ -58,13 +58,13 @@ bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
     return line->operand_count > 1 || options->files_from || options->recursive || options->shard;
 }
 
-/* ---- before any work ------------------------------------------------------------------------- */
+/* ---- checks before the run ------------------------------------------------------------------- */
 
 static gf_status batch_parse_shard(const char *text, batch_shard *shard, gf_error *error) {
     enum { MAX_SHARDS = 1000000 };
     if (!text)
         return GF_OK;
-    if (!text[strspn(text, "0123456789/")]) { /* strtoull takes signs and blanks, too */
+    if (!text[strspn(text, "0123456789/")]) { /* strtoull also accepts signs and blanks */
         char *end;
         const unsigned long long number = strtoull(text, &end, 10);
         const unsigned long long count = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
@@ -72,10 +72,11 @@ static gf_status batch_parse_shard(const char *text, batch_shard *shard, gf_erro
         if (!*end && number >= 1 && number <= count && count <= MAX_SHARDS)
             return GF_OK;
     }
-    return gf_set_error(error, GF_USAGE,
-                        "--shard '%s': must be K/N, the K-th of N parts, with 1 <= K <= N <= %d, "
-                        "such as 1/4",
-                        text, MAX_SHARDS);
+    return gf_set_error(
+        error, GF_USAGE,
+        "--shard '%s': must be K/N with 1 <= K <= N <= %d, such as 1/4 for the first "
+        "of four parts",
+        text, MAX_SHARDS);
 }
 
 static gf_status batch_check_standard_input(const batch_run *run, gf_error *error) {
@@ -87,8 +88,8 @@ static gf_status batch_check_standard_input(const batch_run *run, gf_error *erro
         if (run->info->makes_image)
             return gf_set_error(
                 error, GF_USAGE,
-                "--out-dir: standard input has no name to call an output by; run it "
-                "by itself");
+                "--out-dir: standard input has no file name for its output; filter it "
+                "in a separate run");
         readers++;
     }
     if (readers > 1)
@@ -103,45 +104,46 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
     gf_status status = batch_parse_shard(run->options->shard, &run->shard, error);
     if (!status && run->options->plot)
         status = gf_set_error(error, GF_USAGE,
-                              "--plot: names one file, and there may be many inputs; run them one "
-                              "by one");
+                              "--plot: not supported for several inputs; run the filter once per "
+                              "input");
     if (!status)
         status = batch_check_standard_input(run, error);
     if (!status && folder && !folder[0])
-        status = gf_set_error(error, GF_USAGE, "--out-dir '': must be a folder; . is this one");
-    /* Of none: that refuses settings that suit no image, or no batch. */
+        status = gf_set_error(error, GF_USAGE,
+                              "--out-dir '': must not be empty; . is the current folder");
+    /* Run no items: this rejects settings that are invalid for all images or for batches. */
     return status ? status : gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Does an errno that output i failed with keep all others from being written, too? */
+/* Return whether the errno of output i also makes all other outputs fail. */
 static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
     if (cause == ENOSPC || cause == EDQUOT || cause == EROFS)
         return true;
-    /* Folders in --out-dir may allow what that one does not. */
+    /* Subfolders of --out-dir may be writable when --out-dir is not. */
     const gf_cli_input *input = &run->inputs.list[i];
-    return cause && run->outputs && !strchr(input->path + input->below, '/') &&
+    return cause && run->outputs && !strchr(input->path + input->relative, '/') &&
            access(run->options->out_dir, W_OK | X_OK) != 0;
 }
 
-/* Print the failure of input i. A cause that stops all outputs, such as a full disk, is printed
- * once, however many images are under way. */
-static void batch_complain(batch_run *run, size_t i, gf_error *error) {
+/* Print the error of input i. A cause that affects all outputs, such as a full disk, is printed
+ * once, although several running images fail. */
+static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
     const bool stop = batch_stops_all(run, i, error->cause);
     if (stop && run->stopped)
         return;
     if (stop && !run->options->files.dry_run)
-        gf_set_error(error, error->status, "%s; no others are begun, --resume continues",
+        gf_set_error(error, error->status, "%s; no more files are started, --resume continues",
                      error->message);
     run->stopped = run->stopped || stop;
     gf_cli_progress_hide();
-    gf_cli_complain(error);
+    gf_cli_print_error(error);
 }
 
-/* ---- which inputs are run -------------------------------------------------------------------- */
+/* ---- selection of items ---------------------------------------------------------------------- */
 
-/* For a dry run: find what is in the way of an output, but for a file that is there. */
+/* Dry run: check for errors of an output, except for an existing file. */
 static gf_status batch_check_item(const char *in, const gf_cli_output *output, gf_error *error) {
     struct stat info;
     if (access(in, R_OK) != 0)
@@ -151,11 +153,11 @@ static gf_status batch_check_item(const char *in, const gf_cli_output *output, g
                    ? gf_set_error(error, GF_FAILED, "%s: is a folder", output->path)
                    : GF_OK;
     return lstat(output->path, &info) == 0
-               ? gf_set_error(error, GF_FAILED, "%s: is a symbolic link to nothing", output->path)
+               ? gf_set_error(error, GF_FAILED, "%s: is a dangling symbolic link", output->path)
                : GF_OK;
 }
 
-/* Fill in the item of an input. *skip: its output is finished. */
+/* Fill in the item of an input. *skip: --resume finds its output finished. */
 static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item, bool *skip,
                                   gf_error *error) {
     const gf_cli_options *options = run->options;
@@ -168,35 +170,35 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
     item->out = output->path;
     if (options->files.dry_run && batch_check_item(input->path, output, error))
         return GF_FAILED;
-    *skip = options->resume && gf_cli_is_finished(&output->look, input);
+    *skip = options->resume && gf_cli_is_finished(&output->state, input);
     if (*skip)
         return GF_OK;
-    /* As for a single image: --force also replaces what appears while the batch runs. */
-    item->replace = options->files.force || (options->resume && output->look.there);
-    if (output->look.there && !item->replace)
+    /* As for a single image, --force also replaces files created while the batch runs. */
+    item->replace = options->files.force || (options->resume && output->state.exists);
+    if (output->state.exists && !item->replace)
         return gf_set_error(error, GF_FAILED,
                             "%s: exists already; use --force to replace it, or --resume to skip "
-                            "what is finished",
+                            "finished outputs",
                             output->path);
     const char *slash = strrchr(output->path, '/');
     return gf_cli_folders_make(&run->folders, output->path, (size_t)(slash - output->path), error);
 }
 
-/* Fill in the items. Print what cannot be run, and count what need not. */
+/* Fill in the items. Print errors of inputs that cannot run, and count skipped ones. */
 static gf_status batch_choose(batch_run *run, gf_error *error) {
     const gf_cli_inputs *inputs = &run->inputs;
-    const size_t step = run->shard.of ? run->shard.of : 1;
-    size_t i = run->shard.of ? run->shard.number - 1 : 0;
+    const size_t step = run->shard.count ? run->shard.count : 1;
+    size_t i = run->shard.count ? run->shard.number - 1 : 0;
     run->files = inputs->failed + (inputs->count + step - 1 - i) / step;
     run->items = calloc(inputs->count + 1, sizeof *run->items);
-    run->which = calloc(inputs->count + 1, sizeof *run->which);
-    if (!run->items || !run->which)
+    run->input_index = calloc(inputs->count + 1, sizeof *run->input_index);
+    if (!run->items || !run->input_index)
         return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
     for (; i < inputs->count; i += step) {
         gf_error one = {0};
         bool skip;
         if (batch_choose_one(run, i, &run->items[run->count], &skip, &one)) {
-            batch_complain(run, i, &one);
+            batch_print_error(run, i, &one);
             run->progress.failed++;
             if (run->options->fail_fast || run->stopped) {
                 run->count = 0;
@@ -205,14 +207,14 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
         } else if (skip) {
             run->skipped++;
         } else {
-            run->which[run->count++] = i;
-            run->progress.of += (double)inputs->list[i].bytes;
+            run->input_index[run->count++] = i;
+            run->progress.work += (double)inputs->list[i].bytes;
         }
     }
     return GF_OK;
 }
 
-/* All that looks at files before any work. */
+/* Collect inputs, name outputs, and select items. Rank 0 only. */
 static gf_status batch_prepare(batch_run *run, gf_error *error) {
     const char *folder = run->options->out_dir;
     gf_status status = batch_check(run, error);
@@ -230,37 +232,37 @@ static gf_status batch_prepare(batch_run *run, gf_error *error) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* gf_cli_shared_batch.cost */
+/* Implement gf_cli_shared_batch.cost: the file size. */
 static uint64_t batch_cost(void *context, uint64_t item) {
     const batch_run *run = context;
-    return run->inputs.list[run->which[item]].bytes;
+    return run->inputs.list[run->input_index[item]].bytes;
 }
 
 static double batch_pixels(const gf_format *in) {
     return (double)in->width * (double)in->height;
 }
 
-/* gf_file_options.progress: images that take longer than a moment move the bar, too. From several
- * threads, of an item each. */
+/* Update the bar while large images run (gf_file_options.progress). Several threads call it, each
+ * for its own item. */
 static void batch_on_progress(void *context, const gf_progress *now) {
     batch_run *run = context;
     const float part = (float)now->done / (float)now->total;
     pthread_mutex_lock(&run->lock);
     const double more = (double)part - (double)run->parts[now->item];
     run->parts[now->item] = part;
-    run->progress.under_way += more * (double)batch_cost(run, now->item);
-    run->progress.pixels_under_way += more * batch_pixels(&now->in);
+    run->progress.running += more * (double)batch_cost(run, now->item);
+    run->progress.pixels_running += more * batch_pixels(&now->in);
     gf_cli_progress_draw(&run->progress);
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Count all of an item, in place of the part that was done of it. */
+/* Replace the completed fraction of an item by the whole item. */
 static void batch_end_progress(batch_run *run, uint64_t item, const gf_format *in) {
     gf_cli_progress *progress = &run->progress;
     const double part = run->parts ? (double)run->parts[item] : 0;
     const double bytes = (double)batch_cost(run, item);
-    progress->under_way -= part * bytes;
-    progress->pixels_under_way -= part * batch_pixels(in);
+    progress->running -= part * bytes;
+    progress->pixels_running -= part * batch_pixels(in);
     progress->done += bytes;
     progress->ended++;
 }
@@ -280,7 +282,7 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
                         .ranks = run->peers->count};
 }
 
-/* Write a report into memory. */
+/* Write a report to memory. */
 static gf_status batch_write_report(const batch_run *run, const gf_cli_run *one, gf_cli_text *text,
                                     gf_error *error) {
     gf_status status = GF_OK;
@@ -297,7 +299,7 @@ static gf_status batch_write_report(const batch_run *run, const gf_cli_run *one,
     return fclose(file) == 0 && whole ? status : GF_FAILED;
 }
 
-/* gf_cli_shared_batch.render */
+/* Implement gf_cli_shared_batch.render. */
 static gf_status batch_render(void *context, const gf_batch_item *item, const gf_batch_done *done,
                               gf_cli_text *text, gf_error *error) {
     const batch_run *run = context;
@@ -315,7 +317,7 @@ static gf_status batch_render(void *context, const gf_batch_item *item, const gf
     return gf_set_error(error, GF_FAILED, "%s: out of memory for its report", item->in);
 }
 
-/* Print the first header for all. */
+/* Print the header of the CSV table once. Fail if the header of a later image differs. */
 static gf_status batch_print_header(batch_run *run, const char *path, const char *text,
                                     size_t length, gf_error *error) {
     if (!run->header) {
@@ -325,8 +327,8 @@ static gf_status batch_print_header(batch_run *run, const char *path, const char
         fputs(run->header, stdout);
     } else if (strlen(run->header) != length || memcmp(run->header, text, length) != 0) {
         return gf_set_error(error, GF_FAILED,
-                            "%s: its channels are not those of the files before, and a CSV table "
-                            "has one header; measure it by itself, or use --json",
+                            "%s: its columns differ from those of the first file, and a CSV table "
+                            "has one header; run it separately, or use --json",
                             path);
     }
     return GF_OK;
@@ -354,8 +356,8 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
     return GF_OK;
 }
 
-/* Does a message name this file? It has the name as messages print it; of a long one the beginning
- * is compared, which no message leaves out. */
+/* Return whether a message contains this file name. Compare the name as messages print it. Messages
+ * shorten long names in the middle, so compare the first 200 bytes. */
 static bool batch_names(const gf_error *error, const char *path) {
     gf_error name;
     gf_set_error(&name, GF_FAILED, "%s", path);
@@ -363,23 +365,24 @@ static bool batch_names(const gf_error *error, const char *path) {
     return strstr(error->message, name.message) != NULL;
 }
 
-/* Name the input where no file failed, but memory or a backend. */
-static void batch_name_file(const gf_batch_item *item, const gf_error *why, gf_error *error) {
-    *error = *why;
+/* Prefix an error with the input name if it names neither file, as errors of memory and
+ * backends. */
+static void batch_name_file(const gf_batch_item *item, const gf_error *reason, gf_error *error) {
+    *error = *reason;
     if (batch_names(error, item->in) || (item->out && batch_names(error, item->out)))
         return;
-    gf_set_error(error, error->status, "%s: %s", item->in, why->message);
-    error->cause = why->cause;
+    gf_set_error(error, error->status, "%s: %s", item->in, reason->message);
+    error->cause = reason->cause;
 }
 
-/* Add to the summary. */
+/* Add an image to the summary. */
 static void batch_count(batch_run *run, const char *in, const gf_report *report) {
-    char who[sizeof run->who];
-    snprintf(who, sizeof who, "%s (%s)", report->backend, report->device);
+    char engine[sizeof run->engine];
+    snprintf(engine, sizeof engine, "%s (%s)", report->backend, report->device);
     if (run->done == 0)
-        memcpy(run->who, who, sizeof run->who);
-    else if (strcmp(run->who, who) != 0)
-        run->who[0] = 0;
+        memcpy(run->engine, engine, sizeof run->engine);
+    else if (strcmp(run->engine, engine) != 0)
+        run->engine[0] = 0;
     run->done++;
     run->progress.pixels += batch_pixels(&report->in);
     run->in_bytes += report->in_bytes;
@@ -392,20 +395,20 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
     }
 }
 
-/* With --resume: has another run finished the output since this one began? */
+/* Return whether, with --resume, another process has finished the output since this run started. */
 static bool batch_is_made_elsewhere(const batch_run *run, size_t i) {
     if (!run->outputs || !run->options->resume)
         return false;
-    const gf_cli_look now = gf_cli_look_at(run->outputs[i].path);
+    const gf_cli_state now = gf_cli_file_state(run->outputs[i].path);
     return gf_cli_is_finished(&now, &run->inputs.list[i]);
 }
 
-/* gf_cli_shared_batch.report */
+/* Implement gf_cli_shared_batch.report. */
 static bool batch_report(void *context, const gf_cli_finished *finished) {
     batch_run *run = context;
     gf_cli_progress *progress = &run->progress;
     const gf_batch_item *item = &run->items[finished->item];
-    const size_t i = run->which[finished->item];
+    const size_t i = run->input_index[finished->item];
     const gf_report *report = finished->report;
     gf_error error = {0};
     pthread_mutex_lock(&run->lock);
@@ -425,7 +428,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     if (elsewhere) {
         run->skipped++;
     } else if (status) {
-        batch_complain(run, i, &error);
+        batch_print_error(run, i, &error);
         gf_cli_event_failed(progress, item->in, error.message);
         progress->failed++;
     } else {
@@ -440,7 +443,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     return more;
 }
 
-/* gf_batch_options.done */
+/* Implement gf_batch_options.done. */
 static bool batch_done(void *context, const gf_batch_done *done) {
     const batch_run *run = context;
     gf_error error;
@@ -466,12 +469,12 @@ static void batch_summarise(const batch_run *run) {
     fprintf(stderr, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " skipped", run->done,
             progress->failed, skipped);
     if (rest)
-        fprintf(stderr, ", %" PRIu64 " not begun", rest);
+        fprintf(stderr, ", %" PRIu64 " not started", rest);
     fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
     if (run->done)
-        /* The device names one image's threads: as many images are under way at once. */
-        fprintf(stderr, "%s %s", run->done > 1 && run->who[0] ? ", each by" : " by",
-                run->who[0] ? run->who : "several backends or devices");
+        /* "each": the device text has the threads of one image, and several images run at once. */
+        fprintf(stderr, "%s %s", run->done > 1 && run->engine[0] ? ", each by" : " by",
+                run->engine[0] ? run->engine : "several backends or devices");
     if (run->peers->count > 1)
         fprintf(stderr, " on %" PRIu32 " ranks", run->peers->count);
     if (run->done)
@@ -486,7 +489,7 @@ static void batch_summarise(const batch_run *run) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* gf_cli_shared_batch.tick */
+/* Implement gf_cli_shared_batch.tick. */
 static void batch_tick(void *context) {
     batch_run *run = context;
     pthread_mutex_lock(&run->lock);
@@ -494,17 +497,18 @@ static void batch_tick(void *context) {
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Run the items, on all ranks. status: that of rank 0 so far. */
+/* Run the items on all ranks. status: the status of rank 0 so far. */
 static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *error) {
     gf_batch_options options = {.engine = run->options->engine,
                                 .files = run->options->files,
                                 .done = batch_done,
                                 .context = run};
     if (run->info->makes_image) {
-        options.files.force = false; /* each item says what it may replace */
+        options.files.force = false; /* gf_batch_item.replace decides per item */
     } else {
         options.in_order = true;
-        options.fail_fast = run->options->fail_fast; /* an output may be another run's success */
+        /* Not for outputs: a failed one may have been finished by another process. */
+        options.fail_fast = run->options->fail_fast;
     }
     if (run->peers->count > 1) {
         const gf_cli_shared_batch shared = {.filter = run->filter,
@@ -521,7 +525,7 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
                                             .tick = batch_tick};
         return gf_mpi_run_batch(&shared, status, error);
     }
-    /* Without memory for it, the bar moves from file to file. */
+    /* Without this memory, the bar advances per file. */
     if (run->progress.show != GF_CLI_SHOW_NOTHING &&
         (run->parts = calloc(run->count + 1, sizeof *run->parts))) {
         options.files.progress = batch_on_progress;
@@ -530,22 +534,23 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
     return gf_run_batch(run->filter, run->line->filter, run->items, run->count, &options, error);
 }
 
-/* Each output is in place when it is complete, before all reports are printed. */
+/* Report a failed standard output. Outputs that are already committed remain. */
 static gf_status batch_fail_output(const batch_run *run, gf_error *error) {
     const char *cause = strerror(run->out_cause);
     if (!run->outputs)
-        return gf_set_error(error, GF_FAILED, "standard output: %s", cause);
-    return gf_set_error(error, GF_FAILED, "standard output: %s; %" PRIu64 " output%s in place",
-                        cause, run->done, run->done == 1 ? " is" : "s are");
+        return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s", cause);
+    return gf_set_error(error, GF_FAILED,
+                        "standard output: cannot write: %s; %" PRIu64 " output%s complete", cause,
+                        run->done, run->done == 1 ? " is" : "s are");
 }
 
-/* Run the items, and report. Not on other ranks than the first. */
+/* Run the items and print the summary. Rank 0 only. */
 static gf_status batch_compute(batch_run *run, gf_error *error) {
     gf_cli_progress *progress = &run->progress;
     progress->total = run->files;
     progress->ended = run->skipped + progress->failed;
     if (!run->options->quiet)
-        progress->go_on = run->outputs ? "; --resume continues" : "";
+        progress->remedy = run->outputs ? "; --resume continues" : "";
     gf_cli_progress_begin(
         progress,
         gf_cli_progress_choose(run->options->progress, run->options->quiet, run->peers->count > 1));
@@ -566,7 +571,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     return progress->failed ? GF_FAILED : GF_OK;
 }
 
-/* List the outputs that would be written. */
+/* Print the outputs of a dry run. */
 static gf_status batch_list(const batch_run *run) {
     for (size_t i = 0; i < run->count && run->outputs; i++)
         gf_cli_list_output(run->items[i].out);
@@ -591,12 +596,12 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
         status = dry_run ? batch_list(&run) : batch_compute(&run, error);
     else if (!dry_run && peers->count > 1)
         status = batch_run_items(&run, status, error);
-    /* Other shards have seen these folders, and count on them. */
-    gf_cli_folders_close(&run.folders, !run.begun && !run.shard.of);
+    /* Other shards may use the created folders, so keep them. */
+    gf_cli_folders_close(&run.folders, !run.begun && !run.shard.count);
     gf_cli_outputs_free(run.outputs, run.inputs.count);
     gf_cli_inputs_free(&run.inputs);
     free(run.items);
-    free(run.which);
+    free(run.input_index);
     free(run.header);
     free(run.parts);
     pthread_mutex_destroy(&run.lock);

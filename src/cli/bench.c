@@ -1,4 +1,4 @@
-/* gpufilter bench: how fast filters are on this machine, from memory to memory. What is timed is
+/* Command bench: run times of filters on this machine, from memory to memory. Every timed result is
  * compared with golden. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,15 +8,15 @@
 #include "commands.h"
 #include "report.h"
 
-#define MAX_TARGETS 67 /* golden, cpu with one thread and all, 64 devices */
+#define MAX_TARGETS 67 /* golden, cpu with one thread, cpu with all threads, 64 devices */
 #define MIN_RUNS 3
 #define MAX_RUNS 100
 
-/* About as many pictures exist at a time: two inputs, what golden and a target make of them, and
- * the target's own. */
-#define PICTURES 8
+/* Upper estimate of the images in memory at once: two inputs, the outputs of golden and of a
+ * target, and the buffers of the target. */
+#define MAX_IMAGES 8
 
-/* An engine that is timed. The first is golden. */
+/* A timed engine. The first target is golden. */
 typedef struct gf_bench_target {
     char name[48]; /* "cpu, 2 threads" */
     gf_engine *engine;
@@ -24,33 +24,34 @@ typedef struct gf_bench_target {
 
 /* One item timed on one target. */
 typedef struct gf_bench_row {
-    gf_report report; /* of the run of median length */
-    uint32_t runs;    /* golden: 1 */
-    bool differs;     /* from golden: then the times are not printed */
+    gf_report report; /* of the run with the median time */
+    uint32_t runs;    /* 1 for golden */
+    bool differs;     /* the result differs from golden; times are not printed */
 } gf_bench_row;
 
 /* One filter with some settings. */
 typedef struct gf_bench_item {
     const gf_filter *filter;
-    const char *name; /* with its settings: "hist bins=8" */
-    const char *text; /* of the settings, as a case has them; "" for the defaults */
-    gf_settings *settings;
-    gf_format drawn; /* what it draws of the picture; width 0: nothing */
+    const char *name;       /* filter and settings: "hist bins=8" */
+    const char *text;       /* the settings; "" for the defaults */
+    gf_settings *settings;  /* as given */
+    gf_settings *effective; /* including derived values, for JSON */
+    gf_format drawn;        /* format of the output image; width 0: none */
     gf_bench_row rows[MAX_TARGETS];
 } gf_bench_item;
 
 typedef struct gf_bench {
-    gf_format format; /* of the picture */
-    double seconds;   /* for each number */
+    gf_format format; /* of the generated images */
+    double seconds;   /* minimum time per item and target */
     bool json;
-    int name_width; /* of the longest item's */
+    int name_width; /* of the longest item name */
     gf_machine machine;
     gf_bench_target targets[MAX_TARGETS];
     size_t target_count;
     gf_bench_item *items;
     size_t item_count;
-    void *pictures[2]; /* rows without gaps */
-    bool differs;      /* a result, from golden's */
+    void *images[2]; /* packed rows */
+    bool differs;    /* at least one result differs from golden */
 } gf_bench;
 
 static size_t bench_image_bytes(const gf_format *format) {
@@ -59,7 +60,7 @@ static size_t bench_image_bytes(const gf_format *format) {
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-/* Add a target. The name of one of the cuda backend ends with its device. */
+/* Add a target. The name of a cuda target is "cuda DEVICE". */
 static gf_status bench_add_target(gf_bench *bench, const char *name, gf_engine_options options,
                                   gf_error *error) {
     if (bench->target_count == MAX_TARGETS)
@@ -67,13 +68,13 @@ static gf_status bench_add_target(gf_bench *bench, const char *name, gf_engine_o
     gf_bench_target *target = &bench->targets[bench->target_count];
     snprintf(target->name, sizeof target->name, "%s", name);
     if (strcmp(options.backend, "cuda") == 0)
-        options.devices = target->name + strlen("cuda "); /* has to outlive the engine */
+        options.devices = target->name + strlen("cuda "); /* must outlive the engine */
     const gf_status status = gf_engine_open(&options, &target->engine, error);
     bench->target_count += !status;
     return status;
 }
 
-/* The devices listed, or all that can be used, each by itself. */
+/* Add one target per device in the list, or per usable device if list is NULL or "all". */
 static gf_status bench_add_cuda(gf_bench *bench, const gf_engine_options *options, const char *list,
                                 gf_error *error) {
     const bool all = !list || strcmp(list, "all") == 0;
@@ -103,8 +104,8 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
                                  .simd = line->options.engine.simd,
                                  .max_memory = line->options.engine.max_memory};
     if (devices && !cuda)
-        return gf_set_error(error, GF_USAGE, "--device: is for --backend cuda or all");
-    gf_status status = gf_machine_look(&bench->machine, error);
+        return gf_set_error(error, GF_USAGE, "--device: requires --backend cuda or all");
+    gf_status status = gf_machine_query(&bench->machine, error);
     if (!status && bench->machine.none.status && (devices || !cpu)) {
         *error = bench->machine.none;
         status = bench->machine.none.status;
@@ -123,14 +124,15 @@ static gf_status open_targets(gf_bench *bench, const gf_cli_line *line, gf_error
     if (!status && cuda)
         status = bench_add_cuda(bench, &options, devices, error);
     if (!status && bench->target_count == 1)
-        status = gf_set_error(error, GF_NO_BACKEND,
-                              "bench: no CUDA device is usable; 'gpufilter devices' says why");
+        status =
+            gf_set_error(error, GF_NO_BACKEND,
+                         "bench: no usable CUDA device; 'gpufilter devices' prints the reason");
     return status;
 }
 
-/* ---- what is timed --------------------------------------------------------------------------- */
+/* ---- items and images ------------------------------------------------------------------------ */
 
-/* "hist" or "hist bins=8 extract=3" */
+/* Add an item; operand: "hist" or "hist bins=8 extract=3". */
 static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error) {
     gf_bench_item *item = &bench->items[bench->item_count];
     char name[32];
@@ -150,10 +152,13 @@ static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error)
     bench->item_count++;
     if (!item->settings)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
-    const gf_status status = gf_settings_apply_case(item->settings, item->text, error);
+    gf_status status = gf_settings_apply_case(item->settings, item->text, error);
+    if (!status)
+        status =
+            gf_filter_output(item->filter, item->settings, &bench->format, &item->drawn, error);
     return status ? status
-                  : gf_filter_output(item->filter, item->settings, &bench->format, &item->drawn,
-                                     error);
+                  : gf_settings_effective(item->filter, item->settings, &bench->format,
+                                          &item->effective, error);
 }
 
 static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *error) {
@@ -170,8 +175,8 @@ static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *e
     return status;
 }
 
-/* Three to two, so that 24 MP are 6000 x 4000. */
-static gf_format choose_picture(const gf_settings *settings) {
+/* Return the format of the images. The aspect ratio is 3:2: 24 MP are 6000x4000. */
+static gf_format choose_format(const gf_settings *settings) {
     const uint64_t pixels = (uint64_t)gf_settings_int(settings, "size") * 1000000;
     gf_format format = {.width = 1,
                         .channels = (uint32_t)gf_settings_int(settings, "channels"),
@@ -182,37 +187,37 @@ static gf_format choose_picture(const gf_settings *settings) {
     return format;
 }
 
-static gf_status allocate_picture(const gf_format *format, void **picture, gf_error *error) {
-    *picture = malloc(bench_image_bytes(format)); /* NOLINT: a picture has at least one sample */
-    return *picture ? GF_OK
-                    : gf_set_error(error, GF_FAILED,
-                                   "bench: out of memory for a picture; use a smaller --size");
+static gf_status allocate_image(const gf_format *format, void **image, gf_error *error) {
+    *image = malloc(bench_image_bytes(format)); /* NOLINT: an image has at least one sample */
+    return *image ? GF_OK
+                  : gf_set_error(error, GF_FAILED,
+                                 "bench: out of memory for an image; use a smaller --size");
 }
 
-/* Something like a photograph, and the same again with some samples changed. */
-static gf_status draw_pictures(gf_bench *bench, uint64_t max_memory, gf_error *error) {
+/* Draw a synthetic photograph, and a copy with one sample in 4001 changed. */
+static gf_status draw_images(gf_bench *bench, uint64_t max_memory, gf_error *error) {
     const size_t bytes = bench_image_bytes(&bench->format);
-    if (bytes > max_memory / PICTURES)
+    if (bytes > max_memory / MAX_IMAGES)
         return gf_set_error(error, GF_USAGE,
-                            "bench: %d pictures of %zu bytes are more than --max-memory; use a "
-                            "smaller --size",
-                            PICTURES, bytes);
+                            "bench: %d images of %zu bytes exceed --max-memory; use a smaller "
+                            "--size, or raise --max-memory",
+                            MAX_IMAGES, bytes);
     for (int i = 0; i < 2; i++)
-        if (allocate_picture(&bench->format, &bench->pictures[i], error))
+        if (allocate_image(&bench->format, &bench->images[i], error))
             return GF_FAILED;
     gf_random random = gf_random_start(1, 0, 0);
-    gf_verify_photo(&bench->format, bench->pictures[0], &random);
-    memcpy(bench->pictures[1], bench->pictures[0], bytes);
+    gf_verify_photo(&bench->format, bench->images[0], &random);
+    memcpy(bench->images[1], bench->images[0], bytes);
     const size_t sample =
         bytes / (size_t)(bench->format.width * bench->format.height * bench->format.channels);
     for (size_t i = 0; i < bytes; i += 4001 * sample)
-        ((unsigned char *)bench->pictures[1])[i] ^= 1;
+        ((unsigned char *)bench->images[1])[i] ^= 1;
     return GF_OK;
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* Stages of a run that are printed. */
+/* The printed stages of a run. */
 static const struct {
     const char *name;
     gf_stage stage;
@@ -220,12 +225,13 @@ static const struct {
     {"uploading", GF_UPLOADING}, {"computing", GF_COMPUTING}, {"downloading", GF_DOWNLOADING}};
 enum { STAGES = sizeof stages / sizeof stages[0] };
 
-/* 0 where it is not known. */
+/* Return the run time without start-up; 0 if the result differs from golden. */
 static double row_seconds(const gf_bench_row *row) {
     return row->differs ? 0 : row->report.total_seconds - row->report.start_seconds;
 }
 
-/* Seconds that a stage was busy, as the mean of its workers; 0 if the backend has no such stage. */
+/* Return the busy time of a stage in seconds, averaged over its workers; 0 if the backend has no
+ * such stage or the result differs from golden. */
 static double stage_seconds(const gf_bench_row *row, int i) {
     const gf_busy *busy = &row->report.busy[stages[i].stage];
     return busy->workers && !row->differs ? busy->seconds / busy->workers : 0;
@@ -235,8 +241,8 @@ static void print_start(const gf_bench *bench) {
     char format[64];
     gf_cli_format_text(&bench->format, format, sizeof format);
     gf_machine_text(&bench->machine);
-    printf("picture: %s, generated; every result is compared with golden's\n\n", format);
-    printf("%-*s %-17s %8s %8s", bench->name_width, "filter", "where", "ms", "MP/s");
+    printf("image: %s, generated; every result is compared with golden\n\n", format);
+    printf("%-*s %-17s %8s %8s", bench->name_width, "filter", "target", "ms", "MP/s");
     for (int i = 0; i < STAGES; i++)
         printf(" %s", stages[i].name);
     putchar('\n');
@@ -260,7 +266,7 @@ static void bench_print_row(const gf_bench *bench, const gf_bench_item *item, si
     fflush(stdout);
 }
 
-/* Print a member of an object: a number above zero, or null. */
+/* Print a JSON member: a number above zero, or null. */
 static void print_number(const char *name, double number) {
     printf(", \"%s\": ", name);
     printf(number > 0 ? "%.6g" : "null", number);
@@ -270,18 +276,21 @@ static void bench_json_row(const gf_bench *bench, const gf_bench_item *item, siz
     const gf_bench_row *row = &item->rows[t];
     printf("{\"filter\": \"%s\"", gf_filter_describe(item->filter)->name);
     gf_json_string(stdout, "settings", item->text);
-    gf_json_string(stdout, "where", bench->targets[t].name);
+    printf(", \"parameters\": ");
+    gf_json_settings(stdout, gf_filter_describe(item->filter), item->effective);
+    gf_json_string(stdout, "target", bench->targets[t].name);
     gf_json_string(stdout, "backend", row->report.backend);
     gf_json_string(stdout, "device", row->report.device);
     print_number("seconds", row_seconds(row));
     for (int i = 0; i < STAGES; i++)
         print_number(stages[i].name, stage_seconds(row, i));
     gf_json_count(stdout, "runs", row->runs);
-    printf(", \"same\": %s}", row->differs ? "false" : "true");
+    printf(", \"matches_golden\": %s}", row->differs ? "false" : "true");
 }
 
 static void bench_print_json(const gf_bench *bench) {
-    printf("{\"schema\": \"gpufilter-bench\", \"version\": 3, \"program\": \"%s\"", gf_version());
+    printf("{\"schema\": \"gpufilter-bench\", \"schema_version\": 4, \"program\": \"%s\"",
+           gf_version());
     gf_machine_json(&bench->machine);
     printf(", \"image\": ");
     gf_json_format(stdout, &bench->format);
@@ -301,20 +310,21 @@ static int compare_reports(const void *a, const void *b) {
     return (x->total_seconds > y->total_seconds) - (x->total_seconds < y->total_seconds);
 }
 
-/* Run an item on a target once, into the same memory each time. */
-static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size_t t, gf_made *made,
-                          gf_report *report, gf_error *error) {
+/* Run an item on a target once. Reuse the output image of *made. */
+static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size_t t,
+                          gf_run_output *made, gf_report *report, gf_error *error) {
     const size_t stride = gf_cli_row_bytes(&bench->format);
-    const gf_pixels in[2] = {{bench->pictures[0], stride}, {bench->pictures[1], stride}};
-    if (item->drawn.width && !made->image && allocate_picture(&item->drawn, &made->image, error))
+    const gf_pixels in[2] = {{bench->images[0], stride}, {bench->images[1], stride}};
+    if (item->drawn.width && !made->image && allocate_image(&item->drawn, &made->image, error))
         return GF_FAILED;
     gf_result_free(made->result);
     return gf_run_memory(bench->targets[t].engine, item->filter, item->settings, &bench->format, in,
                          made->image, gf_cli_row_bytes(&item->drawn), &made->result, report, error);
 }
 
-/* Time an item on a target: golden with one run, others with several after one to warm up. */
-static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, gf_made *made,
+/* Time an item on a target: golden with one run, others with a warm-up run and at least MIN_RUNS
+ * timed runs. */
+static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, gf_run_output *made,
                           gf_error *error) {
     gf_bench_row *row = &item->rows[t];
     gf_report reports[MAX_RUNS];
@@ -332,34 +342,34 @@ static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, 
     return status;
 }
 
-/* Compare what a target made with what golden made. */
-static void compare_row(gf_bench *bench, gf_bench_item *item, size_t t, const gf_made *want,
-                        const gf_made *got) {
+/* Compare the output of a target with that of golden. */
+static void compare_row(gf_bench *bench, gf_bench_item *item, size_t t, const gf_run_output *want,
+                        const gf_run_output *got) {
     gf_bench_row *row = &item->rows[t];
     const gf_bench_target *target = &bench->targets[t];
-    const gf_found found = gf_made_compare(&item->drawn, want, got);
+    const gf_differences found = gf_run_output_compare(&item->drawn, want, got);
     row->differs = found.count > 0;
     bench->differs = bench->differs || row->differs;
     if (!row->differs)
         return;
     fflush(stdout);
     fprintf(stderr, "gpufilter: bench: %s on %s differs from golden: %s\n", item->name,
-            target->name, found.where);
+            target->name, found.first);
 }
 
-/* Golden first: what is timed is compared with it, whole. */
+/* Time an item on all targets. Golden runs first as the reference of the comparisons. */
 static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error) {
-    gf_made want = {0}, got = {0};
+    gf_run_output want = {0}, got = {0};
     gf_status status = GF_OK;
     for (size_t t = 0; t < bench->target_count && !status; t++) {
         status = time_row(bench, item, t, t ? &got : &want, error);
         if (!status && t)
             compare_row(bench, item, t, &want, &got);
-        gf_made_free(&got);
+        gf_run_output_free(&got);
         if (!status && !bench->json)
             bench_print_row(bench, item, t);
     }
-    gf_made_free(&want);
+    gf_run_output_free(&want);
     return status;
 }
 
@@ -375,16 +385,18 @@ static gf_status time_filters(gf_bench *bench, gf_error *error) {
 static void free_bench(gf_bench *bench) {
     for (size_t i = 0; i < bench->target_count; i++)
         gf_engine_close(bench->targets[i].engine);
-    for (size_t i = 0; i < bench->item_count; i++)
+    for (size_t i = 0; i < bench->item_count; i++) {
         gf_settings_free(bench->items[i].settings);
+        gf_settings_free(bench->items[i].effective);
+    }
     free(bench->items);
-    free(bench->pictures[0]);
-    free(bench->pictures[1]);
+    free(bench->images[0]);
+    free(bench->images[1]);
 }
 
-/* In text each number is printed when it is known, JSON in the end. */
+/* Text rows are printed as soon as they are measured, JSON at the end. */
 static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
-    gf_bench bench = {.format = choose_picture(line->filter),
+    gf_bench bench = {.format = choose_format(line->filter),
                       .name_width = 12,
                       .seconds = (double)gf_settings_float(line->filter, "seconds"),
                       .json = line->options.json};
@@ -392,7 +404,7 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
     if (!status)
         status = open_targets(&bench, line, error);
     if (!status)
-        status = draw_pictures(&bench, line->options.engine.max_memory, error);
+        status = draw_images(&bench, line->options.engine.max_memory, error);
     if (!status && !bench.json)
         print_start(&bench);
     if (!status)
@@ -400,7 +412,7 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
     if (!status && bench.json)
         bench_print_json(&bench);
     if (!status && bench.differs)
-        status = GF_FAILED; /* it is printed already */
+        status = GF_FAILED; /* the difference has been printed */
     free_bench(&bench);
     return status;
 }
@@ -409,13 +421,14 @@ static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 static const char *const types[] = {"u8", "u16", "f32", NULL};
 
 static const gf_param params[] = {
-    GF_CLI_INT("size", 0, "MP", "millions of pixels of the picture", "24", 1, 10000),
-    GF_CLI_INT("channels", 0, "N", "its channels: grey, grey and alpha, RGB, or RGBA", "3", 1, 4),
-    GF_CLI_CHOICE("type", 0, "TYPE", "its samples", "u8", types),
-    GF_CLI_FLOAT("seconds", 0, "S", "about how long each filter is run, three times at the least",
-                 "0.2", 0, 1000),
-    GF_CLI_CHOICE("backend", 'b', "NAME", "who is timed beside golden", "all", backends),
-    GF_CLI_FLAG("json", 0, "print one line of JSON"),
+    GF_CLI_INT("size", 0, "MP", "image size in megapixels", "24", 1, 10000),
+    GF_CLI_INT("channels", 0, "N", "channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA", "3", 1, 4),
+    GF_CLI_CHOICE("type", 0, "TYPE", "sample type", "u8", types),
+    GF_CLI_FLOAT("seconds", 0, "S", "minimum time per filter and target; at least 3 runs", "0.2", 0,
+                 1000),
+    GF_CLI_CHOICE("backend", 'b', "NAME", "backends to time; golden is always timed", "all",
+                  backends),
+    GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
 
 static const char *const shared[] = {"device", "threads", "simd",    "max-memory",
@@ -426,13 +439,13 @@ const gf_command gf_bench_command = {
              .summary = "time filters on this machine",
              .operands = "[FILTER]...",
              .details =
-                 "Draws a picture and filters it from memory to memory, on each backend. Prints\n"
-                 "the run of median length: ms and MP/s in all, and for how many ms of them each\n"
-                 "stage was busy; the stages overlap.\n"
-                 "Every CUDA device, or each of those in --device, is timed by itself.\n"
-                 "No times are printed of a filter that differs from golden in any bit: the\n"
-                 "exit code is then 1. FILTER is a name, or a name and its settings in one\n"
-                 "argument; without any all filters are timed with their default settings.\n",
+                 "Generates an image and filters it from memory to memory on each backend. Prints\n"
+                 "the run with the median time: its time in ms, its throughput in MP/s, and the\n"
+                 "busy time of each stage in ms. Stages overlap. Each CUDA device, or each device\n"
+                 "in --device, is timed separately.\n"
+                 "If a result differs from golden in any bit, its times are not printed and the\n"
+                 "exit status is 1. FILTER is a filter name, or a name and settings in one\n"
+                 "argument; without FILTER, all filters are timed with their defaults.\n",
              .examples = "gpufilter bench\n"
                          "gpufilter bench smooth 'smooth radius=8 axis=xy'\n"
                          "gpufilter bench 'hist bins=8 extract=3' --type u16 --channels 1\n"

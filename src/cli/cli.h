@@ -1,5 +1,5 @@
-/* The command line: parsed and decoded options, help, and text for people. Uses only the public
- * interface of the library. */
+/* The command line: options, parsing, text output, and running filters on one or many files. This
+ * module uses only the public interface of the library. */
 #ifndef GF_CLI_H
 #define GF_CLI_H
 
@@ -9,8 +9,8 @@
 
 /* ---- options (options.c) --------------------------------------------------------------------- */
 
-/* Parameters of each type: name, letter or 0, how help calls the value, help, the default (NULL:
- * none), and what the value may be. */
+/* Initialisers of a gf_param. letter: 0 if the option has no short form. fallback: the default, or
+ * NULL for none. */
 #define GF_CLI_FLAG(name, letter, help)                                                            \
     { name, letter, GF_PARAM_FLAG, NULL, help, NULL, 0, 0, NULL, NULL }
 #define GF_CLI_TEXT(name, letter, metavar, help, fallback)                                         \
@@ -24,68 +24,73 @@
 #define GF_CLI_SIZE(name, letter, metavar, help, fallback, min, max)                               \
     { name, letter, GF_PARAM_SIZE, metavar, help, fallback, min, max, NULL, NULL }
 
-/* The options that filters and commands share, decoded. One that a filter or command does not take
- * is NULL, false or 0. Texts live as long as the line. */
+/* Decoded values of the options shared by filters and commands. An option that the filter or
+ * command does not accept is NULL, false or 0. Texts live as long as the gf_cli_line. */
 typedef struct gf_cli_options {
-    gf_engine_options engine; /* threads: this rank's share of the cores, unless given */
-    gf_file_options files;    /* raw: points to the raw below, or is NULL */
+    gf_engine_options engine; /* threads: --threads, or this rank's share of the cores */
+    gf_file_options files;    /* files.raw points to raw below, or is NULL */
     gf_raw raw;
-    const char *raw_text;             /* --raw as given */
-    uint32_t threads, rows_per_strip; /* as given; threads 0: one per core */
+    const char *raw_text;             /* argument of --raw */
+    uint32_t threads, rows_per_strip; /* 0: one thread per core; automatic */
     const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
-    const char *progress, *sync, *color; /* choices */
+    const char *progress, *sync, *color;
     bool null, recursive, resume, keep_going, fail_fast, log, json, csv, quiet, verbose;
     bool no_progress, help, version;
 } gf_cli_options;
 
-/* The command line of one filter or command, parsed. Not to be copied: options point into it. */
+/* Parsed command line of one filter or command. Do not copy it: options point into it. */
 typedef struct gf_cli_line {
-    gf_settings *filter;    /* values of its own parameters */
-    gf_settings *common;    /* values of the parameters that it shares with others */
-    const gf_param *params; /* its own parameters, and then those that it shares */
+    gf_settings *filter;    /* values of the filter's or command's own parameters */
+    gf_settings *common;    /* values of the shared parameters */
+    const gf_param *params; /* own parameters, followed by shared parameters */
     size_t param_count;
     const char **operands;
     size_t operand_count;
+    bool help_all; /* --help was given, not only -h */
     gf_cli_options options;
 } gf_cli_line;
 
 #define GF_CLI_MAX_COMMON 46
-#define GF_CLI_MAX_PARAMS (GF_CLI_MAX_COMMON + 64) /* with those of one filter or command */
+#define GF_CLI_MAX_PARAMS (GF_CLI_MAX_COMMON + 64) /* plus parameters of one filter or command */
 
-/* Fill in the shared options that suit a filter (NULL: all of them); returns how many. */
+/* Fill in the shared options that a filter accepts (info NULL: all shared options). Return their
+ * number. */
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
-/* Decode the shared options of a line into line->options. */
+/* Return whether -h lists this shared option, as one of the most used. */
+bool gf_cli_in_brief_help(const gf_param *param);
+/* Decode the shared options of a line into line->options. Set the process-wide --color. */
 gf_status gf_cli_decode(gf_cli_line *line, gf_error *error);
-/* Refuse shared options that contradict each other, or that need another one. */
+/* Reject shared options that contradict each other or lack an option that they require. */
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line, gf_error *error);
 
 /* ---- parsing (command_line.c) ---------------------------------------------------------------- */
 
-/* Parse and decode what follows the command's name, up to a NULL, by a table that begins with the
- * parameters of info. Options may follow operands; "--" ends them. To be freed, also after a
- * failure. */
+/* Parse and decode the NULL-terminated arguments after the command name. params: count parameters
+ * that begin with those of info. Options may follow operands; "--" ends the options. The caller
+ * frees the line, also after a failure. */
 gf_status gf_cli_parse(char **argv, const gf_filter_info *info, const gf_param *params,
                        size_t count, gf_cli_line *line, gf_error *error);
 void gf_cli_line_free(gf_cli_line *line);
 
-/* ---- text for people (text.c) ---------------------------------------------------------------- */
+/* ---- text output (text.c) -------------------------------------------------------------------- */
 
-/* Print the line of an error on standard error, after what was printed before it. */
-void gf_cli_complain(const gf_error *error);
-/* Print text with '?' for each byte that is not printable: names of files may hold newlines and
- * escape sequences. */
+/* Flush standard output, then print an error on standard error. */
+void gf_cli_print_error(const gf_error *error);
+/* Print text. Replace each byte that is not printable by '?', because file names may contain
+ * newlines and escape sequences. */
 void gf_cli_print_text(FILE *file, const char *text);
-/* Print a file's name likewise; "-" as what it stands for, "standard input" or "standard output".
- */
+/* Print a file name in the same way; print `standard` ("standard input" or "standard output") for
+ * "-". */
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);
-/* Print the name of an output on a line of standard output: its exact bytes but on a terminal. */
+/* Print the name of an output as one line on standard output: printable text on a terminal, the
+ * exact bytes elsewhere. */
 void gf_cli_list_output(const char *name);
 
 typedef enum gf_cli_paint {
     GF_PAINT_OFF,
     GF_PAINT_STRONG,
-    GF_PAINT_BAD,
-    GF_PAINT_GOOD,
+    GF_PAINT_ERROR,
+    GF_PAINT_OK,
     GF_PAINT_RED,
     GF_PAINT_GREEN,
     GF_PAINT_BLUE
@@ -96,22 +101,24 @@ extern const char *const gf_cli_colours[];
 
 /* Set --color for the process: the index of its choice. */
 void gf_cli_colour_use(size_t choice);
-/* Is what goes to this file coloured? */
+/* Return whether --color enables colours for this file. */
 bool gf_cli_colour_on(FILE *file);
-/* The escape sequence that begins a colour, or ends it (GF_PAINT_OFF); "" unless on. */
+/* Return the escape sequence that starts a colour, or ends it (GF_PAINT_OFF); "" if !on. */
 const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
 
 /* ---- running a filter (filter.c) ------------------------------------------------------------- */
 
-/* Run a filter command and print its report. GF_FAILED without a message: a test whose answer is
- * no. Failures of such a filter are GF_USAGE, so that the exit code tells them from that answer. */
+/* Run a filter command and print its report. Return GF_FAILED without a message if a test such as
+ * compare finds a difference; such a filter returns GF_USAGE for all failures, so that its exit
+ * code 1 always means a difference. */
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
 
-/* ---- running it on many files (batch.c) ------------------------------------------------------ */
+/* ---- running a filter on many files (batch.c) ------------------------------------------------ */
 
-/* Are there, or may there be, many inputs? */
+/* Return whether the command line requests a batch, which may have several inputs. */
 bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line);
-/* GF_FAILED without a message: some files failed, and that has been printed. */
+/* Run a filter on all inputs and print reports and a summary. Return GF_FAILED without a message if
+ * some files failed; their errors have been printed. */
 gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
 
 #endif

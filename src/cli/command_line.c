@@ -1,5 +1,5 @@
-/* From argv to filters, commands and their options, by tables alone. Unknown words are answered
- * with similar names. */
+/* Command line parser, driven by the tables of filters, commands and options. It suggests similar
+ * names for unknown words. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 
 #include "commands.h"
 
-const gf_about_word gf_about_words[] = {
-    {"help", "tell what there is, or about one filter or command"},
+const gf_help_word gf_help_words[] = {
+    {"help", "print help about the program, a filter or a command"},
     {"version", "print the version"},
     {0}};
 
@@ -30,7 +30,7 @@ gf_command gf_command_find(const char *name) {
     return command;
 }
 
-/* Find a parameter by its long name or, if it is not 0, its letter. */
+/* Find a parameter by its letter or, if letter is 0, by its long name. */
 static const gf_param *find_param(const gf_param *params, size_t count, const char *name,
                                   size_t length, char letter) {
     for (size_t i = 0; i < count; i++)
@@ -60,19 +60,19 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
 /* ---- similar names --------------------------------------------------------------------------- */
 
 #define MAX_GUESSES 3
-#define MAX_NAME 31 /* no name is longer */
+#define MAX_NAME 31 /* length of the longest name */
 
-/* The names that are most similar to a word. */
+/* The names most similar to a word. */
 typedef struct gf_guess {
     const char *word;
     size_t length;
-    size_t distance; /* of the names from the word */
+    size_t distance; /* edit distance between word and names */
     const char *names[MAX_GUESSES];
     size_t count;
 } gf_guess;
 
 static gf_guess guess_begin(const char *word, size_t length) {
-    /* A third of the letters may be wrong: more is another word. */
+    /* Accept up to one wrong letter in three; above that, names are unrelated. */
     return (gf_guess){.word = word, .length = length, .distance = (length + 2) / 3};
 }
 
@@ -80,8 +80,8 @@ static size_t guess_min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Count the letters to be inserted, deleted, changed, or exchanged with the next one: the optimal
- * string alignment distance. */
+/* Return the optimal string alignment distance: the number of insertions, deletions, substitutions
+ * and swaps of adjacent letters. */
 static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
     size_t rows[3][MAX_NAME + 1];
     size_t *before = rows[0], *last = rows[1], *now = rows[2];
@@ -107,7 +107,7 @@ static void guess_try(gf_guess *guess, const char *name) {
     const size_t length = strlen(name);
     if (guess->length == 0 || guess->length > MAX_NAME || length > MAX_NAME)
         return;
-    /* The beginning of a name is as good as the name. */
+    /* A prefix matches like the full name. */
     const size_t from = guess->length >= 2 && strncmp(guess->word, name, guess->length) == 0
                             ? 0
                             : guess_distance(guess->word, guess->length, name, length);
@@ -120,7 +120,7 @@ static void guess_try(gf_guess *guess, const char *name) {
         guess->names[guess->count++] = name;
 }
 
-/* "; did you mean --bins or --min?", each name behind that prefix, or "". */
+/* Write "; did you mean --bins or --min?" with the prefix before each name, or "". */
 static void guess_text(const gf_guess *guess, const char *prefix, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
@@ -134,7 +134,7 @@ static void guess_text(const gf_guess *guess, const char *prefix, char *text, si
 
 /* ---- unknown words --------------------------------------------------------------------------- */
 
-/* The first filter or command that has such an option; NULL if none has. */
+/* Return the name of the first filter or command with such an option, or NULL. */
 static const char *option_owner(const char *name, size_t length) {
     gf_command command;
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
@@ -145,41 +145,44 @@ static const char *option_owner(const char *name, size_t length) {
     return command.info.name;
 }
 
-/* Answer an option of other programs: how the same is done here, by filters that have `option`. */
-static const char *answer_habit(const gf_cli_line *line, const char *name, size_t length) {
+/* Return advice for a common option of other programs, given to filters that have `option`; or
+ * NULL. */
+static const char *option_advice(const gf_cli_line *line, const char *name, size_t length) {
     static const struct {
-        const char *names, *option, *answer;
-    } habits[] = {
-        {"|o|output|", "out-dir", "name the output behind the input, or a folder with --out-dir"},
-        {"|o|output|", "out", "--out is for extracted samples; what is measured is printed"},
-        {"|o|output|", "json", "what it finds is printed: write > FILE behind it"},
-        {"|y|yes|overwrite|", "force", "--force replaces an existing output"},
-        {"|sigma|", "radius", "--radius says how far it reaches, in pixels"},
+        const char *names, *option, *advice;
+    } foreign[] = {
+        {"|o|output|", "out-dir", "the output is the second operand, or use --out-dir"},
+        {"|o|output|", "out",
+         "results go to standard output; --out is the file of extracted samples"},
+        {"|o|output|", "json", "results go to standard output; redirect it with > FILE"},
+        {"|y|yes|overwrite|", "force", "use --force to overwrite outputs"},
+        {"|sigma|", "radius", "use --radius, in pixels"},
+        {"|jobs|T|", "threads", "use --threads"},
     };
     char word[16];
     if (length > sizeof word - 3)
         return NULL;
     snprintf(word, sizeof word, "|%.*s|", (int)length, name);
-    for (size_t i = 0; i < sizeof habits / sizeof habits[0]; i++) {
-        const char *option = habits[i].option;
-        if (strstr(habits[i].names, word) &&
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        const char *option = foreign[i].option;
+        if (strstr(foreign[i].names, word) &&
             find_param(line->params, line->param_count, option, strlen(option), 0))
-            return habits[i].answer;
+            return foreign[i].advice;
     }
     return NULL;
 }
 
-/* Refuse an option of this name behind "--", or "-" for a letter. */
+/* Fail for an unknown option. dashes: "--" before a name, "-" before a letter. */
 static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *line,
                                 const char *dashes, const char *name, size_t length,
                                 gf_error *error) {
     const bool is_long = dashes[1];
     const int size = (int)length;
     char text[256] = "";
-    const char *answer = answer_habit(line, name, length);
-    if (answer)
-        return gf_set_error(error, GF_USAGE, "%s%.*s: %s has no such option; %s", dashes, size,
-                            name, info->name, answer);
+    const char *advice = option_advice(line, name, length);
+    if (advice)
+        return gf_set_error(error, GF_USAGE, "%s%.*s: unknown option of %s; %s", dashes, size, name,
+                            info->name, advice);
     const char *owner = is_long ? option_owner(name, length) : NULL;
     if (is_long && !owner) {
         gf_guess guess = guess_begin(name, length);
@@ -188,12 +191,12 @@ static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *l
         guess_text(&guess, "--", text, sizeof text);
     }
     if (text[0])
-        return gf_set_error(error, GF_USAGE, "--%.*s: %s has no such option%s", size, name,
+        return gf_set_error(error, GF_USAGE, "--%.*s: unknown option of %s%s", size, name,
                             info->name, text);
     return gf_set_error(error, GF_USAGE,
-                        "%s%.*s: %s has no such option%s%s%s; see 'gpufilter %s --help'", dashes,
-                        size, name, info->name, owner ? ", but " : "", owner ? owner : "",
-                        owner ? " has" : "", info->name);
+                        "%s%.*s: unknown option of %s%s%s%s; see 'gpufilter %s --help'", dashes,
+                        size, name, info->name, owner ? " (it is an option of " : "",
+                        owner ? owner : "", owner ? ")" : "", info->name);
 }
 
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error) {
@@ -202,26 +205,27 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
     gf_command command;
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
         guess_try(&guess, command.info.name);
-    for (const gf_about_word *word = gf_about_words; or_word && word->name; word++)
+    for (const gf_help_word *word = gf_help_words; or_word && word->name; word++)
         guess_try(&guess, word->name);
     guess_text(&guess, "", text, sizeof text);
     if (text[0])
         return gf_set_error(error, GF_USAGE, "%s: no such filter or command%s", name, text);
     if (access(name, F_OK) == 0)
-        return gf_set_error(error, GF_USAGE,
-                            "%s: is a file; say before it what to do with it, as in "
-                            "'gpufilter info %s'",
-                            name, name);
+        return gf_set_error(
+            error, GF_USAGE,
+            "%s: is a file, not a filter or command; name one before the file, as in "
+            "'gpufilter info %s'",
+            name, name);
     return gf_set_error(error, GF_USAGE, "%s: no such filter or command; see 'gpufilter --help'",
                         name);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-/* Set the options of an argument: --name, --name=value, -f, -fv, -r3; or with the next argument,
- * which is then taken, --name value and -r 3. */
-static gf_status parse_argument(const gf_filter_info *info, const gf_cli_line *line,
-                                const char *argument, char ***next, gf_error *error) {
+/* Parse one argument: --name, --name=value, -f, -fv or -r3. In --name value and -r 3, consume the
+ * next argument as well. */
+static gf_status parse_argument(const gf_filter_info *info, gf_cli_line *line, const char *argument,
+                                char ***next, gf_error *error) {
     const bool is_long = argument[1] == '-';
     for (const char *name = argument + (is_long ? 2 : 1);; name++) {
         const size_t length = is_long ? strcspn(name, "=") : 1;
@@ -231,16 +235,17 @@ static gf_status parse_argument(const gf_filter_info *info, const gf_cli_line *l
             return unknown_option(info, line, is_long ? "--" : "-", name, length, error);
         const bool own = param < line->params + info->param_count;
         const bool flag = param->type == GF_PARAM_FLAG;
-        const bool more = !is_long && flag && *value; /* letters */
+        const bool more = !is_long && flag && *value; /* more letters follow */
         if (is_long && *value)
             value++;
         else if (more || !*value)
             value = NULL;
         if (!flag && !value && !**next)
-            return gf_set_error(error, GF_USAGE, "--%s: needs a value (%s)", param->name,
+            return gf_set_error(error, GF_USAGE, "--%s: requires a value (%s)", param->name,
                                 param->metavar);
         if (!flag && !value)
             value = *(*next)++;
+        line->help_all = line->help_all || (is_long && strcmp(param->name, "help") == 0);
         const gf_status status =
             gf_settings_set(own ? line->filter : line->common, param->name, value, error);
         if (status || !more)

@@ -1,5 +1,5 @@
-/* The filters, and the commands that are none. Their names and options are described as for
- * filters, so that the same parser and help serve them. */
+/* Filters and other commands. Both are described by a gf_filter_info, so that parser, help, manual
+ * pages and completions handle them alike. */
 #ifndef GF_CLI_COMMANDS_H
 #define GF_CLI_COMMANDS_H
 
@@ -7,99 +7,114 @@
 
 typedef struct gf_command {
     gf_filter_info info;
-    const gf_filter *filter;   /* NULL: it is none, and has what follows */
-    const char *const *shared; /* names of filters' options that it takes, too; NULL-terminated */
-    /* GF_FAILED without a message: what failed is printed already. */
+    const gf_filter *filter; /* NULL: not a filter; the members below are set */
+    /* Names of the shared options that the command accepts, NULL-terminated. */
+    const char *const *shared;
+    /* Run the command. GF_FAILED without a message: the errors have been printed. */
     gf_status (*run)(const gf_cli_line *line, gf_error *error);
 } gf_command;
 
 extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, gf_bench_command;
 
-/* The filters, and then the others. Without a name past the end. */
+/* Return a filter or, after the filters, another command. info.name is NULL past the end. */
 gf_command gf_command_at(size_t index);
-/* Without a name if there is none of this name. */
+/* Return the filter or command of this name. info.name is NULL if there is none. */
 gf_command gf_command_find(const char *name);
-/* Fill in the options that a filter or command takes: its own, and those that it shares with
- * others. Returns how many. */
+/* Fill in the options of a filter or command: its own, then the shared ones. Return their
+ * number. */
 size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]);
 
-/* Refuse a word that is neither a filter nor a command: GF_USAGE, with similar names. or_word: it
- * may also stand for "help" or "version". */
+/* Fail with GF_USAGE for a word that is neither a filter nor a command, and suggest similar names.
+ * or_word: also suggest gf_help_words. */
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error);
 
-/* Words that may stand in place of a filter or command: "help". Ends with a row of NULL. */
-typedef struct gf_about_word {
-    const char *name, *what;
-} gf_about_word;
+/* Words that are accepted instead of a filter or command, such as "help". Ends with a row of
+ * NULL. */
+typedef struct gf_help_word {
+    const char *name, *summary;
+} gf_help_word;
 
-extern const gf_about_word gf_about_words[];
+extern const gf_help_word gf_help_words[];
 
 /* ---- help (help.c), on standard output ------------------------------------------------------- */
 
-extern const char gf_about_summary[]; /* what the program is, in a line */
+extern const char gf_help_summary[]; /* one line about the program */
+
+/* An exit code, for help and manual pages. */
+typedef struct gf_help_code {
+    const char *code;    /* "0", "128 + n" */
+    const char *meaning; /* a phrase */
+    const char *test; /* its meaning for a filter that is a test, such as compare; NULL: the same */
+} gf_help_code;
+
+extern const gf_help_code gf_help_codes[]; /* ends with a row of NULL */
 
 void gf_cli_version(void);
-void gf_cli_help(void);
-void gf_cli_help_command(const gf_command *command);
+/* Print filters, commands and formats; all: also the shared options and the exit codes. Without
+ * `all`, both functions print at most 24 lines of 80 columns. */
+void gf_cli_help(bool all);
+/* Print the help of one command; all: every option, not only the most used ones. */
+void gf_cli_help_command(const gf_command *command, bool all);
 
 /* ---- devices (info.c) ------------------------------------------------------------------------ */
 
-/* What this machine has to compute with. */
+/* Processor and CUDA devices of this machine. */
 typedef struct gf_machine {
     char processor[64];
     gf_device devices[64];
     size_t count;
-    gf_error none; /* why there is no CUDA; its status is 0 if there is */
+    gf_error none; /* why CUDA is not available; status 0 if it is */
 } gf_machine;
 
-/* Look for devices. Having no CUDA is not a failure. */
-gf_status gf_machine_look(gf_machine *machine, gf_error *error);
-/* Print a line for the processor and each device, or why there is none. */
+/* Query processor and devices. A machine without CUDA is not a failure. */
+gf_status gf_machine_query(gf_machine *machine, gf_error *error);
+/* Print one line for the processor and one per device, or why CUDA is not available. */
 void gf_machine_text(const gf_machine *machine);
-/* Print members of an object: "cpu", "cuda", "why_no_cuda". */
+/* Print the JSON members "cpu", "cuda" and "cuda_error". */
 void gf_machine_json(const gf_machine *machine);
 
-/* ---- images and their comparison, for verify and bench (verify_images.c) ----------------------
- */
+/* ---- test images and comparison, for verify and bench (verify_images.c) ---------------------- */
 
-/* xorshift64*: the same numbers everywhere. */
+/* State of xorshift64*: the same sequence on every platform. */
 typedef struct gf_random {
     uint64_t state;
 } gf_random;
 
-/* A stream of its own for each seed, stream and number. */
+/* Start an independent sequence for each combination of seed, stream and number. */
 gf_random gf_random_start(uint64_t seed, uint64_t stream, uint64_t number);
-/* Uniform in [0, n). */
+/* Return a uniform number in [0, n). */
 uint64_t gf_random_below(gf_random *random, uint64_t n);
 
-/* So many rounds take a case through every type and number of channels. */
+/* Rounds after which a case has run with every sample type and channel count: 3 x 4. */
 #define GF_VERIFY_ROUNDS 12
 
-/* A size at or near an edge, of the round's type and channels. */
+/* Return a format with the sample type and channel count of the round, and a size at or near a
+ * power of two. small: at most 2^13 samples. */
 gf_format gf_verify_format(gf_random *random, uint64_t round, bool small);
-/* Fill rows without gaps: noise, extremes, waves, one value, or something like a photograph. */
+/* Fill packed rows with noise, extreme values, waves, one value, or a synthetic photograph. */
 void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random);
-/* That last one: flat areas with edges between them, slow shading, a little grain. */
+/* Draw the synthetic photograph: flat areas with edges, slow shading and fine grain. */
 void gf_verify_photo(const gf_format *format, void *pixels, gf_random *random);
-/* An image to be measured against the first: mostly that one with a few samples changed. */
+/* Fill the second input of a comparison: usually the first one with a few samples changed. */
 void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random);
 
-/* What differs: how much of it, and a description of the first. All zero: nothing so far. */
-typedef struct gf_found {
+/* Number of differences, and a description of the first one. All zero: no difference. */
+typedef struct gf_differences {
     uint64_t count;
-    char where[256];
-} gf_found;
+    char first[256];
+} gf_differences;
 
-/* What a run made: the rows of an image without gaps, and a result; either may be NULL. */
-typedef struct gf_made {
+/* Output of a run: the packed rows of an image, and a result; either may be NULL. */
+typedef struct gf_run_output {
     void *image;
     gf_result *result;
-} gf_made;
+} gf_run_output;
 
-/* Count the samples of the images, which have this format, and the cells of the tables (and lines
- * of text) that differ in any bit. */
-gf_found gf_made_compare(const gf_format *format, const gf_made *want, const gf_made *got);
+/* Count the samples of the images (of this format), the cells of the tables and the texts that
+ * differ in any bit. */
+gf_differences gf_run_output_compare(const gf_format *format, const gf_run_output *want,
+                                     const gf_run_output *got);
 /* Free both, and set them to NULL. */
-void gf_made_free(gf_made *made);
+void gf_run_output_free(gf_run_output *made);
 
 #endif

@@ -1,4 +1,4 @@
-/* Running a filter command. */
+/* Filter command on one input: checks, run, report and summary. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,24 +10,25 @@
 #include "ranks.h"
 #include "report.h"
 
-/* One command under way. */
+/* A running command. */
 typedef struct gf_cli_job {
     const gf_filter *filter;
     const gf_cli_line *line;
-    gf_cli_run done;   /* its result and report: once it is ready */
-    bool data_out;     /* standard output is taken by an image, samples or a plot */
-    gf_cli_plot *plot; /* NULL: none */
+    gf_cli_run run;    /* result and report, once available */
+    bool data_out;     /* standard output receives an image, samples or a plot */
+    gf_cli_plot *plot; /* NULL: no plot */
 } gf_cli_job;
 
 static bool filter_is_standard(const char *name) {
     return name && strcmp(name, "-") == 0;
 }
 
-/* ---- before any work ------------------------------------------------------------------------- */
+/* ---- checks before the run ------------------------------------------------------------------- */
 
-/* The next file that the filter's own parameters name, from parameter *i on; NULL: no more. */
+/* Return the next output file named by one of the filter's own parameters, from parameter *i on;
+ * NULL if there are no more. */
 static const char *next_own_output(const gf_cli_job *job, size_t *i) {
-    const gf_filter_info *info = job->done.info;
+    const gf_filter_info *info = job->run.info;
     while (*i < info->param_count) {
         const gf_param *param = &info->params[(*i)++];
         const char *name = gf_settings_text(job->line->filter, param->name);
@@ -38,32 +39,33 @@ static const char *next_own_output(const gf_cli_job *job, size_t *i) {
 }
 
 static bool is_data_out(const gf_cli_job *job) {
-    bool standard = filter_is_standard(job->done.output);
+    bool standard = filter_is_standard(job->run.output);
     const char *name;
     for (size_t i = 0; (name = next_own_output(job, &i));)
         standard = standard || filter_is_standard(name);
     return standard;
 }
 
-/* What is printed would be written over the input, or behind it, while it is read. */
+/* Reject an input that is also standard output: the report would overwrite it or be appended to it
+ * while it is read. */
 static gf_status filter_check_inputs(const gf_filter_info *info, const gf_cli_line *line,
                                      gf_error *error) {
     struct stat out, in;
     const bool file = fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
     for (size_t i = 0; i < info->inputs && file; i++) {
         const char *name = line->operands[i];
-        const bool there =
+        const bool exists =
             filter_is_standard(name) ? fstat(STDIN_FILENO, &in) == 0 : stat(name, &in) == 0;
-        if (there && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        if (exists && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
             return gf_set_error(error, GF_USAGE,
-                                "%s: is where standard output goes, too; redirect that to another "
+                                "%s: is also standard output; redirect standard output to another "
                                 "file",
                                 filter_is_standard(name) ? "standard input" : name);
     }
     return GF_OK;
 }
 
-/* ImageMagick's users may name a folder for all that is in it. */
+/* Reject a folder as input, and suggest the options that process its images. */
 static gf_status check_folder(const gf_filter_info *info, const gf_cli_line *line,
                               gf_error *error) {
     struct stat what;
@@ -72,27 +74,28 @@ static gf_status check_folder(const gf_filter_info *info, const gf_cli_line *lin
         !S_ISDIR(what.st_mode))
         return GF_OK;
     return gf_set_error(error, GF_FAILED,
-                        "%s: is a folder; for the images in it use 'gpufilter %s -R %s%s'", name,
+                        "%s: is a folder; to process its images use 'gpufilter %s -R %s%s'", name,
                         info->name, name, info->makes_image ? " --out-dir OUT" : "");
 }
 
-/* Find contradictions before anything is done. Sets job->done.output and job->data_out. */
+/* Reject contradictory arguments. Set job->run.output and job->data_out. */
 static gf_status check_job(gf_cli_job *job, gf_error *error) {
     const gf_cli_line *line = job->line;
-    const gf_filter_info *info = job->done.info;
+    const gf_filter_info *info = job->run.info;
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
     const gf_status status = check_folder(info, line, error);
     if (status)
         return status;
     if (line->operand_count != operands)
         return gf_set_error(
-            error, GF_USAGE, "%s: takes %s, got %zu file%s; %ssee 'gpufilter %s --help'",
+            error, GF_USAGE, "%s: expected %s, got %zu operand%s; %ssee 'gpufilter %s --help'",
             info->name, info->operands, line->operand_count, line->operand_count == 1 ? "" : "s",
-            line->operand_count > operands && info->makes_image ? "for many inputs add --out-dir, "
-                                                                : "",
+            line->operand_count > operands && info->makes_image
+                ? "for several inputs use --out-dir; "
+                : "",
             info->name);
     if (info->makes_image)
-        job->done.output = line->operands[info->inputs];
+        job->run.output = line->operands[info->inputs];
     const bool plot_out = filter_is_standard(line->options.plot);
     const bool data_out = is_data_out(job);
     job->data_out = data_out || plot_out;
@@ -103,14 +106,15 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
                                               : NULL;
     if (second)
         return gf_set_error(error, GF_USAGE,
-                            "--%s: standard output takes the data already; give that a file name",
+                            "--%s: standard output is already used for data; write the data to a "
+                            "file",
                             second);
     return filter_check_inputs(info, line, error);
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* Print the report to its last byte. */
+/* Print and flush the report. */
 static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_error *error) {
     const gf_cli_options *options = &job->line->options;
     FILE *file = job->data_out ? stderr : stdout;
@@ -123,15 +127,16 @@ static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_e
         gf_cli_report_text(file, run);
     }
     if (!status && (fflush(file) != 0 || ferror(file)))
-        status = gf_set_error(error, GF_FAILED, "standard output: %s", strerror(errno));
+        status =
+            gf_set_error(error, GF_FAILED, "standard output: cannot write: %s", strerror(errno));
     return status;
 }
 
-/* gf_file_options.ready: draw the plot, which appears together with the other outputs, and print
- * the report. A report that cannot be printed keeps them all from appearing. */
+/* Draw the plot and print the report (gf_file_options.ready). The plot is committed together with
+ * the other outputs. If this function fails, no output is committed. */
 static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error *error) {
     const gf_cli_job *job = context;
-    gf_cli_run run = job->done;
+    gf_cli_run run = job->run;
     run.result = ready->result;
     run.report = ready->report;
     gf_cli_progress_hide();
@@ -139,7 +144,7 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
     return status ? status : print_report(job, &run, error);
 }
 
-/* Print the summary on standard error, once the outputs are in place. */
+/* Print the summary on standard error, after the outputs are committed. */
 static void print_summary(const gf_cli_run *run, const gf_cli_options *options) {
     gf_cli_report_failure(run);
     if (options->quiet)
@@ -149,11 +154,11 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
         gf_cli_report_run(run, options->verbose);
 }
 
-/* Print the names of what a run would write. */
+/* Print the names of the outputs of a dry run. */
 static void filter_list_outputs(const gf_cli_job *job) {
     const char *name;
-    if (job->done.output)
-        gf_cli_list_output(job->done.output);
+    if (job->run.output)
+        gf_cli_list_output(job->run.output);
     for (size_t i = 0; (name = next_own_output(job, &i));)
         gf_cli_list_output(name);
     if (job->line->options.plot)
@@ -162,13 +167,13 @@ static void filter_list_outputs(const gf_cli_job *job) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* gf_file_options.progress, in this thread. */
+/* Implement gf_file_options.progress. Called in the main thread. */
 static void filter_on_progress(void *context, const gf_progress *now) {
     gf_cli_progress *progress = context;
-    progress->of = (double)now->total;
-    progress->under_way = (double)now->done;
-    progress->pixels_under_way =
-        (double)now->in.width * (double)now->in.height * progress->under_way / progress->of;
+    progress->work = (double)now->total;
+    progress->running = (double)now->done;
+    progress->pixels_running =
+        (double)now->in.width * (double)now->in.height * progress->running / progress->work;
     gf_cli_progress_draw(progress);
 }
 
@@ -179,10 +184,10 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     files.ready = filter_on_ready;
     files.ready_context = job;
     gf_cli_progress progress = {0};
-    if (gf_cli_ranks_first()) {
+    if (gf_cli_ranks_root()) {
         gf_cli_progress_begin(&progress,
                               gf_cli_progress_choose(options->progress, options->quiet, false));
-        gf_cli_event_begin(&progress, job->done.info->name);
+        gf_cli_event_begin(&progress, job->run.info->name);
         files.progress = filter_on_progress;
         files.progress_context = &progress;
     }
@@ -191,7 +196,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     status = gf_cli_ranks()->agree(status, error);
     if (!status)
         status = (gf_cli_ranks()->launched ? gf_mpi_run_file : gf_run_file)(
-            engine, job->filter, job->line->filter, job->line->operands, job->done.output, &files,
+            engine, job->filter, job->line->filter, job->line->operands, job->run.output, &files,
             result, report, error);
     gf_engine_close(engine);
     gf_cli_progress_hide();
@@ -210,21 +215,21 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
     gf_cli_job job = {
         .filter = filter,
         .line = line,
-        .done = {
+        .run = {
             .info = info, .settings = line->filter, .inputs = line->operands, .report = &report}};
     gf_status status = check_job(&job, error);
     if (!status && line->options.plot && !gf_cli_plot_open)
         status = gf_set_error(error, GF_FAILED,
-                              "--plot: this gpufilter was built without cairo and draws no plots; "
-                              "install the package libcairo2-dev and build it again");
-    else if (!status && line->options.plot && gf_cli_ranks_first())
+                              "--plot: not supported: gpufilter was built without cairo; install "
+                              "the package libcairo2-dev and rebuild");
+    else if (!status && line->options.plot && gf_cli_ranks_root())
         status = gf_cli_plot_open(&line->options, &job.plot, error);
     status = gf_cli_ranks()->agree(status, error);
     if (!status)
         status = filter_compute(&job, &result, &report, error);
-    if (!status && gf_cli_ranks_first())
+    if (!status && gf_cli_ranks_root())
         line->options.files.dry_run ? filter_list_outputs(&job)
-                                    : print_summary(&job.done, &line->options);
+                                    : print_summary(&job.run, &line->options);
     if (info->is_test && status == GF_FAILED)
         status = GF_USAGE;
     else if (!status && result && !gf_result_passed(result))

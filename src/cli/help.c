@@ -1,4 +1,6 @@
-/* Help, made from the same tables that the parser reads. */
+/* Help and version texts. Options, formats and exit codes come from the tables that the parser and
+ * the manual pages read. -h prints at most BRIEF_LINES lines of LINE_WIDTH columns; --help prints
+ * everything. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,12 +9,24 @@
 #include "ranks.h"
 #include "report.h"
 
-#define NAME_COLUMN 26 /* where the descriptions begin */
+#define NAME_COLUMN 26 /* column of the descriptions in --help */
 #define LINE_WIDTH 79
+#define BRIEF_LINES 24 /* a terminal of 80x24 */
 
-const char gf_about_summary[] = "image filters with the same bits on CPU and GPU";
+const char gf_help_summary[] = "image filters with the same bits on CPU and GPU";
 
-/* Print words from column `indent` on, wrapped. */
+const gf_help_code gf_help_codes[] = {
+    {"0", "success", "the images are equal"},
+    {"1", "an input, an output, memory or the system failed", "the images differ"},
+    {"2", "invalid option or operand",
+     "invalid option or operand, or the images could not be compared"},
+    {"3", "the requested backend or device is not available", NULL},
+    {"128 + n", "terminated by signal n", NULL},
+    {0}};
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* Print words from column `indent` on, wrapped at LINE_WIDTH. */
 static void print_wrapped(int indent, const char *text) {
     int column = indent;
     while (*text) {
@@ -30,34 +44,10 @@ static void print_wrapped(int indent, const char *text) {
     }
 }
 
-/* What a value may be, and the default: " (0 to 127; default 2)". */
-static void describe_values(const gf_param *param, char *text, size_t size) {
-    size_t used = 0;
-    text[0] = 0;
-    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
-        used = (size_t)snprintf(text, size, "%.15g to %.15g", param->min, param->max);
-    for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", param->choices[i]);
-    if (param->fallback && used < size)
-        snprintf(text + used, size - used, "%sdefault %s", used ? "; " : "", param->fallback);
-}
-
-static void print_param(const gf_param *param) {
-    char values[256], help[512];
-    describe_values(param, values, sizeof values);
-    snprintf(help, sizeof help, values[0] ? "%s (%s)" : "%s", param->help, values);
-    int used = param->letter ? printf("  -%c, ", param->letter) : printf("      ");
-    used += printf("--%s", param->name);
-    if (param->metavar)
-        used += printf(" %s", param->metavar);
-    if (used >= NAME_COLUMN) {
-        putchar('\n');
-        used = 0;
-    }
-    printf("%*s", NAME_COLUMN - used, "");
-    print_wrapped(NAME_COLUMN, help);
-    putchar('\n');
+/* Print a phrase as a sentence, with its newline. */
+static void print_sentence(const char *phrase) {
+    const bool lower = *phrase >= 'a' && *phrase <= 'z';
+    printf("%c%s.\n", lower ? *phrase - 'a' + 'A' : *phrase, phrase + 1);
 }
 
 static void help_heading(const char *text) {
@@ -66,21 +56,96 @@ static void help_heading(const char *text) {
            gf_cli_paint_text(colour, GF_PAINT_OFF));
 }
 
-static void print_examples(const gf_filter_info *info) {
-    putchar('\n');
-    help_heading("Examples");
-    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
-        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* Write the range or the choices, and the default: "range: 0..127; default: 2". */
+static void describe_values(const gf_param *param, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    if (param->type == GF_PARAM_INT || param->type == GF_PARAM_FLOAT)
+        used = (size_t)snprintf(text, size, "range: %.15g..%.15g", param->min, param->max);
+    for (size_t i = 0; param->choices && param->choices[i] && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", param->choices[i]);
+    if (param->fallback && used < size)
+        snprintf(text + used, size - used, "%sdefault: %s", used ? "; " : "", param->fallback);
 }
 
-/* "Reads  PNG, PGM and PPM" */
+/* Write "  -r, --radius R". Return its width. */
+static int describe_name(const gf_param *param, char *text, size_t size) {
+    const char letter[] = {'-', param->letter, ',', 0};
+    return snprintf(text, size, "  %-3s --%s%s%s", param->letter ? letter : "", param->name,
+                    param->metavar ? " " : "", param->metavar ? param->metavar : "");
+}
+
+static void print_param(const gf_param *param) {
+    char name[64], values[256], help[512];
+    describe_values(param, values, sizeof values);
+    snprintf(help, sizeof help, values[0] ? "%s (%s)" : "%s", param->help, values);
+    const int used = describe_name(param, name, sizeof name);
+    printf(used >= NAME_COLUMN ? "%s\n%*s" : "%s%*s", name,
+           used >= NAME_COLUMN ? NAME_COLUMN : NAME_COLUMN - used, "");
+    print_wrapped(NAME_COLUMN, help);
+    putchar('\n');
+}
+
+/* Print an option on one line: its help up to the first "; ", cut at a word if it is too long, and
+ * values and default, or the default alone, if they fit. */
+static void print_param_brief(const gf_param *param, int column) {
+    char name[64], text[96], values[256];
+    const char *help = param->help, *end = strstr(help, "; ");
+    const int width = LINE_WIDTH - column;
+    int length = (int)(end ? (size_t)(end - help) : strlen(help));
+    if (length > width) {
+        for (length = width - 3; length > 0 && help[length] != ' '; length--)
+            ;
+        end = "...";
+    } else {
+        end = "";
+    }
+    describe_name(param, name, sizeof name);
+    int used = snprintf(text, sizeof text, "%.*s%s", length, help, end);
+    describe_values(param, values, sizeof values);
+    if (used + (int)strlen(values) + 3 > width)
+        snprintf(values, sizeof values, param->fallback ? "default: %s" : "", param->fallback);
+    if (values[0] && used + (int)strlen(values) + 3 <= width)
+        snprintf(text + used, sizeof text - (size_t)used, " (%s)", values);
+    printf("%-*s%s\n", column, name, text);
+}
+
+/* Print a filter's own options and the most used shared ones, or all options if they fit into `max`
+ * lines. Separate the groups by an empty line if it fits. */
+static void print_params_brief(const gf_command *command, const gf_param *params, size_t count,
+                               size_t max) {
+    const size_t own = command->info.param_count;
+    const gf_param *shown[BRIEF_LINES];
+    size_t shown_count = 0;
+    int column = 0;
+    for (size_t i = 0; i < count && shown_count < max; i++) {
+        char name[64];
+        if (count > max && i >= own && !gf_cli_in_brief_help(&params[i]))
+            continue;
+        const int width = describe_name(&params[i], name, sizeof name) + 2;
+        column = width > column ? width : column;
+        shown[shown_count++] = &params[i];
+    }
+    for (size_t i = 0; i < shown_count; i++) {
+        if (i > 0 && shown[i] >= params + own && shown[i - 1] < params + own && shown_count < max)
+            putchar('\n');
+        print_param_brief(shown[i], column);
+    }
+}
+
+/* ---- formats, names and exit codes ----------------------------------------------------------- */
+
+/* Print "Reads  PNG, PGM and PPM". */
 static void print_formats(const char *verb, bool written) {
     const char *last = NULL, *gap = " ";
-    for (const gf_about_format *format = gf_about_formats; format->name; format++)
+    for (const gf_help_format *format = gf_help_formats; format->name; format++)
         if (written ? format->written : format->read)
             last = format->name;
     printf("%-6s", verb);
-    for (const gf_about_format *format = gf_about_formats; format->name; format++)
+    for (const gf_help_format *format = gf_help_formats; format->name; format++)
         if (written ? format->written : format->read) {
             printf("%s%s", format->name == last ? " and " : gap, format->name);
             gap = ", ";
@@ -97,55 +162,94 @@ static void print_names(const char *heading, bool filters) {
     putchar('\n');
 }
 
-/* Fits on a screen of 24 lines, with the prompt that follows. */
-void gf_cli_help(void) {
+static void print_codes(bool test) {
+    putchar('\n');
+    help_heading("Exit status");
+    for (const gf_help_code *row = gf_help_codes; row->code; row++)
+        printf("  %-8s %s\n", row->code, test && row->test ? row->test : row->meaning);
+}
+
+static void print_examples(const gf_filter_info *info) {
+    putchar('\n');
+    help_heading("Examples");
+    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+/* ---- whole texts ----------------------------------------------------------------------------- */
+
+/* Print options below the headings of their groups. own: heading of options without a group. */
+static void print_groups(const gf_param *params, size_t count, const char *own) {
+    for (size_t i = 0; i < count; i++) {
+        const char *group = params[i].group;
+        if (i == 0 || group != params[i - 1].group) {
+            putchar('\n');
+            help_heading(group ? group : own);
+        }
+        print_param(&params[i]);
+    }
+}
+
+void gf_cli_help(bool all) {
     printf(
-        "gpufilter %s: %s\n"
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
-        "       gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
-        "       gpufilter COMMAND [OPTION]... [FILE]...\n"
-        "       gpufilter help FILTER\n\n",
-        gf_version(), gf_about_summary);
+        "  or:  gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
+        "  or:  gpufilter COMMAND [OPTION]... [FILE]...\n");
+    print_sentence(gf_help_summary);
+    putchar('\n');
     print_names("Filters", true);
     print_names("Commands", false);
     print_formats("Reads", false);
     print_formats("Writes", true);
+    if (all) {
+        gf_param params[GF_CLI_MAX_COMMON];
+        print_groups(params, gf_cli_common(NULL, params), "");
+        print_codes(false);
+    }
+    printf("\nRun 'gpufilter NAME -h' for the main options, or --help for all options.\n");
 }
 
-/* Print what holds for files of a filter; many: of which it takes any number. */
-static void print_files(const gf_filter_info *info, bool many) {
-    printf("\nA file named - is standard input or output.\n");
-    if (many)
-        printf("Of many inputs one that fails does not stop the others; the exit code is 1.\n%s",
-               info->makes_image
-                   ? ""
-                   : "Each is measured by itself; a CSV table has the file in a first column.\n");
-    printf(
-        "Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare could\n"
-        "not compare), 3 no such backend or device, 128 + n on signal n.\n");
-}
-
-void gf_cli_help_command(const gf_command *command) {
+/* Print the usage and the summary. Return the number of lines. */
+static size_t print_usage(const gf_command *command, bool many) {
     const gf_filter_info *info = &command->info;
-    const bool many = command->filter && info->inputs == 1 && !info->is_test;
-    gf_param params[GF_CLI_MAX_PARAMS];
-    const size_t count = gf_command_params(command, params);
     printf("Usage: gpufilter %s [OPTION]...%s%s\n", info->name, info->operands[0] ? " " : "",
            info->operands);
     if (many)
-        printf("       gpufilter %s [OPTION]... %sIN...\n", info->name,
+        printf("  or:  gpufilter %s [OPTION]... %sIN...\n", info->name,
                info->makes_image ? "--out-dir DIR " : "");
-    printf("%s: %s.\n\n%s", info->name, info->summary, info->details);
-    for (size_t i = 0; i < count; i++) {
-        const char *group = params[i].group;
-        if (i == 0 || (command->filter && group != params[i - 1].group)) {
-            putchar('\n');
-            help_heading(!command->filter ? "Options" : group ? group : "What it computes");
-        }
-        print_param(&params[i]);
+    print_sentence(info->summary);
+    return many ? 3 : 2;
+}
+
+void gf_cli_help_command(const gf_command *command, bool all) {
+    const gf_filter_info *info = &command->info;
+    const bool many = command->filter && info->inputs == 1 && !info->is_test;
+    gf_param params[GF_CLI_MAX_PARAMS];
+    const size_t count = gf_command_params(command, params), lines = print_usage(command, many);
+    putchar('\n');
+    if (!all) {
+        /* Two blank lines and the last line are printed as well. */
+        print_params_brief(command, params, count, BRIEF_LINES - 3 - lines);
+        printf("\nRun 'gpufilter %s --help' for %s and examples.\n", info->name,
+               command->filter ? "all options" : "details");
+        return;
     }
-    if (command->filter)
-        print_files(info, many);
+    printf("%s", info->details);
+    if (command->filter) {
+        print_groups(params, count, "Filter options");
+        printf("\nThe file name - means standard input or standard output.\n");
+        if (many)
+            printf("In a batch, a failed input does not stop the others; the exit status is 1.\n%s",
+                   info->makes_image ? ""
+                                     : "A CSV table of a batch has the file name in its first "
+                                       "column.\n");
+    } else {
+        putchar('\n');
+        help_heading("Options");
+        for (size_t i = 0; i < count; i++)
+            print_param(&params[i]);
+    }
+    print_codes(info->is_test);
     print_examples(info);
 }
 
@@ -157,6 +261,7 @@ void gf_cli_version(void) {
         printf("CUDA for sm %s, ", gf_cuda_architectures());
     else
         printf("no CUDA, ");
-    printf("%scairo, %sMPI; SIMD here: %s\n", gf_cli_plot_open ? "" : "no ",
-           gf_mpi_peers ? "" : "no ", strrchr(processor, ' ') + 1);
+    printf("%scairo, %sMPI; SIMD: %s\n", gf_cli_plot_open ? "" : "no ", gf_mpi_peers ? "" : "no ",
+           strrchr(processor, ' ') + 1);
+    printf("Copyright (c) 2026 The gpufilter authors; MIT License\n");
 }

@@ -1,4 +1,4 @@
-/* gpufilter info: what files hold. gpufilter devices: what this machine has to compute with. */
+/* Commands info (formats and metadata of image files) and devices (processor and CUDA devices). */
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void print_file_text(const char *path, const gf_file_info *info) {
 }
 
 static void print_file_json(const char *path, const gf_file_info *info) {
-    printf("{\"schema\": \"gpufilter-info\", \"version\": 1, ");
+    printf("{\"schema\": \"gpufilter-info\", \"schema_version\": 2, ");
     gf_json_name(stdout, "file", path);
     gf_json_string(stdout, "kind", info->kind);
     printf(", \"image\": ");
@@ -50,7 +50,7 @@ static gf_status run_info(const gf_cli_line *line, gf_error *error) {
         gf_file_info info;
         gf_error one;
         if (gf_inspect_file(path, &line->options.files, &info, &one)) {
-            gf_cli_complain(&one);
+            gf_cli_print_error(&one);
             worst = one.status;
         } else {
             (line->options.json ? print_file_json : print_file_text)(path, &info);
@@ -68,18 +68,18 @@ static const char *const info_shared[] = {
     "max-seconds", "no-sandbox", "color",     "help", "version",    NULL};
 
 static const gf_param info_params[] = {
-    GF_CLI_FLAG("json", 0, "print a line of JSON for each file"),
+    GF_CLI_FLAG("json", 0, "print JSON; one line per file"),
 };
 
 const gf_command gf_info_command = {
     .info = {.name = "info",
-             .summary = "tell what image files hold",
+             .summary = "print format and metadata of image files",
              .operands = "FILE...",
              .details =
-                 "A line for each file: its kind, size, channels and type of samples as filters\n"
-                 "get them, how the file holds them, and the names of the metadata chunks before\n"
-                 "the pixels. Of most files only the beginning is read. A file that cannot be\n"
-                 "read does not stop the others; the exit code is then 1.\n",
+                 "Prints one line per file: file format, size, channels and sample type after\n"
+                 "decoding, the stored sample format, and the names of the metadata chunks before\n"
+                 "the pixels. Most formats are read only up to the first pixel. A file that\n"
+                 "cannot be read does not stop the others; the exit status is then 1.\n",
              .examples = "gpufilter info *.png\n"
                          "gpufilter info --json - <scan.png\n",
              .inputs = 1,
@@ -104,7 +104,7 @@ void gf_machine_text(const gf_machine *machine) {
         if (device->usable)
             printf(" (%.1f GB free), at %s\n", (double)device->free_bytes * 1e-9, device->bus);
         else
-            printf(", at %s: not usable, too old (below 7.5) or taken\n", device->bus);
+            printf(", at %s: unusable: compute capability below 7.5, or busy\n", device->bus);
     }
 }
 
@@ -124,10 +124,10 @@ void gf_machine_json(const gf_machine *machine) {
         printf(", \"usable\": %s}", device->usable ? "true" : "false");
     }
     putchar(']');
-    gf_json_string(stdout, "why_no_cuda", machine->none.status ? machine->none.message : NULL);
+    gf_json_string(stdout, "cuda_error", machine->none.status ? machine->none.message : NULL);
 }
 
-gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
+gf_status gf_machine_query(gf_machine *machine, gf_error *error) {
     const size_t capacity = sizeof machine->devices / sizeof machine->devices[0];
     *machine = (gf_machine){0};
     gf_processor(machine->processor, sizeof machine->processor);
@@ -135,7 +135,7 @@ gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
         gf_devices(machine->devices, capacity, &machine->count, &machine->none);
     if (machine->count > capacity)
         machine->count = capacity;
-    if (!status || status == GF_NO_BACKEND) /* that there is none is an answer */
+    if (!status || status == GF_NO_BACKEND) /* reported in machine->none */
         return GF_OK;
     *error = machine->none;
     return status;
@@ -143,11 +143,11 @@ gf_status gf_machine_look(gf_machine *machine, gf_error *error) {
 
 static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
     gf_machine machine;
-    const gf_status status = gf_machine_look(&machine, error);
+    const gf_status status = gf_machine_query(&machine, error);
     if (status)
         return status;
     if (line->options.json) {
-        printf("{\"schema\": \"gpufilter-devices\", \"version\": 1");
+        printf("{\"schema\": \"gpufilter-devices\", \"schema_version\": 2");
         gf_machine_json(&machine);
         printf("}\n");
     } else {
@@ -157,7 +157,7 @@ static gf_status run_devices(const gf_cli_line *line, gf_error *error) {
 }
 
 static const gf_param devices_params[] = {
-    GF_CLI_FLAG("json", 0, "print one line of JSON"),
+    GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
 static const char *const devices_shared[] = {"color", "help", "version", NULL};
 
@@ -165,8 +165,9 @@ const gf_command gf_devices_command = {
     .info = {.name = "devices",
              .summary = "list the processor and the CUDA devices",
              .operands = "",
-             .details = "What the cpu and cuda backends find here, or why there is no CUDA.\n"
-                        "The numbers of the devices are those for --device.\n",
+             .details =
+                 "Prints the processor of the cpu backend and the devices of the cuda backend, or\n"
+                 "the reason why CUDA is not available. --device takes the device numbers.\n",
              .examples = "gpufilter devices\n"
                          "gpufilter devices --json\n",
              .params = devices_params,

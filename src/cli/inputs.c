@@ -1,3 +1,4 @@
+/* Table of formats, and collection of inputs. */
 #define _GNU_SOURCE /* asprintf, strcasestr */
 #include "inputs.h"
 
@@ -10,23 +11,22 @@
 #include <string.h>
 #include <strings.h>
 
-const gf_about_format gf_about_formats[] = {
+const gf_help_format gf_help_formats[] = {
     {"PNG", "png", true, true,
-     "Every colour type and depth, interlaced, too; 16 bits stay 16. Its metadata go along from PNG "
-     "to PNG."},
-    {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; text or binary in, binary out."},
-    {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; text or binary in, binary out."},
-    {"PBM", "pbm", false, false, "Not read: pbmtopgm makes a PGM of it."},
+     "All colour types and depths, interlaced or not; 16-bit samples stay 16-bit. Metadata is copied "
+     "from PNG to PNG."},
+    {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; reads text and binary, writes binary."},
+    {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; reads text and binary, writes binary."},
+    {"PBM", "pbm", false, false, "Not supported; convert it with pbmtopgm."},
     {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
     {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
-    {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; loses by its nature."},
+    {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; lossy."},
     {"BMP", "bmp", true, true, "8 bits."},
-    {"TGA", "tga", true, true, "8 bits; has no mark, so it is known by its name."},
-    {"PSD", "psd", true, false, "RGB; the picture of all layers together."},
-    {"GIF", "gif", true, false, "Its first frame."},
-    {"HDR", "hdr", true, true, "RGB, read as binary32; loses by its nature."},
-    {"raw rows", "raw", false, true,
-     "Samples without a header; read with --raw, written little-endian."},
+    {"TGA", "tga", true, true, "8 bits; recognised by its extension, because it has no signature."},
+    {"PSD", "psd", true, false, "RGB; the merged image of all layers."},
+    {"GIF", "gif", true, false, "The first frame."},
+    {"HDR", "hdr", true, true, "RGB, read as binary32; lossy."},
+    {"raw rows", "raw", false, true, "Headerless samples; read with --raw, written little-endian."},
     {0}};
 
 typedef struct inputs_gather {
@@ -35,28 +35,27 @@ typedef struct inputs_gather {
 } inputs_gather;
 
 static gf_status inputs_out_of_memory(gf_error *error) {
-    return gf_set_error(error, GF_FAILED, "inputs: out of memory for their names");
+    return gf_set_error(error, GF_FAILED, "inputs: out of memory for file names");
 }
 
-/* Print a failure and go on, unless under --fail-fast. */
-static gf_status inputs_complain(const inputs_gather *gather, gf_error *error) {
+/* Print an error and continue; with --fail-fast, return it. */
+static gf_status inputs_print_error(const inputs_gather *gather, gf_error *error) {
     if (gather->options->fail_fast)
         return error->status;
-    gf_cli_complain(error);
+    gf_cli_print_error(error);
     gather->inputs->failed++;
     error->status = GF_OK;
     error->message[0] = 0;
     return GF_OK;
 }
 
-/* Add an input. Takes the path, which is NULL if there was no memory. info: NULL if nothing is
- * known of it. */
-static gf_status inputs_add(inputs_gather *gather, char *path, size_t below,
+/* Add an input and take ownership of its path. path NULL: out of memory. info NULL: unknown. */
+static gf_status inputs_add(inputs_gather *gather, char *path, size_t relative,
                             const struct stat *info, gf_error *error) {
     gf_cli_inputs *inputs = gather->inputs;
     if (!path)
         return inputs_out_of_memory(error);
-    /* Lengths are powers of two, so the count alone says when the list is full. */
+    /* The capacity is the next power of two, so the list is full if count is a power of two. */
     if ((inputs->count & (inputs->count - 1)) == 0) {
         const size_t length = inputs->count ? 2 * inputs->count : 1;
         gf_cli_input *list = realloc(inputs->list, length * sizeof *list);
@@ -67,7 +66,7 @@ static gf_status inputs_add(inputs_gather *gather, char *path, size_t below,
         inputs->list = list;
     }
     gf_cli_input *input = &inputs->list[inputs->count++];
-    *input = (gf_cli_input){.path = path, .below = below};
+    *input = (gf_cli_input){.path = path, .relative = relative};
     if (info) {
         input->bytes = S_ISREG(info->st_mode) ? (uint64_t)info->st_size : 0;
         input->time = info->st_mtim;
@@ -82,9 +81,9 @@ const char *gf_cli_extension(const char *base) {
     return dot && dot != base ? dot : "";
 }
 
-const gf_about_format *gf_cli_named_format(const char *name) {
+const gf_help_format *gf_cli_named_format(const char *name) {
     const char *extension = gf_cli_extension(name);
-    for (const gf_about_format *format = gf_about_formats; *extension && format->name; format++)
+    for (const gf_help_format *format = gf_help_formats; *extension && format->name; format++)
         for (const char *at = format->extensions; *at; at += strspn(at, " ")) {
             const size_t size = strcspn(at, " ");
             if (strlen(extension + 1) == size && strncasecmp(extension + 1, at, size) == 0)
@@ -94,10 +93,10 @@ const gf_about_format *gf_cli_named_format(const char *name) {
     return NULL;
 }
 
-/* Has a file the extension of an image? raw: of one without a header. Cameras use that extension,
- * too, so it counts only then. */
+/* Return whether a file has the extension of an image; raw: whether it has the extension .raw. Raw
+ * files of cameras use it too, so it is accepted only with --raw. */
 static bool inputs_is_image(const char *name, bool raw) {
-    const gf_about_format *format = gf_cli_named_format(name);
+    const gf_help_format *format = gf_cli_named_format(name);
     return format && raw == (strcmp(format->extensions, "raw") == 0);
 }
 
@@ -109,7 +108,8 @@ static int inputs_by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Looks each time: another shard may have made it since. */
+/* Return whether a folder is --out-dir. Call stat each time, because another shard may have created
+ * --out-dir since. */
 static bool inputs_is_out(const inputs_gather *gather, const struct stat *info) {
     const char *path = gather->options->out_dir;
     struct stat out;
@@ -117,8 +117,7 @@ static bool inputs_is_out(const inputs_gather *gather, const struct stat *info) 
            info->st_ino == out.st_ino;
 }
 
-/* Count a file that is no image by its extension. Remember the extension if there is space, and if
- * a terminal shows it as it is. */
+/* Count a skipped file. Store its extension if it is alphanumeric and fits. */
 static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
     const char *extension = gf_cli_extension(name), *kept = inputs->extensions;
     const size_t length = strlen(extension), used = strlen(kept);
@@ -136,55 +135,55 @@ static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
                  used ? ", " : "", extension);
 }
 
-static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t below,
+static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t relative,
                              gf_error *error);
 
-/* Take what a folder holds under a name. Links to folders are not followed: they may lead back. */
+/* Process one entry of a folder. Do not follow symbolic links to folders, which may form cycles. */
 static gf_status inputs_visit(inputs_gather *gather, const char *folder, const char *name,
-                              size_t below, gf_error *error) {
+                              size_t relative, gf_error *error) {
     const bool root = strcmp(folder, "/") == 0;
     char *path;
     struct stat info;
     if (asprintf(&path, "%s%s%s", folder, root ? "" : "/", name) < 0)
         return inputs_out_of_memory(error);
-    if (!below)
-        below = strlen(path) - strlen(name);
-    bool there = lstat(path, &info) == 0;
-    const int cause = there ? 0 : errno;
+    if (!relative)
+        relative = strlen(path) - strlen(name);
+    bool exists = lstat(path, &info) == 0;
+    const int cause = exists ? 0 : errno;
     gf_status status = GF_OK;
-    if (there && S_ISDIR(info.st_mode)) {
+    if (exists && S_ISDIR(info.st_mode)) {
         if (!inputs_is_out(gather, &info))
-            status = inputs_walk(gather, path, below, error);
+            status = inputs_walk(gather, path, relative, error);
     } else if (inputs_is_image(name, gather->inputs->raw)) {
-        /* An image that stat refuses cannot be read either, which is reported then. */
-        there = there && (!S_ISLNK(info.st_mode) || stat(path, &info) == 0);
-        if (!there || S_ISREG(info.st_mode))
-            return inputs_add(gather, path, below, there ? &info : NULL, error);
-    } else if (there && S_ISREG(info.st_mode)) {
+        /* If stat fails, reading fails too and reports the error. */
+        exists = exists && (!S_ISLNK(info.st_mode) || stat(path, &info) == 0);
+        if (!exists || S_ISREG(info.st_mode))
+            return inputs_add(gather, path, relative, exists ? &info : NULL, error);
+    } else if (exists && S_ISREG(info.st_mode)) {
         inputs_skip(gather->inputs, name);
     } else if (cause && cause != ENOENT) {
-        /* It may be a folder with images in it. */
-        gf_set_error(error, GF_FAILED, "%s: cannot look at it: %s", path, strerror(cause));
-        status = inputs_complain(gather, error);
+        /* It may be a folder that contains images. */
+        gf_set_error(error, GF_FAILED, "%s: cannot stat: %s", path, strerror(cause));
+        status = inputs_print_error(gather, error);
     }
     free(path);
     return status;
 }
 
-/* Take all files of a folder. It is read whole first, so that no folder is open while another is
- * read. */
-static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t below,
+/* Process all entries of a folder. scandir closes the folder before a subfolder is opened, so that
+ * one descriptor suffices for any depth. */
+static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t relative,
                              gf_error *error) {
     struct dirent **entries;
     gf_status status = GF_OK;
     const int count = scandir(folder, &entries, inputs_is_shown, inputs_by_name);
     if (count < 0) {
         gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", folder, strerror(errno));
-        return inputs_complain(gather, error);
+        return inputs_print_error(gather, error);
     }
     for (int i = 0; i < count; i++) {
         if (!status)
-            status = inputs_visit(gather, folder, entries[i]->d_name, below, error);
+            status = inputs_visit(gather, folder, entries[i]->d_name, relative, error);
         free(entries[i]);
     }
     free(entries);
@@ -194,15 +193,16 @@ static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t b
 static gf_status inputs_take_folder(inputs_gather *gather, const char *path,
                                     const struct stat *info, gf_error *error) {
     if (!gather->options->recursive) {
-        gf_set_error(error, GF_FAILED, "%s: is a folder; add --recursive to take the images in it",
+        gf_set_error(error, GF_FAILED, "%s: is a folder; use --recursive to process its images",
                      path);
-        return inputs_complain(gather, error);
+        return inputs_print_error(gather, error);
     }
     if (inputs_is_out(gather, info))
-        return gf_set_error(error, GF_USAGE,
-                            "%s: is --out-dir itself, whose files would be the inputs of the next "
-                            "run; name another --out-dir, or the files",
-                            path);
+        return gf_set_error(
+            error, GF_USAGE,
+            "%s: is also --out-dir, and its outputs would be inputs of the next run; "
+            "use another --out-dir, or name the files",
+            path);
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
@@ -218,24 +218,24 @@ static gf_status inputs_take_folder(inputs_gather *gather, const char *path,
 
 static gf_status inputs_take_name(inputs_gather *gather, const char *path, gf_error *error) {
     struct stat info;
-    const bool there = stat(path, &info) == 0;
-    if (there && S_ISDIR(info.st_mode))
+    const bool exists = stat(path, &info) == 0;
+    if (exists && S_ISDIR(info.st_mode))
         return inputs_take_folder(gather, path, &info, error);
     const char *slash = strrchr(path, '/');
     return inputs_add(gather, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
-                      there ? &info : NULL, error);
+                      exists ? &info : NULL, error);
 }
 
-/* A list of names that is being read. */
+/* A list of names being read. */
 typedef struct inputs_list {
     FILE *file;
     const char *name;
-    bool null;       /* a NUL byte ends a name, not a newline */
-    uint64_t number; /* of the name, empty ones counted */
+    bool null;       /* names are NUL-terminated */
+    uint64_t number; /* of the current name, from 1, including empty ones */
     char path[PATH_MAX];
 } inputs_list;
 
-/* Read the next name. One that no system call takes as a path is not held in memory. */
+/* Read the next name. Fail for names of PATH_MAX bytes or more, which no system call accepts. */
 static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
     const int end = list->null ? 0 : '\n';
     size_t length = 0;
@@ -250,16 +250,16 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
             break;
         if (!c)
             return gf_set_error(error, GF_USAGE,
-                                "--files-from '%s': holds a NUL byte; add --null if they end the "
-                                "names",
+                                "--files-from '%s': contains a NUL byte; use --null for "
+                                "NUL-terminated names",
                                 list->name);
         if (length == PATH_MAX - 1)
             return gf_set_error(
                 error, GF_USAGE,
-                "--files-from '%s': %s %" PRIu64 " is longer than a path can be (%d bytes); %s",
+                "--files-from '%s': %s %" PRIu64 " exceeds the maximum path length of %d bytes; %s",
                 list->name, list->null ? "name" : "line", list->number, PATH_MAX - 1,
-                list->null ? "leave --null out if each name is on a line of its own"
-                           : "put one name on each line");
+                list->null ? "omit --null if names are separated by newlines"
+                           : "write one name per line");
         list->path[length++] = (char)c;
     }
     list->path[length] = 0;
@@ -279,7 +279,7 @@ static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool 
         return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
     while (!status && !feof(list.file)) {
         status = inputs_read_name(&list, error);
-        /* A file may be called "-": only operands mean standard input. */
+        /* In a list, "-" is a file: only the operand "-" is standard input. */
         const char *path = strcmp(list.path, "-") == 0 ? "./-" : list.path;
         if (!status && *path)
             status = inputs_take_name(gather, path, error);
@@ -289,7 +289,7 @@ static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool 
     return status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all inputs ------------------------------------------------------------------------------ */
 
 void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
     const char *extensions = inputs->extensions;
@@ -297,7 +297,7 @@ void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
     if (inputs->skipped)
         snprintf(text, size, "%" PRIu64 " file%s skipped: %s%s%s%s", inputs->skipped,
                  inputs->skipped == 1 ? "" : "s",
-                 inputs->raw ? "not called .raw" : "unsupported format", *extensions ? " (" : "",
+                 inputs->raw ? "no extension .raw" : "unsupported format", *extensions ? " (" : "",
                  extensions, *extensions ? ")" : "");
 }
 
@@ -306,7 +306,7 @@ static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs 
     char skipped[160];
     gf_cli_skipped_text(inputs, skipped, sizeof skipped);
     if (!line->operand_count)
-        return gf_set_error(error, GF_FAILED, "--files-from '%s': names no images%s%s", list,
+        return gf_set_error(error, GF_FAILED, "--files-from '%s': no images found%s%s", list,
                             *skipped ? "; " : "", skipped);
     return gf_set_error(error, GF_FAILED, "%s%s: no images found%s%s", line->operands[0],
                         line->operand_count > 1 ? " and others" : "", *skipped ? "; " : "",
@@ -319,7 +319,7 @@ gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inp
     gf_status status = GF_OK;
     inputs->raw = line->options.files.raw != NULL;
     if (!line->operand_count && !line->options.files_from)
-        return gf_set_error(error, GF_USAGE, "%s: no inputs are named; see 'gpufilter %s --help'",
+        return gf_set_error(error, GF_USAGE, "%s: expected input files; see 'gpufilter %s --help'",
                             command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0

@@ -1,4 +1,4 @@
-/* JSON, to a stream: values, and the record of a run. */
+/* JSON output: values, file names, settings, and the record of a run. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -6,7 +6,8 @@
 
 #include "report.h"
 
-/* Bytes of the UTF-8 character that begins here, control characters included; 0 if none does. */
+/* Return the size in bytes of the UTF-8 character at s, control characters included; 0 if it is
+ * invalid. */
 static size_t json_character(const unsigned char *s) {
     const size_t size = gf_printable((const char *)s);
     if (size)
@@ -33,8 +34,8 @@ void gf_json_text(FILE *file, const char *text) {
     putc('"', file);
 }
 
-/* Print a number; quoted where JSON cannot hold it exactly: integers above 2^53, "nan", "inf",
- * "-inf". */
+/* Print a value. Numbers that JSON readers do not represent exactly are quoted: integers above
+ * 2^53, "nan", "inf" and "-inf". */
 static void json_value(FILE *file, const gf_value *value) {
     if (value->type == GF_VALUE_TEXT) {
         gf_json_text(file, value->text);
@@ -49,7 +50,7 @@ static void json_value(FILE *file, const gf_value *value) {
     const bool exact = value->type == GF_VALUE_UINT
                            ? value->high == 0 && value->low <= UINT64_C(1) << 53
                            : isfinite(value->real);
-    /* Readers take what has neither point nor exponent for an integer, and those have no -0. */
+    /* Without a point or an exponent, readers parse an integer, which has no -0. */
     const bool minus_zero = value->type != GF_VALUE_UINT && value->real == 0 && text[0] == '-';
     fprintf(file, exact ? "%s%s" : "\"%s%s\"", text, minus_zero ? ".0" : "");
 }
@@ -83,7 +84,7 @@ static bool is_utf8(const char *text) {
     return size != 0;
 }
 
-/* Print the bytes of a name, percent-encoded (RFC 3986) but for those of paths in ASCII. */
+/* Print a name, percent-encoded (RFC 3986) except for unreserved ASCII characters and '/'. */
 static void print_encoded(FILE *file, const char *name) {
     putc('"', file);
     for (const unsigned char *s = (const unsigned char *)name; *s; s++)
@@ -131,7 +132,7 @@ static void print_real(FILE *file, gf_value_type type, double real) {
     json_value(file, &(gf_value){.type = type, .real = real});
 }
 
-/* Print the names of the bits that are set. */
+/* Print an array of the names of the set bits. */
 static void print_bits(FILE *file, const char *const *names, uint64_t bits) {
     const char *gap = "[";
     for (size_t i = 0; names[i]; i++) {
@@ -181,8 +182,7 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
     }
 }
 
-/* Print an object of all parameters, as they are. */
-static void json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
+void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
     putc('{', file);
     for (size_t i = 0; i < info->param_count; i++) {
         const gf_param *param = &info->params[i];
@@ -200,7 +200,7 @@ static void json_settings(FILE *file, const gf_filter_info *info, const gf_setti
 
 /* ---- the record of a run --------------------------------------------------------------------- */
 
-/* Print columns as arrays; of a single row, their values. */
+/* Print a table as an object with an array per column, or a value per column of a single row. */
 static void json_table(FILE *file, const gf_result *result, size_t index) {
     const gf_table *table = gf_result_table(result, index);
     putc('{', file);
@@ -246,8 +246,9 @@ static void print_busy(FILE *file, const gf_report *report) {
 static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
     static const char *const dropped[] = {"icc", "exif", "orientation", NULL};
     const gf_report *report = run->report;
-    /* The version grows when a member goes or changes its meaning. */
-    fprintf(file, "{\"schema\": \"gpufilter\", \"version\": 2, \"program\": \"%s\"", gf_version());
+    /* Increase schema_version when a member is removed or changes its meaning. */
+    fprintf(file, "{\"schema\": \"gpufilter\", \"schema_version\": 3, \"program\": \"%s\"",
+            gf_version());
     gf_json_string(file, "command", run->info->name);
     fputs(", ", file);
     gf_json_names(file, "files", run->inputs, run->info->inputs);
@@ -272,7 +273,7 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     else if (run->output)
         fputs(", \"clipped\": null", file);
     if (report->dropped) {
-        fputs(", \"dropped\": ", file);
+        fputs(", \"dropped_metadata\": ", file);
         print_bits(file, dropped, report->dropped);
     }
     if (report->verified)
@@ -285,14 +286,14 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
             report->in_bytes, report->out_bytes, report->total_seconds);
     print_busy(file, report);
     fputs(", \"parameters\": ", file);
-    json_settings(file, run->info, effective);
+    gf_json_settings(file, run->info, effective);
     if (run->result)
         print_result(file, run);
     fputs("}\n", file);
 }
 
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
-    gf_settings *effective; /* the values that were used, given or derived */
+    gf_settings *effective; /* including derived values */
     const gf_status status = gf_settings_effective(gf_filter_find(run->info->name), run->settings,
                                                    &run->report->in, &effective, error);
     if (status)

@@ -1,4 +1,5 @@
-/* The options that filters share: their table, which filter takes which, and their values. */
+/* The options shared by filters: their table, the filters that accept each of them, and
+ * decoding. */
 #include <stddef.h>
 #include <string.h>
 
@@ -6,139 +7,137 @@
 #include "progress.h"
 #include "ranks.h"
 
-/* What an option is about. It is offered to filters that have that, and refused where that was not
- * asked for. */
-typedef enum gf_about {
-    ABOUT_ANY = 1,
-    ABOUT_IMAGE = 2,    /* an image that goes out: the result, or one drawn beside it */
-    ABOUT_SAMPLES = 4,  /* a file of samples */
-    ABOUT_MEASURES = 8, /* a result that is no image */
-    ABOUT_CHART = 16,   /* a result that can be drawn */
-    ABOUT_PLOT = 32,    /* the drawing of it */
-    ABOUT_MANY = 64,    /* many inputs */
-    ABOUT_LIST = 128,   /* a list of their names */
-    ABOUT_FOLDER = 256, /* the folder for their outputs */
-    ABOUT_NAMES = 512,  /* what goes there */
-    ABOUT_OUTPUT = ABOUT_IMAGE | ABOUT_SAMPLES | ABOUT_CHART /* any file that goes out */
-} gf_about;
+/* The feature that an option configures. A filter accepts an option if it has the feature. An
+ * option of a feature that another option enables is rejected without that other option. */
+typedef enum gf_feature {
+    FEATURE_ANY = 1,
+    FEATURE_IMAGE = 2,    /* an output image: the result, or an image drawn in addition */
+    FEATURE_SAMPLES = 4,  /* a file of extracted samples */
+    FEATURE_MEASURES = 8, /* a result that is not an image */
+    FEATURE_CHART = 16,   /* a result that can be plotted */
+    FEATURE_PLOT = 32,    /* the plot itself */
+    FEATURE_MANY = 64,    /* several inputs */
+    FEATURE_LIST = 128,   /* a list of input names */
+    FEATURE_FOLDER = 256, /* the output folder */
+    FEATURE_NAMES = 512,  /* the names of the files in the output folder */
+    FEATURE_OUTPUT = FEATURE_IMAGE | FEATURE_SAMPLES | FEATURE_CHART, /* any output file */
+    FEATURE_BRIEF = 1024 /* not a feature: one of the most used options, which -h lists */
+} gf_feature;
 
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 /* In the order of gf_sync. */
 static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
 
-/* An option: what it is about, where its value goes, and as in cli.h. */
-#define OPTION(about, field, ...)                                                                  \
-    { ABOUT_##about, offsetof(gf_cli_options, field), __VA_ARGS__ }
-#define FLAG(about, field, ...) OPTION(about, field, GF_CLI_FLAG(__VA_ARGS__))
-#define TEXT(about, field, ...) OPTION(about, field, GF_CLI_TEXT(__VA_ARGS__))
-#define CHOICE(about, field, ...) OPTION(about, field, GF_CLI_CHOICE(__VA_ARGS__))
-#define INT(about, field, ...) OPTION(about, field, GF_CLI_INT(__VA_ARGS__))
-#define SIZE(about, field, ...) OPTION(about, field, GF_CLI_SIZE(__VA_ARGS__))
+/* An option: its features, the member of gf_cli_options that stores its value, and the arguments of
+ * the macros in cli.h. */
+#define OPTION(features, field, ...)                                                               \
+    { FEATURE_##features, offsetof(gf_cli_options, field), __VA_ARGS__ }
+#define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))
+#define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__))
+#define CHOICE(features, field, ...) OPTION(features, field, GF_CLI_CHOICE(__VA_ARGS__))
+#define INT(features, field, ...) OPTION(features, field, GF_CLI_INT(__VA_ARGS__))
+#define SIZE(features, field, ...) OPTION(features, field, GF_CLI_SIZE(__VA_ARGS__))
 
-/* A row without an option is a heading in help, for those behind it. Choices that are NULL are the
- * library's to name: gf_cli_common fills them in. */
+/* A row without an option is the help heading of the rows below it. gf_cli_common fills in choices
+ * that are NULL from the library. -h prints the help of an option up to its first "; ". */
 static const struct gf_common {
-    gf_about about;
-    size_t field; /* of gf_cli_options: a bool, uint32_t for INT, uint64_t for SIZE, or text */
+    gf_feature features;
+    size_t field; /* in gf_cli_options: a bool, uint32_t for INT, uint64_t for SIZE, or text */
     gf_param param;
 } table[] = {
-    {.param = {.group = "Outputs"}},
+    {.param = {.group = "Input and output"}},
+    TEXT(ANY, raw_text, "raw", 0, "SHAPE",
+         "read headerless inputs; SHAPE: WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE: u8, u16le, "
+         "u16be, f32le or f32be; OFFSET: bytes before the first row",
+         NULL),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
-           "format of the image written, instead of what its name says", NULL, NULL),
-    CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT",
-           "PNG: how much time to spend on a small file", "fast", NULL),
-    FLAG(IMAGE, files.strip, "strip", 0, "leave the input's metadata out of the output"),
-    FLAG(OUTPUT, files.force, "force", 'f',
-         "replace an existing output; allow an image to a terminal"),
+           "image format of the output; without it, the extension selects the format", NULL, NULL),
+    CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT", "PNG compression effort", "fast",
+           NULL),
+    FLAG(IMAGE, files.strip, "strip", 0, "omit the metadata of the input from the output"),
+    FLAG(OUTPUT | FEATURE_BRIEF, files.force, "force", 'f',
+         "overwrite existing outputs; write images to a terminal"),
     FLAG(OUTPUT, files.dry_run, "dry-run", 0,
-         "write nothing: list the outputs, or say what is in their way"),
+         "list the outputs without writing them; report errors that would prevent writing them"),
     CHOICE(OUTPUT, sync, "sync", 0, "WHEN",
-           "outputs that are on the disk, safe from a power failure, before they appear: those "
-           "that replace a file (auto), all, or none",
-           "auto", syncs),
+           "fsync outputs before renaming them; auto: only those that replace a file", "auto",
+           syncs),
     {.param = {.group = "Plots and samples"}},
-    TEXT(CHART, plot, "plot", 0, "FILE", "draw what was measured into a .png or .svg file", NULL),
+    TEXT(CHART, plot, "plot", 0, "FILE", "plot the result to a .png or .svg file", NULL),
     CHOICE(PLOT, plot_format, "plot-format", 0, "FORMAT",
-           "format of the plot, instead of what its name says", NULL, plot_formats),
-    FLAG(PLOT, log, "log", 0, "--plot: logarithmic y axis; what is not above zero is left out"),
+           "format of the plot; without it, the extension selects the format", NULL, plot_formats),
+    FLAG(PLOT, log, "log-scale", 0,
+         "logarithmic y axis of the plot; values of zero and below are omitted"),
     CHOICE(SAMPLES, files.sample_format, "sample-format", 0, "FORMAT",
-           "format of extracted samples, instead of what their file's name says", NULL,
+           "format of extracted samples; without it, the extension selects the format", NULL,
            sample_formats),
-    {.param = {.group = "Many files"}},
-    TEXT(FOLDER, out_dir, "out-dir", 'O', "DIR",
-         "all operands are inputs, and their outputs go into this folder; it is made if it is "
-         "not there",
+    {.param = {.group = "Multiple files"}},
+    TEXT(FOLDER | FEATURE_BRIEF, out_dir, "out-dir", 'O', "DIR",
+         "write the outputs to this folder; all operands are inputs; the folder is created if "
+         "needed",
          NULL),
     TEXT(NAMES, name, "name", 0, "TEMPLATE",
-         "what outputs are called there, with {stem}, {ext}, {name}, {index} or {index:DIGITS}",
+         "template of output names; replaces {stem}, {ext}, {name}, {index} and {index:DIGITS}",
          "{stem}{ext}"),
     TEXT(MANY, files_from, "files-from", 0, "FILE",
-         "read more inputs' names from a file, or - for standard input, one a line", NULL),
-    FLAG(LIST, null, "null", '0', "--files-from: names end with a NUL byte, not with a line"),
+         "read input names from a file, one per line; -: standard input", NULL),
+    FLAG(LIST, null, "null", '0', "--files-from: names are NUL-terminated"),
     FLAG(MANY, recursive, "recursive", 'R',
-         "take the images in folders that are named, and in those below them; with --raw the "
-         ".raw files there"),
+         "process folders and their subfolders; every file with the extension of an image is an "
+         "input, with --raw every .raw file"),
     TEXT(MANY, shard, "shard", 0, "K/N",
-         "take the K-th of N parts of the inputs: numbers K, K+N, K+2N, ...", NULL),
-    FLAG(NAMES, resume, "resume", 0, "skip outputs that exist and are newer than their input"),
+         "process only part K of N; the part consists of inputs K, K+N, K+2N, ...", NULL),
+    FLAG(NAMES, resume, "resume", 0, "skip outputs that are newer than their input"),
     FLAG(MANY, keep_going, "keep-going", 0,
-         "go on with the others when an input fails, as is done anyway"),
-    FLAG(MANY, fail_fast, "fail-fast", 0, "begin no others once an input has failed"),
-    {.param = {.group = "Who computes"}},
-    CHOICE(ANY, engine.backend, "backend", 'b', "NAME",
-           "who computes: the one expected to finish first, or a named one", "auto", NULL),
+         "continue with the other inputs after a failure; this is the default"),
+    FLAG(MANY, fail_fast, "fail-fast", 0, "start no more inputs after a failure"),
+    {.param = {.group = "Backend and threads"}},
+    CHOICE(ANY | FEATURE_BRIEF, engine.backend, "backend", 'b', "NAME",
+           "backend; auto: the backend with the lowest estimated run time", "auto", NULL),
     TEXT(ANY, engine.devices, "device", 'd', "LIST",
-         "CUDA devices that share the work, and so the cuda backend: 0, 0,2 or all", NULL),
-    INT(ANY, threads, "threads", 'j', "N",
-        "CPU threads that compute; of many inputs as many are under way; 0: one a core", "0", 0,
-        1024),
-    CHOICE(ANY, engine.simd, "simd", 0, "LEVEL", "vector instructions of the cpu backend", "auto",
-           NULL),
+         "CUDA devices: 0 or 0,2 or all; a filter then runs on the cuda backend", NULL),
+    INT(ANY | FEATURE_BRIEF, threads, "threads", 'j', "N",
+        "CPU threads, 0: one per core; in a batch, images processed at once", "0", 0, 1024),
+    CHOICE(ANY, engine.simd, "simd", 0, "LEVEL", "SIMD level of the cpu backend", "auto", NULL),
     INT(ANY, rows_per_strip, "rows-per-strip", 0, "N",
-        "rows that travel together; 0: chosen from their size (golden takes all)", "0", 0,
-        2147483647),
+        "rows per strip; 0: automatic, for golden the whole image", "0", 0, 2147483647),
     FLAG(ANY, engine.verify, "verify", 0,
-         "let golden compute all of it, too, and fail if a bit differs; an image is also read "
-         "back before it has its name"),
-    {.param = {.group = "Inputs"}},
-    TEXT(ANY, raw_text, "raw", 0, "SHAPE",
-         "inputs are rows without a header, of the shape WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; "
-         "TYPE is u8, u16le, u16be, f32le or f32be, OFFSET the bytes before the rows",
-         NULL),
+         "recompute with golden and fail if any bit differs; also read output images back before "
+         "renaming them"),
+    {.param = {.group = "Limits"}},
     SIZE(ANY, files.max_memory, "max-memory", 0, "SIZE",
-         "most memory that one image may take: its strips, its result, samples and images that "
-         "are held",
+         "memory limit per image; covers strips, results, extracted samples and buffered images",
          "4G", 1, 1e18),
-    SIZE(ANY, files.max_pixels, "max-pixels", 0, "N", "most pixels an input may have", "8G", 1,
-         1e18),
-    SIZE(ANY, files.max_chunk, "max-chunk", 0, "SIZE",
-         "most bytes of one metadata chunk of an input", "16M", 1024, 2147483647),
+    SIZE(ANY, files.max_pixels, "max-pixels", 0, "N", "pixel limit per input", "8G", 1, 1e18),
+    SIZE(ANY, files.max_chunk, "max-chunk", 0, "SIZE", "size limit per metadata chunk of an input",
+         "16M", 1024, 2147483647),
     INT(ANY, files.max_seconds, "max-seconds", 0, "N",
-        "most CPU time that decoding a JPEG, BMP, TGA, PSD, GIF or HDR may take", "60", 1, 1000000),
+        "CPU time limit in seconds; for decoding a JPEG, BMP, TGA, PSD, GIF or HDR", "60", 1,
+        1000000),
     FLAG(ANY, files.no_sandbox, "no-sandbox", 0,
-         "decode those in this process, not in one that can do no harm: for files that you trust"),
-    {.param = {.group = "Messages"}},
-    FLAG(ANY, json, "json", 0, "print one line of JSON: what was done, and what was measured"),
-    FLAG(MEASURES, csv, "csv", 0, "print what was measured as a CSV table"),
-    FLAG(ANY, quiet, "quiet", 'q', "print nothing for people but errors"),
-    FLAG(ANY, verbose, "verbose", 'v',
-         "say what was done, by which backend, and where the time went"),
+         "decode JPEG, BMP, TGA, PSD, GIF and HDR without a sandbox; for trusted files only"),
+    {.param = {.group = "Progress and reports"}},
+    FLAG(ANY | FEATURE_BRIEF, json, "json", 0, "print reports as JSON; one line per image"),
+    FLAG(MEASURES | FEATURE_BRIEF, csv, "csv", 0, "print results as CSV"),
+    FLAG(ANY, quiet, "quiet", 'q', "print errors only"),
+    FLAG(ANY | FEATURE_BRIEF, verbose, "verbose", 'v',
+         "print parameters, backend and time per stage"),
     CHOICE(ANY, progress, "progress", 0, "HOW",
-           "how far it has come, on standard error: a bar on a terminal (auto), a line now and "
-           "then, a JSON object each second (docs/results.md), or nothing",
+           "show progress on standard error; auto: a bar on a terminal; lines: a line every 10 "
+           "seconds; json: a JSON object every second",
            "auto", gf_cli_progress_modes),
-    FLAG(ANY, no_progress, "no-progress", 0, "as --progress none"),
+    FLAG(ANY, no_progress, "no-progress", 0, "same as --progress none"),
     CHOICE(ANY, color, "color", 0, "WHEN",
-           "colours: on a terminal, unless NO_COLOR is set (auto), or always, or never", "auto",
+           "colour the text output; auto: on a terminal, unless NO_COLOR is set", "auto",
            gf_cli_colours),
-    FLAG(ANY, help, "help", 'h', "print this help"),
+    FLAG(ANY, help, "help", 'h', "print all options; -h: print the most used options"),
     FLAG(ANY, version, "version", 'V', "print the version"),
 };
 
-_Static_assert(sizeof table / sizeof table[0] <= GF_CLI_MAX_COMMON, "the callers' arrays");
+_Static_assert(sizeof table / sizeof table[0] <= GF_CLI_MAX_COMMON, "arrays of callers");
 
-/* The filter's own parameter of a type; NULL if it has none. */
+/* Return the first of the filter's own parameters of a type, or NULL. */
 static const gf_param *own_param(const gf_filter_info *info, gf_param_type type) {
     for (size_t i = 0; i < info->param_count; i++)
         if (info->params[i].type == type)
@@ -146,22 +145,22 @@ static const gf_param *own_param(const gf_filter_info *info, gf_param_type type)
     return NULL;
 }
 
-/* What a filter has, of gf_about. */
-static unsigned options_suit(const gf_filter_info *info) {
-    unsigned about = ABOUT_ANY;
+/* Return the features of a filter: bits of gf_feature. */
+static unsigned options_features(const gf_filter_info *info) {
+    unsigned features = FEATURE_ANY;
     if (info->makes_image || own_param(info, GF_PARAM_IMAGE))
-        about |= ABOUT_IMAGE;
+        features |= FEATURE_IMAGE;
     if (own_param(info, GF_PARAM_SAMPLES))
-        about |= ABOUT_SAMPLES;
+        features |= FEATURE_SAMPLES;
     if (!info->makes_image)
-        about |= ABOUT_MEASURES;
+        features |= FEATURE_MEASURES;
     if (info->has_chart)
-        about |= ABOUT_CHART | ABOUT_PLOT;
+        features |= FEATURE_CHART | FEATURE_PLOT;
     if (info->inputs == 1 && !info->is_test)
-        about |= ABOUT_MANY | ABOUT_LIST;
+        features |= FEATURE_MANY | FEATURE_LIST;
     if (info->inputs == 1 && info->makes_image)
-        about |= ABOUT_FOLDER | ABOUT_NAMES;
-    return about;
+        features |= FEATURE_FOLDER | FEATURE_NAMES;
+    return features;
 }
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
@@ -170,7 +169,7 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (!table[i].param.name)
             group = table[i].param.group;
-        if (!table[i].param.name || (info && !(options_suit(info) & table[i].about)))
+        if (!table[i].param.name || (info && !(options_features(info) & table[i].features)))
             continue;
         gf_param *param = &params[count++];
         *param = table[i].param;
@@ -187,15 +186,22 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
     return count;
 }
 
-/* The option that asks for what an option is about; NULL where it is there in any case. */
-static const char *needed_option(const gf_filter_info *info, gf_about about) {
-    if (about == ABOUT_IMAGE && !info->makes_image)
+/* Return the option that enables a feature, or NULL if the filter has the feature in any case. */
+static const char *needed_option(const gf_filter_info *info, gf_feature features) {
+    if (features == FEATURE_IMAGE && !info->makes_image)
         return own_param(info, GF_PARAM_IMAGE)->name;
-    if (about == ABOUT_SAMPLES)
+    if (features == FEATURE_SAMPLES)
         return own_param(info, GF_PARAM_SAMPLES)->name;
-    if (about == ABOUT_NAMES || (about == ABOUT_MANY && info->makes_image))
+    if (features == FEATURE_NAMES || (features == FEATURE_MANY && info->makes_image))
         return "out-dir";
-    return about == ABOUT_LIST ? "files-from" : about == ABOUT_PLOT ? "plot" : NULL;
+    return features == FEATURE_LIST ? "files-from" : features == FEATURE_PLOT ? "plot" : NULL;
+}
+
+bool gf_cli_in_brief_help(const gf_param *param) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].param.name && strcmp(table[i].param.name, param->name) == 0)
+            return table[i].features & FEATURE_BRIEF;
+    return false;
 }
 
 gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *line,
@@ -207,13 +213,13 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
         const char *name = table[i].param.name;
         if (!name || !gf_settings_given(common, name))
             continue;
-        const char *other = needed_option(info, table[i].about);
+        const char *other = needed_option(info, table[i].features & ~(unsigned)FEATURE_BRIEF);
         if (other && !gf_settings_given(common, other) && !gf_settings_given(line->filter, other))
-            return gf_set_error(error, GF_USAGE, "--%s: is for --%s", name, other);
+            return gf_set_error(error, GF_USAGE, "--%s: requires --%s", name, other);
     }
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (gf_settings_given(common, pairs[i][0]) && gf_settings_given(common, pairs[i][1]))
-            return gf_set_error(error, GF_USAGE, "--%s: not together with --%s", pairs[i][0],
+            return gf_set_error(error, GF_USAGE, "--%s: cannot be combined with --%s", pairs[i][0],
                                 pairs[i][1]);
     return GF_OK;
 }
@@ -241,7 +247,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
     if (options->no_progress)
         options->progress = "none";
-    /* The commands have one of their own. */
+    /* Commands define --json as an option of their own. */
     options->json = options->json || gf_settings_flag(line->filter, "json");
     gf_cli_colour_use(gf_settings_choice(common, "color"));
     if (!options->raw_text)

@@ -1,3 +1,4 @@
+/* Names and folders of the outputs of a batch. */
 #define _GNU_SOURCE /* asprintf */
 #include "outputs.h"
 
@@ -10,22 +11,22 @@
 #include <unistd.h>
 
 static gf_status outputs_out_of_memory(gf_error *error) {
-    gf_set_error(error, GF_FAILED, "--out-dir: out of memory for the names of the outputs");
+    gf_set_error(error, GF_FAILED, "--out-dir: out of memory for output names");
     return GF_FAILED;
 }
 
 /* ---- templates ------------------------------------------------------------------------------- */
 
-/* Write the extension of an output: .png for a format that is only read. */
+/* Write the extension of --format or of the input; .png if the input format cannot be written. */
 static void template_put_extension(FILE *file, const char *base, const char *format) {
-    const gf_about_format *known = gf_cli_named_format(base);
+    const gf_help_format *known = gf_cli_named_format(base);
     if (format)
         fprintf(file, ".%s", format);
     else
         fputs(known && known->written ? gf_cli_extension(base) : ".png", file);
 }
 
-/* Write what stands for a word in braces. False: it is none that is known. */
+/* Write the replacement of a word in braces. Return false if the word is unknown. */
 static bool template_put_word(FILE *file, const char *word, size_t length, const char *base,
                               const char *format, uint64_t index) {
     enum { MAX_DIGITS = 20 };
@@ -48,7 +49,7 @@ static bool template_put_word(FILE *file, const char *word, size_t length, const
     return true;
 }
 
-/* Write the name. False: the template is not valid. */
+/* Expand a template. Return false if it is invalid. */
 static bool template_put(FILE *file, const char *template, const char *base, const char *format,
                          uint64_t index) {
     for (const char *at = template; *at;) {
@@ -73,8 +74,8 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
     *name = NULL;
     if (strchr(template, '/')) {
         gf_set_error(error, GF_USAGE,
-                     "--name '%s': is for names without folders; --out-dir says where, and "
-                     "--recursive keeps folders",
+                     "--name '%s': must not contain a folder; use --out-dir for the folder; "
+                     "--recursive keeps subfolders",
                      template);
         return GF_USAGE;
     }
@@ -88,15 +89,15 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
     if (valid)
         return outputs_out_of_memory(error);
     gf_set_error(error, GF_USAGE,
-                 "--name '%s': must be text with {stem}, {ext}, {name}, {index} or "
-                 "{index:DIGITS}; {{ and }} are braces",
+                 "--name '%s': invalid template; use {stem}, {ext}, {name}, {index} or "
+                 "{index:DIGITS}, and {{ and }} for braces",
                  template);
     return GF_USAGE;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Cut a path back to the innermost part of it that is there; "." or "/" at least. */
+/* Cut a path to its longest existing prefix; at least "." or "/". */
 static char *outputs_cut(char *path) {
     while (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
            strcmp(path, ".") != 0 && strcmp(path, "/") != 0)
@@ -104,42 +105,42 @@ static char *outputs_cut(char *path) {
     return path;
 }
 
-/* Return the path without links, as far as it is there: all paths of a file give one. NULL: out of
- * memory. */
+/* Return the path with symbolic links resolved in its existing prefix, so that all paths of a file
+ * are equal. NULL: out of memory. */
 static char *outputs_real(const char *path) {
     char *whole = strdup(path), *real = NULL;
     if (!whole)
         return NULL;
     const char *part = outputs_cut(whole);
     const char *rest = strcmp(part, ".") == 0 ? path : path + strlen(part);
-    char *there = realpath(part, NULL); /* NULL: it may not be looked at, or is too long */
-    if (asprintf(&real, "%s/%s", there ? there : part, rest + strspn(rest, "/")) < 0)
+    char *resolved = realpath(part, NULL); /* NULL: no permission, or too long */
+    if (asprintf(&real, "%s/%s", resolved ? resolved : part, rest + strspn(rest, "/")) < 0)
         real = NULL;
-    free(there);
+    free(resolved);
     free(whole);
     return real;
 }
 
-/* FOLDER/DIRECTORY OF THE INPUT BELOW WHAT WAS NAMED/NAME */
+/* Name the output of one input: OUT-DIR/SUBFOLDERS/NAME, with the subfolders of the input relative
+ * to the folder given as input. */
 static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *input,
                                   uint64_t index, gf_cli_output *output, gf_error *error) {
     const char *folder = line->options.out_dir;
     const char *format = line->options.files.format;
-    const char *kept = input->path + input->below, *slash = strrchr(kept, '/');
+    const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
     char *name;
     const gf_status status =
         gf_cli_template_fill(line->options.name, base, format, index, &name, error);
     if (status)
         return status;
-    const gf_about_format *known = gf_cli_named_format(name);
+    const gf_help_format *known = gf_cli_named_format(name);
     if (!format && !(known && known->written)) {
         const char *extension = gf_cli_extension(name);
         gf_set_error(error, GF_USAGE,
-                     "--name: '%s'%s%s; end it with {ext} or a known ending such as .png, or add "
-                     "--format",
-                     name, *extension ? ": cannot write " : " would not tell the format",
-                     extension);
+                     "--name: '%s': %s%s; end the template with {ext} or a known extension such as "
+                     ".png, or use --format",
+                     name, *extension ? "cannot write " : "no extension", extension);
         free(name);
         return GF_USAGE;
     }
@@ -154,29 +155,29 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
     output->real = output->path ? outputs_real(output->path) : NULL;
     if (!output->real)
         return outputs_out_of_memory(error);
-    output->look = gf_cli_look_at(output->path);
+    output->state = gf_cli_file_state(output->path);
     return GF_OK;
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- state of outputs ------------------------------------------------------------------------ */
 
-gf_cli_look gf_cli_look_at(const char *path) {
+gf_cli_state gf_cli_file_state(const char *path) {
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-        return (gf_cli_look){.there = false};
-    return (gf_cli_look){.there = true, .empty = info.st_size == 0, .time = info.st_mtim};
+        return (gf_cli_state){.exists = false};
+    return (gf_cli_state){.exists = true, .empty = info.st_size == 0, .time = info.st_mtim};
 }
 
-bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input) {
+bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input) {
     const struct timespec *made = &output->time, *changed = &input->time;
-    return output->there && !output->empty &&
+    return output->exists && !output->empty &&
            (made->tv_sec != changed->tv_sec ? made->tv_sec > changed->tv_sec
                                             : made->tv_nsec > changed->tv_nsec);
 }
 
-/* ---- files that two names mean --------------------------------------------------------------- */
+/* ---- conflicts ------------------------------------------------------------------------------- */
 
-/* Of one file, in the order of the outputs. */
+/* Order by canonical path, then by index. */
 static int outputs_compare(const void *one, const void *other) {
     const gf_cli_output *a = *(const gf_cli_output *const *)one;
     const gf_cli_output *b = *(const gf_cli_output *const *)other;
@@ -188,7 +189,7 @@ static int outputs_compare_name(const void *real, const void *output) {
     return strcmp(real, (*(const gf_cli_output *const *)output)->real);
 }
 
-/* Refuse two outputs that are one file: of those, the second one that is named first. */
+/* Reject two inputs with the same output. Report the pair whose second input comes first. */
 static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
                                      const gf_cli_output *const *sorted, gf_error *error) {
     const gf_cli_output *first = outputs, *one = NULL, *other = NULL;
@@ -203,14 +204,15 @@ static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_o
     if (!other)
         return GF_OK;
     return gf_set_error(error, GF_USAGE,
-                        "%s: would be written from %.300s and from %.300s; give them names apart "
-                        "with --name, such as '{index}-{stem}{ext}'",
+                        "%s: is the output of both %.300s and %.300s; use a --name with {index}, "
+                        "such as '{index}-{stem}{ext}'",
                         other->path, inputs->list[one - outputs].path,
                         inputs->list[other - outputs].path);
 }
 
-/* An input that another one's output replaces would be read before or after that, by chance. With
- * --resume, an image that replaces itself would be filtered again by each run. */
+/* Reject an output that replaces the input of another, which might be read before or after that.
+ * With --resume, also reject an output that replaces its own input, which each run would filter
+ * again. */
 static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
                                       const gf_cli_output *const *sorted, bool resume,
                                       gf_error *error) {
@@ -222,17 +224,18 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_
         const gf_cli_output *const *found =
             bsearch(real, sorted, inputs->count, sizeof(gf_cli_output *), outputs_compare_name);
         free(real);
-        if (!found || !(*found)->look.there)
+        if (!found || !(*found)->state.exists)
             continue;
         if (*found != &outputs[i])
-            return gf_set_error(error, GF_USAGE,
-                                "%s: is an input, and the output of %.300s would replace it; name "
-                                "another --out-dir or --name",
-                                path, inputs->list[*found - outputs].path);
+            return gf_set_error(
+                error, GF_USAGE,
+                "%s: is an input that the output of %.300s would replace; use another "
+                "--out-dir or --name",
+                path, inputs->list[*found - outputs].path);
         if (resume)
             return gf_set_error(error, GF_USAGE,
-                                "%s: replaces itself, so --resume cannot tell whether it is "
-                                "finished; name another --out-dir or --name",
+                                "%s: its output replaces it, which --resume does not support; use "
+                                "another --out-dir or --name",
                                 path);
     }
     return GF_OK;
@@ -248,7 +251,7 @@ static gf_status outputs_check(const gf_cli_line *line, const gf_cli_inputs *inp
         sorted[i] = &outputs[i];
     qsort(sorted, count, sizeof(gf_cli_output *), outputs_compare);
     gf_status status = outputs_check_twice(inputs, outputs, sorted, error);
-    /* Otherwise nothing that is there is replaced. */
+    /* Without these options, existing files are not replaced. */
     if (!status && (line->options.files.force || line->options.resume))
         status = outputs_check_inputs(inputs, outputs, sorted, line->options.resume, error);
     free(sorted);
@@ -274,7 +277,7 @@ void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* Wait until the folder that a path is in is on the disk. Returns 0 or an errno. */
+/* fsync the parent folder of a path. Return 0 or an errno. */
 static int folders_sync(const char *path) {
     char *folder = strdup(path);
     const int fd = folder ? open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -283,7 +286,7 @@ static int folders_sync(const char *path) {
         do
             failed = fsync(fd);
         while (failed < 0 && errno == EINTR);
-    /* EINVAL: the file system has no need of it. */
+    /* EINVAL: the file system does not support fsync of folders. */
     const int cause = failed < 0 && errno != EINVAL ? errno : 0;
     if (fd >= 0)
         close(fd);
@@ -292,11 +295,11 @@ static int folders_sync(const char *path) {
 }
 
 struct gf_cli_folder {
-    struct gf_cli_folder *before;
+    struct gf_cli_folder *previous; /* created before this one */
     char path[];
 };
 
-/* Returns 0 or an errno. */
+/* Create one folder, unless it exists. Return 0 or an errno. */
 static int folders_make_one(gf_cli_folders *made, const char *path) {
     struct stat info;
     const size_t size = strlen(path) + 1;
@@ -305,19 +308,19 @@ static int folders_make_one(gf_cli_folders *made, const char *path) {
         return ENOMEM;
     if (mkdir(path, 0777) == 0) {
         memcpy(folder->path, path, size);
-        folder->before = made->last;
+        folder->previous = made->last;
         made->last = folder;
         return made->sync ? folders_sync(path) : 0;
     }
     const int cause = errno;
     free(folder);
-    /* Who may not make it may have it already: EROFS and EACCES come before EEXIST. */
+    /* The folder may exist nevertheless: mkdir may report EROFS or EACCES instead of EEXIST. */
     if (stat(path, &info) == 0)
         return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     return cause;
 }
 
-/* Make a folder, and those it is in. Returns 0 or an errno. */
+/* Create a folder and its parents. Return 0 or an errno. */
 static int folders_make_all(gf_cli_folders *made, char *path) {
     int cause = 0;
     for (char *at = path + 1; !cause; at++) {
@@ -333,7 +336,8 @@ static int folders_make_all(gf_cli_folders *made, char *path) {
     return cause;
 }
 
-/* Fail as that would, or if nothing could be made in the folder; make nothing. *what: which. */
+/* Check whether folders_make_all would succeed and files could be created in the folder. Return 0
+ * or an errno. *what: the operation that would fail. */
 static int folders_try(char *path, const char **what) {
     struct stat info;
     const size_t length = strlen(path);
@@ -368,8 +372,8 @@ gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t len
 }
 
 void gf_cli_folders_close(gf_cli_folders *made, bool remove) {
-    for (struct gf_cli_folder *folder = made->last, *before; folder; folder = before) {
-        before = folder->before;
+    for (struct gf_cli_folder *folder = made->last, *previous; folder; folder = previous) {
+        previous = folder->previous;
         if (remove)
             (void)rmdir(folder->path);
         free(folder);

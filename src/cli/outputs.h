@@ -1,57 +1,59 @@
-/* The outputs of a batch: their names and folders, and checks that none replaces a file that is
- * still needed. */
+/* The outputs of a batch: names and folders, and checks that no output replaces an input of the
+ * batch. */
 #ifndef GF_CLI_OUTPUTS_H
 #define GF_CLI_OUTPUTS_H
 
 #include "inputs.h"
 
-/* What is at a path. */
-typedef struct gf_cli_look {
-    bool there; /* a regular file; the rest is known */
+/* State of a path. */
+typedef struct gf_cli_state {
+    bool exists; /* a regular file exists; the other members are valid */
     bool empty;
-    struct timespec time; /* of the last change */
-} gf_cli_look;
+    struct timespec time; /* last modification */
+} gf_cli_state;
 
 typedef struct gf_cli_output {
     char *path;
-    char *real;       /* the same for all paths of a file, through links or not */
-    gf_cli_look look; /* before any work */
+    char *real;         /* canonical path, without symbolic links */
+    gf_cli_state state; /* state before the batch */
 } gf_cli_output;
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Make the name for an input of this base name, the index-th from 1; to be freed. format: of
- * --format, or NULL. GF_USAGE for what is no template. */
+/* Make the output name for an input with this base name and index (from 1). format: --format, or
+ * NULL. GF_USAGE if the template is invalid. The caller frees *name. */
 gf_status gf_cli_template_fill(const char *template, const char *base, const char *format,
                                uint64_t index, char **name, gf_error *error);
 
-/* Name an output for each input, by --out-dir, --name and --format. GF_USAGE, naming them, for two
- * inputs with one output, also through links to folders; for an output that is another's input and
- * would be replaced; with --resume for one that is its own input. *outputs is to be freed, also
- * after a failure. */
+/* Name an output for each input by --out-dir, --name and --format. GF_USAGE if two inputs have the
+ * same output, also through symbolic links; if an output would replace the input of another; with
+ * --resume, if an output is its own input. The caller frees *outputs, also after a failure. */
 gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
                               gf_cli_output **outputs, gf_error *error);
 void gf_cli_outputs_free(gf_cli_output *outputs, size_t count);
 
-gf_cli_look gf_cli_look_at(const char *path);
-/* Is an output newer than its input? An empty one is not: a power failure may leave it. */
-bool gf_cli_is_finished(const gf_cli_look *output, const gf_cli_input *input);
+/* Return the state of a path. */
+gf_cli_state gf_cli_file_state(const char *path);
+/* Return whether an output is newer than its input and not empty. A power failure may leave an
+ * empty file. */
+bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input);
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* Folders that were made for outputs. All zero: none. */
+/* Folders created for outputs. All zero: none. */
 typedef struct gf_cli_folders {
-    struct gf_cli_folder *last; /* the inner ones come after the outer ones */
-    bool sync;                  /* wait until each is on the disk */
-    bool dry_run;               /* only see whether they could be made, and files in them */
-    const char *ready;          /* the last one that was made or is there: */
-    size_t length;              /* so many bytes of it */
+    struct gf_cli_folder *last; /* list of created folders, the last one first */
+    bool sync;                  /* fsync the parent of each created folder */
+    bool dry_run;               /* only check permissions to create folders and files */
+    const char *ready; /* path whose first `length` bytes are an existing folder; caches the */
+    size_t length;     /* last call */
 } gf_cli_folders;
 
-/* Make a folder, and those it is in: the first bytes of a path, which lives as long as the list. */
+/* Create a folder and its parents. Its name is the first `length` bytes of path, which must outlive
+ * *made. */
 gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t length,
                               gf_error *error);
-/* Free the list. remove: remove those that are empty, too. */
+/* Free the list. remove: also remove the created folders that are empty. */
 void gf_cli_folders_close(gf_cli_folders *made, bool remove);
 
 #endif

@@ -1,6 +1,6 @@
-/* Charts of results, as PNG or SVG: bars or lines, axes and a legend, drawn by cairo. That library
- * is loaded when a plot is asked for: the program neither needs it nor starts more slowly because
- * of it. Where its header is missing at build time this file is left out, and --plot fails. */
+/* Charts of results as PNG or SVG: bars or lines, axes and a legend, drawn by cairo. The library is
+ * loaded by --plot, so that the program runs without it and starts faster. Without its header at
+ * build time, this file is not compiled, and --plot fails. */
 #include <cairo-svg.h>
 #include <dlfcn.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "report.h"
 
 #define LIBRARY "libcairo.so.2"
-#define PNG_SCALE 2 /* pixels a point */
+#define PNG_SCALE 2 /* pixels per point */
 #define WIDTH 640   /* points */
 #define HEIGHT 400
 
@@ -27,9 +27,10 @@
 #define MAX_TICKS 24
 #define MAX_DECIMALS 15
 
-#define COLUMN 0.5 /* points: a pixel of a PNG; what is closer is drawn as one */
-#define CROWDED 2  /* outlines of bars narrower than this would hide each other ... */
-#define CAPACITY 3 /* ... so they are drawn in columns of this width */
+/* Widths in points. */
+#define COLUMN 0.5  /* a pixel of a PNG: rows in one column are merged */
+#define MIN_STEP 2  /* minimum width of bars drawn as an outline */
+#define WIDE_STEP 3 /* column width for bars that are narrower: their outlines would overlap */
 
 typedef struct gf_colour {
     double r, g, b;
@@ -38,27 +39,27 @@ typedef struct gf_colour {
 static const gf_colour ink = {0.15, 0.15, 0.15}, faint = {0.9, 0.9, 0.9};
 
 typedef struct gf_axis {
-    double lo, hi;     /* first the smallest and largest value, then those at its ends */
-    double min;        /* the smallest value above zero */
-    double begin, end; /* where those lie on the page */
+    double lo, hi;     /* range of the data, then of the axis */
+    double min;        /* smallest value above zero */
+    double begin, end; /* page coordinates of lo and hi */
     bool log;
-    double ticks[MAX_TICKS]; /* with a number */
+    double ticks[MAX_TICKS]; /* major ticks, with a number */
     size_t tick_count;
     int power;    /* numbers are in units of 10^power, unless log */
-    int decimals; /* of the numbers; -1: as they come */
+    int decimals; /* of the numbers; -1: no fixed number */
 } gf_axis;
 
 struct gf_cli_plot {
     const char *path;
     gf_output_file *file;
-    /* The page, in points from its top left. */
+    /* The page. Coordinates are points from the top left corner. */
     cairo_surface_t *surface;
     cairo_t *page;
     bool svg;
     FILE *encoder; /* collects the bytes of the file in memory */
     char *data;
     size_t size;
-    /* What is drawn. */
+    /* The data. */
     const gf_result *result;
     const gf_table *table;
     size_t index;    /* of the table */
@@ -99,7 +100,7 @@ struct gf_cli_plot {
     X(cairo_svg_surface_create_for_stream)                                                         \
     X(cairo_text_extents)
 
-/* cairo's functions, as its own header declares them. */
+/* Functions of cairo, declared as in its header. */
 static struct {
 #define MEMBER(name) __typeof__(name) *name;
     FUNCTIONS(MEMBER)
@@ -109,17 +110,18 @@ static gf_status load_cairo(gf_error *error) {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return gf_set_error(error, GF_FAILED,
-                            "--plot: needs " LIBRARY " (%s); install the package libcairo2",
+                            "--plot: cannot load " LIBRARY ": %s; install the package libcairo2",
                             dlerror());
     void *function = NULL;
-    /* ISO C has no cast from data to functions; POSIX says that the bytes are the same. */
+    /* memcpy, because ISO C has no cast from object to function pointers. POSIX guarantees equal
+     * representations. */
 #define LOAD(name)                                                                                 \
     function = dlsym(library, #name);                                                              \
     if (!function)                                                                                 \
-        return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " is without " #name);            \
+        return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " has no function " #name);       \
     memcpy(&cairo.name, &function, sizeof function);
     FUNCTIONS(LOAD)
-    return GF_OK; /* the library stays: fonts that it loaded may not be unloaded */
+    return GF_OK; /* never unload it: cairo does not support unloading its font libraries */
 }
 
 static gf_status check_cairo(cairo_status_t status, gf_error *error) {
@@ -132,7 +134,7 @@ static cairo_status_t on_bytes(void *closure, const unsigned char *data, unsigne
     return fwrite(data, 1, size, closure) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_NO_MEMORY;
 }
 
-/* A white page. */
+/* Load cairo and create a white page. */
 static gf_status open_page(gf_cli_plot *plot, gf_error *error) {
     const gf_status status = load_cairo(error);
     if (status)
@@ -157,7 +159,7 @@ static gf_status open_page(gf_cli_plot *plot, gf_error *error) {
     return check_cairo(cairo.cairo_status(page), error);
 }
 
-/* Encode the page: plot->data then has all bytes of the file. */
+/* Encode the page into plot->data. */
 static gf_status finish_page(gf_cli_plot *plot, gf_error *error) {
     cairo_status_t status = cairo.cairo_status(plot->page);
     if (!status && !plot->svg)
@@ -196,7 +198,8 @@ static double page_text_width(gf_cli_plot *plot, double size, const char *text) 
     return extents.x_advance;
 }
 
-/* Draw text that has x at this share of its width and y as its baseline; upwards: turned left. */
+/* Draw text with its baseline at y. share: position of x in the text, 0 left to 1 right. upwards:
+ * rotate the text by 90 degrees. */
 static void page_text(gf_cli_plot *plot, double x, double y, double size, double share,
                       bool upwards, const char *text) {
     const double width = share * page_text_width(plot, size, text);
@@ -211,7 +214,7 @@ static void page_text(gf_cli_plot *plot, double x, double y, double size, double
 
 /* ---- ranges and ticks ------------------------------------------------------------------------ */
 
-/* The next of 1, 2 and 5 times a power of ten: not below the value, or not above it. */
+/* Round a value up or down to 1, 2 or 5 times a power of ten. */
 static double next_round(double value, bool up) {
     static const double factors[] = {1, 2, 5, 10};
     const double power = pow(10, floor(log10(value)));
@@ -223,11 +226,11 @@ static double next_round(double value, bool up) {
     return factors[i] * power;
 }
 
-/* About `wanted` ticks in steps of 1, 2 or 5; whole: only at whole numbers; grow: to the next ticks
- * on both ends. */
+/* Choose about `wanted` ticks in steps of 1, 2 or 5 times a power of ten. whole: at integers only.
+ * grow: extend the axis to ticks at both ends. */
 static void axis_linear(gf_axis *axis, int wanted, bool whole, bool grow) {
     double lo = axis->lo, hi = axis->hi, step = next_round((hi - lo) / wanted, true);
-    if (!(step > 1e-300)) /* too fine for numbers */
+    if (!(step > 1e-300)) /* avoids underflow below */
         step = hi - lo;
     if (whole && step < 1)
         step = 1;
@@ -241,14 +244,14 @@ static void axis_linear(gf_axis *axis, int wanted, bool whole, bool grow) {
     const double max = fmax(fabs(lo), fabs(hi));
     if ((max >= 1e5 || max < 1e-2) && max > 1e-300) {
         const int power = (int)floor(log10(max));
-        const bool named = power >= -9 && power < 15; /* nano to trillions: read in thousands */
-        axis->power = named ? 3 * (int)floor(power / 3.0) : power;
+        const bool multiple = power >= -9 && power < 15; /* use multiples of 3 in this range */
+        axis->power = multiple ? 3 * (int)floor(power / 3.0) : power;
     }
     const double decimals = axis->power - floor(log10(step) + 1e-6);
     axis->decimals = decimals > MAX_DECIMALS ? -1 : decimals > 0 ? (int)decimals : 0;
 }
 
-/* Whole powers of ten, or where they would be too few, 1, 2 and 5 times these. */
+/* Add ticks at powers of ten; all: at 1, 2 and 5 times powers of ten. */
 static void add_log_ticks(gf_axis *axis, bool all) {
     const int first = (int)floor(log10(axis->lo)), last = (int)ceil(log10(axis->hi));
     const int stride = 1 + (last - first - 1) / 8;
@@ -262,10 +265,11 @@ static void add_log_ticks(gf_axis *axis, bool all) {
         }
 }
 
-/* Of the values above zero. below: with room under the lowest. */
+/* Choose the range and ticks of a logarithmic axis. below: extend it below the lowest value, which
+ * would have no height otherwise. */
 static void axis_log(gf_axis *axis, bool below) {
     axis->lo = next_round(axis->min, false);
-    if (below || axis->lo == axis->min) /* not on the other axis */
+    if (below || axis->lo == axis->min) /* keeps the lowest value off the x axis */
         axis->lo *= 0.5;
     axis->hi = next_round(axis->hi, true);
     if (!(axis->hi > 2 * axis->lo))
@@ -275,7 +279,7 @@ static void axis_log(gf_axis *axis, bool below) {
         add_log_ticks(axis, true);
 }
 
-/* Where a value lies on the page. */
+/* Convert a value to a page coordinate. */
 static double axis_at(const gf_axis *axis, double value) {
     double share = 0;
     if (!axis->log)
@@ -287,7 +291,7 @@ static double axis_at(const gf_axis *axis, double value) {
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* A number as it is drawn: "2·10" and, raised, "4". */
+/* A number as text and superscript: "2·10" and "4". */
 typedef struct gf_number {
     char text[64], raised[16];
 } gf_number;
@@ -322,7 +326,7 @@ static double number_width(gf_cli_plot *plot, const gf_number *number) {
            page_text_width(plot, RAISED_SIZE, number->raised);
 }
 
-/* Draw a number that has x at this share of its width and y as its baseline. */
+/* Draw a number with its baseline at y. share: position of x in the number, 0 left to 1 right. */
 static void draw_number(gf_cli_plot *plot, gf_number number, double x, double y, double share) {
     x -= share * number_width(plot, &number);
     page_text(plot, x, y, NUMBER_SIZE, 0, false, number.text);
@@ -342,8 +346,8 @@ static double widest_number(gf_cli_plot *plot, const gf_axis *axis) {
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-/* Put both axes on the page, leaving room for what is written beside them, and draw lines across at
- * the ticks of y. The data are drawn next, and then the axes over them. */
+/* Position both axes, with margins for their labels, and draw grid lines at the ticks of y. The
+ * data is drawn above the grid, and the axes above the data. */
 static void place_axes(gf_cli_plot *plot, bool legend) {
     gf_axis *x = &plot->x, *y = &plot->y;
     x->begin = MARGIN + LABEL_SIZE + 8 + widest_number(plot, y) + TICK + 3;
@@ -357,10 +361,10 @@ static void place_axes(gf_cli_plot *plot, bool legend) {
     stroke_path(plot, faint, 0.75);
 }
 
-/* Draw ticks without a number, at 2 to 9 times each power of ten. */
+/* Draw minor ticks at 2 to 9 times each power of ten. */
 static void draw_minor_ticks(gf_cli_plot *plot) {
     const gf_axis *y = &plot->y;
-    if (y->hi / y->lo > 1e9) /* too close */
+    if (y->hi / y->lo > 1e9) /* ticks would overlap */
         return;
     const int last = (int)floor(log10(y->hi));
     for (int power = (int)floor(log10(y->lo)); power <= last; power++)
@@ -411,7 +415,7 @@ static double cell_number(const gf_cli_plot *plot, uint64_t row, size_t column) 
     return gf_cli_number(&value);
 }
 
-/* Is everything in these columns a whole number? */
+/* Return whether all these columns contain integers. */
 static bool plot_is_whole(const gf_table *table, size_t first, size_t last) {
     bool whole = true;
     for (size_t c = first; c <= last; c++)
@@ -419,19 +423,21 @@ static bool plot_is_whole(const gf_table *table, size_t first, size_t last) {
     return whole;
 }
 
-/* Where the bin of a row ends: integers take the place up to the next one. */
+/* Return the upper edge of the bin of a row. An integer bin ends at the next integer. */
 static double bin_end(const gf_cli_plot *plot, uint64_t row) {
     const bool bars = plot->table->chart == GF_CHART_BARS;
     return cell_number(plot, row, plot->to) +
            (bars && plot_is_whole(plot->table, plot->to, plot->to));
 }
 
-/* Of a curve: what is too large to round the axis up counts as infinite, too small as zero. */
+/* Return a value of a curve. Above 1e300, where rounding the axis up overflows, return infinity;
+ * below 1e-300, return zero. */
 static double curve_height(const gf_cli_plot *plot, uint64_t row, size_t column) {
     const double value = cell_number(plot, row, column), size = fabs(value);
     return size > 1e300 ? (double)INFINITY : size < 1e-300 ? 0 : value;
 }
 
+/* Select the first table with a chart. Return false if there is none. */
 static bool find_chart(gf_cli_plot *plot) {
     const size_t count = gf_result_table_count(plot->result);
     for (; plot->index < count; plot->index++) {
@@ -470,21 +476,20 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
         for (size_t c = table->curves; c <= last; c++)
             axis_extend(y, curve_height(plot, row, c));
     }
-    if (!(x->lo < x->hi)) { /* a single place, or none */
+    if (!(x->lo < x->hi)) { /* one position, or none */
         x->lo = isfinite(x->lo) ? x->lo - 0.5 : 0;
         x->hi = x->lo + 1;
     }
     axis_linear(x, 8, plot_is_whole(table, plot->from, plot->from), false);
     if (y->log && !isfinite(y->min))
         return gf_set_error(error, GF_FAILED,
-                            "%s: nothing is above zero, where a logarithmic axis begins; leave "
-                            "--log out",
+                            "%s: no value above zero for a logarithmic axis; omit --log-scale",
                             plot->path);
     if (y->log) {
         axis_log(y, bars);
         return GF_OK;
     }
-    /* Zero belongs to bars, and to lines that come near it. */
+    /* Include zero for bars, and for lines that come close to it. */
     if (y->lo > 0 && (bars || y->lo < y->hi / 2 || y->lo == y->hi))
         y->lo = 0;
     if (y->hi < 0 && (bars || y->hi > y->lo / 2 || y->lo == y->hi))
@@ -503,7 +508,7 @@ static gf_colour curve_colour(const gf_cli_plot *plot, size_t column) {
                                         {0.10, 0.55, 0.20},
                                         {0.12, 0.35, 0.80},
                                         {0.50, 0.20, 0.65},
-                                        {0.36, 0.39, 0.43}}; /* of what is none of these */
+                                        {0.36, 0.39, 0.43}}; /* other curves */
     const char *name = plot->table->columns[column].name;
     const char *at = strlen(name) == 1 ? strchr(channels, *name) : NULL;
     return colours[at ? at - channels : 4];
@@ -511,20 +516,20 @@ static gf_colour curve_colour(const gf_cli_plot *plot, size_t column) {
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
-/* The rows of a curve that fall into one column of the page, and the heights there of their first,
- * extreme and last points: nothing between them gets lost. No point: low is above high. */
+/* The rows of a curve in one column of the page, merged: x range, and heights of the first, lowest,
+ * highest and last point. low > high: no points. */
 typedef struct gf_span {
     double begin, end, first, low, high, last;
 } gf_span;
 
-/* Has a row a point that can be drawn? */
+/* Return whether a row has a finite point, above zero on a logarithmic axis. */
 static bool has_point(const gf_cli_plot *plot, uint64_t row, size_t column) {
     const double value = row < plot->table->row_count ? curve_height(plot, row, column) : INFINITY;
     return isfinite(value) && !(plot->y.log && value <= 0);
 }
 
-/* Take rows from *row on, at least one, until the next one begins `least` points further or, of a
- * line, where the line breaks or goes on. */
+/* Merge rows from *row on, at least one. Stop at the first row that begins `min` points or more to
+ * the right, and where a line starts or breaks. */
 static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, double min) {
     const bool bars = plot->table->chart == GF_CHART_BARS;
     gf_span span = {.low = INFINITY, .high = -INFINITY};
@@ -544,14 +549,14 @@ static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, 
     return span;
 }
 
-/* Draw the bars of a curve as one outline of steps, or apart where there is room between them. */
+/* Draw the bars of a curve: separate bars if they are wide enough, else one outline of steps. */
 static void draw_bars(gf_cli_plot *plot, size_t column, bool alone) {
     const uint64_t rows = plot->table->row_count;
     const gf_colour colour = curve_colour(plot, column);
     const double base = plot->y.log ? plot->y.begin : axis_at(&plot->y, 0);
     const double bar = (plot->x.end - plot->x.begin) / (double)rows;
     const double gap = alone && bar > 4 ? 0.5 : 0,
-                 min = alone || bar >= CROWDED ? COLUMN : CAPACITY;
+                 min = alone || bar >= MIN_STEP ? COLUMN : WIDE_STEP;
     if (gap == 0)
         page_point(plot, plot->x.begin, base);
     for (uint64_t row = 0; row < rows;) {
@@ -591,7 +596,7 @@ static void draw_line(gf_cli_plot *plot, size_t column) {
             page_point(plot, span.begin, span.low);
             page_point(plot, span.begin, span.high);
             page_point(plot, span.begin, span.last);
-        } else if (begins && !has_point(plot, row, column)) { /* a point all alone */
+        } else if (begins && !has_point(plot, row, column)) { /* an isolated point */
             page_box(plot, span.begin - 1, span.first - 1, span.begin + 1, span.first + 1);
         }
     }
@@ -621,7 +626,7 @@ gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_
     *out = NULL;
     if (!format && !standard && !svg && strcasecmp(extension, ".png") != 0)
         return gf_set_error(error, GF_USAGE,
-                            "--plot '%s': must name a .png or .svg file; or add --plot-format",
+                            "--plot '%s': extension must be .png or .svg; or use --plot-format",
                             path);
     gf_cli_plot *plot = calloc(1, sizeof *plot);
     if (!plot)
@@ -644,7 +649,7 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *e
     plot->result = ready->result;
     gf_ready_add(ready, plot->file);
     if (!find_chart(plot))
-        return gf_set_error(error, GF_FAILED, "%s: there is nothing to draw", plot->path);
+        return gf_set_error(error, GF_FAILED, "%s: no data to plot", plot->path);
     gf_status status = choose_ranges(plot, error);
     if (status)
         return status;

@@ -1,4 +1,4 @@
-/* Progress output of one image or a batch. */
+/* Progress bar, lines and events of one image or a batch. */
 #include "progress.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include "report.h"
 
 #define REDRAW_SECONDS 0.1
-#define FIRST_SECONDS 0.2 /* a batch that ends sooner needs no bar, */
-#define FIRST_ALONE 1.0   /* nor does one image */
+#define FIRST_SECONDS 0.2 /* before the first bar of a batch */
+#define FIRST_ALONE 1.0   /* before the first bar of one image */
 #define LINE_SECONDS 10.0
 #define EVENT_SECONDS 1.0
 #define MAX_WIDTH 400
@@ -29,12 +29,12 @@ enum { AUTO, LINES, JSON, NONE };
 const char *const gf_cli_progress_modes[] = {
     [AUTO] = "auto", [LINES] = "lines", [JSON] = "json", [NONE] = "none", NULL};
 
-/* Is the bar on the screen? Global for the signal handler. */
+/* True while the bar is on the screen. Read by the signal handler. */
 static volatile sig_atomic_t shown;
-/* The batch under way, for the signal handler. */
+/* The running batch, for the signal handler. */
 static struct {
-    _Atomic uint64_t done, of;   /* files */
-    const char *_Atomic message; /* what follows their numbers; NULL: there is no batch */
+    _Atomic uint64_t done, total; /* files */
+    const char *_Atomic message;  /* printed after the numbers; NULL: no batch */
 } interrupted;
 
 double gf_cli_now(void) {
@@ -48,12 +48,12 @@ static bool progress_can_draw(void) {
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-gf_cli_show gf_cli_progress_choose(const char *way, bool quiet, bool lines) {
-    if (strcmp(way, gf_cli_progress_modes[JSON]) == 0)
-        return GF_CLI_SHOW_EVENTS; /* is not for people */
-    if (quiet || strcmp(way, gf_cli_progress_modes[NONE]) == 0)
+gf_cli_show gf_cli_progress_choose(const char *mode, bool quiet, bool lines) {
+    if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
+        return GF_CLI_SHOW_EVENTS; /* for programs, so also with --quiet */
+    if (quiet || strcmp(mode, gf_cli_progress_modes[NONE]) == 0)
         return GF_CLI_SHOW_NOTHING;
-    if (strcmp(way, gf_cli_progress_modes[LINES]) == 0)
+    if (strcmp(mode, gf_cli_progress_modes[LINES]) == 0)
         return GF_CLI_SHOW_LINES;
     return progress_can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
 }
@@ -63,8 +63,8 @@ void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show) {
     progress->began = gf_cli_now();
     progress->drawn = progress->began;
     interrupted.done = progress->ended - progress->failed;
-    interrupted.of = progress->total;
-    interrupted.message = progress->go_on;
+    interrupted.total = progress->total;
+    interrupted.message = progress->remedy;
     if (show == GF_CLI_SHOW_BAR)
         progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
 }
@@ -86,24 +86,24 @@ static size_t progress_width(void) {
     return width < MAX_WIDTH ? width : MAX_WIDTH;
 }
 
-/* The share of the work that is done, from 0 to 1. */
-static double progress_part(const gf_cli_progress *progress) {
-    const double done = progress->done + progress->under_way;
-    return progress->of <= 0 || done <= 0 ? 0 : done < progress->of ? done / progress->of : 1;
+/* Return the completed fraction of the work, from 0 to 1. */
+static double progress_fraction(const gf_cli_progress *progress) {
+    const double done = progress->done + progress->running;
+    return progress->work <= 0 || done <= 0 ? 0 : done < progress->work ? done / progress->work : 1;
 }
 
-/* Megapixels a second. */
+/* Return megapixels per second. */
 static double progress_rate(const gf_cli_progress *progress, double seconds) {
-    return (progress->pixels + progress->pixels_under_way) * 1e-6 / seconds;
+    return (progress->pixels + progress->pixels_running) * 1e-6 / seconds;
 }
 
-/* Seconds that remain at this rate; below 0: not known yet. */
+/* Estimate the remaining seconds; below 0: unknown. */
 static double progress_left(const gf_cli_progress *progress, double seconds) {
-    const double part = progress_part(progress);
-    return part > 0 ? seconds * (1 / part - 1) : -1;
+    const double fraction = progress_fraction(progress);
+    return fraction > 0 ? seconds * (1 / fraction - 1) : -1;
 }
 
-/* Write "3 of 9 files, 1 failed, 12.3 MP/s, 0:07 left"; of one image "45 %, ...". */
+/* Write "3 of 9 files, 1 failed, 12.3 MP/s, 0:07 left", or "45 %, ..." for one image. */
 static void progress_put_numbers(const gf_cli_progress *progress, double seconds, char *text,
                                  size_t size) {
     char count[64], failed[40] = "", left[32] = "-:--";
@@ -112,7 +112,7 @@ static void progress_put_numbers(const gf_cli_progress *progress, double seconds
         snprintf(count, sizeof count, "%" PRIu64 " of %" PRIu64 " files", progress->ended,
                  progress->total);
     else
-        snprintf(count, sizeof count, "%.0f %%", 100 * progress_part(progress));
+        snprintf(count, sizeof count, "%.0f %%", 100 * progress_fraction(progress));
     if (progress->failed)
         snprintf(failed, sizeof failed, ", %" PRIu64 " failed", progress->failed);
     if (rest >= 0)
@@ -131,15 +131,15 @@ static void progress_print_line(const gf_cli_progress *progress, double seconds)
 static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
     char line[MAX_WIDTH + 16] = ERASE, numbers[200], bar[MAX_BAR + 4] = "";
     progress_put_numbers(progress, seconds, numbers, sizeof numbers);
-    /* The last column stays free: some terminals go to the next line when it is filled. */
+    /* Leave the last column free: some terminals wrap when it is filled. */
     const size_t width = progress_width() - 1, taken = strlen(numbers) + strlen("[] ");
     size_t cells = width > taken ? width - taken : 0;
     cells = cells < MAX_BAR ? cells : MAX_BAR;
     if (cells >= MIN_BAR) {
-        const double part = progress_part(progress);
+        const double fraction = progress_fraction(progress);
         bar[0] = '[';
         for (size_t i = 0; i < cells; i++)
-            bar[1 + i] = (double)i < part * (double)cells ? '#' : '-';
+            bar[1 + i] = (double)i < fraction * (double)cells ? '#' : '-';
         memcpy(bar + 1 + cells, "] ", 3);
     }
     snprintf(line + strlen(ERASE), width + 1, "%s%s", bar, numbers);
@@ -152,7 +152,7 @@ static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
 static void progress_begin_event(const gf_cli_progress *progress, const char *event) {
     fflush(stdout);
     fprintf(stderr,
-            "{\"schema\": \"gpufilter-event\", \"version\": 1, \"event\": \"%s\", "
+            "{\"schema\": \"gpufilter-event\", \"schema_version\": 2, \"event\": \"%s\", "
             "\"seconds\": %.3f",
             event, gf_cli_now() - progress->began);
 }
@@ -166,37 +166,37 @@ void gf_cli_event_begin(const gf_cli_progress *progress, const char *command) {
     fprintf(stderr, ", \"files\": %" PRIu64 "}\n", progress->total ? progress->total : 1);
 }
 
-void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *why) {
+void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *error) {
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
     progress_begin_event(progress, "failed");
     fputs(", ", stderr);
     gf_json_name(stderr, "file", file);
     fputs(", \"error\": ", stderr);
-    gf_json_text(stderr, why);
+    gf_json_text(stderr, error);
     fputs("}\n", stderr);
 }
 
-void gf_cli_event_end(const gf_cli_progress *progress, uint64_t good, uint64_t failed,
+void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t failed,
                       uint64_t skipped) {
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
     progress_begin_event(progress, "end");
     fprintf(stderr, ", \"done\": %" PRIu64 ", \"failed\": %" PRIu64 ", \"skipped\": %" PRIu64 "}\n",
-            good, failed, skipped);
+            done, failed, skipped);
 }
 
 static void progress_print_event(const gf_cli_progress *progress, double seconds) {
     const double left = progress_left(progress, seconds);
     progress_begin_event(progress, "progress");
-    fprintf(stderr, ", \"part\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
-            progress_part(progress), progress_rate(progress, seconds));
+    fprintf(stderr, ", \"fraction\": %.4f, \"megapixels_per_second\": %.3f, \"seconds_left\": ",
+            progress_fraction(progress), progress_rate(progress, seconds));
     if (left >= 0)
         fprintf(stderr, "%.3f", left);
     else
         fputs("null", stderr);
     if (progress->total)
-        fprintf(stderr, ", \"files\": %" PRIu64 ", \"ended\": %" PRIu64 ", \"failed\": %" PRIu64,
+        fprintf(stderr, ", \"files\": %" PRIu64 ", \"finished\": %" PRIu64 ", \"failed\": %" PRIu64,
                 progress->total, progress->ended, progress->failed);
     fputs("}\n", stderr);
 }
@@ -205,19 +205,19 @@ static void progress_print_event(const gf_cli_progress *progress, double seconds
 
 void gf_cli_progress_draw(gf_cli_progress *progress) {
     static const struct {
-        double seconds; /* from one to the next */
+        double seconds; /* interval */
         void (*draw)(const gf_cli_progress *progress, double seconds);
-    } ways[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, progress_draw_bar},
-                [GF_CLI_SHOW_LINES] = {LINE_SECONDS, progress_print_line},
-                [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, progress_print_event}};
+    } forms[] = {[GF_CLI_SHOW_BAR] = {REDRAW_SECONDS, progress_draw_bar},
+                 [GF_CLI_SHOW_LINES] = {LINE_SECONDS, progress_print_line},
+                 [GF_CLI_SHOW_EVENTS] = {EVENT_SECONDS, progress_print_event}};
     interrupted.done = progress->ended - progress->failed;
-    if (!ways[progress->show].draw) /* nothing is to be shown */
+    if (!forms[progress->show].draw) /* GF_CLI_SHOW_NOTHING */
         return;
     const double now = gf_cli_now();
-    if (now - progress->drawn < ways[progress->show].seconds)
+    if (now - progress->drawn < forms[progress->show].seconds)
         return;
     progress->drawn = now;
-    ways[progress->show].draw(progress, now - progress->began);
+    forms[progress->show].draw(progress, now - progress->began);
 }
 
 void gf_cli_progress_hide(void) {
@@ -231,16 +231,16 @@ void gf_cli_progress_end(void) {
     gf_cli_progress_hide();
 }
 
-/* ---- in a signal handler --------------------------------------------------------------------- */
+/* ---- signal handler -------------------------------------------------------------------------- */
 
-/* These write what stands before `at`, and return its beginning. */
-
+/* Write text so that it ends before `at`. Return its beginning. */
 static char *progress_prepend(char *at, const char *text) {
     for (size_t i = strlen(text); i > 0;)
         *--at = text[--i];
     return at;
 }
 
+/* Write a number in the same way. */
 static char *progress_prepend_number(char *at, uint64_t number) {
     do
         *--at = (char)('0' + number % 10);
@@ -254,7 +254,7 @@ void gf_cli_progress_interrupted(void) {
     if (!message)
         return;
     char *at = progress_prepend(progress_prepend(end, "\n"), message);
-    at = progress_prepend_number(progress_prepend(at, " done"), interrupted.of);
+    at = progress_prepend_number(progress_prepend(at, " done"), interrupted.total);
     at = progress_prepend_number(progress_prepend(at, " of "), interrupted.done);
     at = progress_prepend(at, "gpufilter: interrupted: ");
     (void)!write(STDERR_FILENO, at, (size_t)(end - at));

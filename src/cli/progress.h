@@ -17,33 +17,36 @@ typedef enum gf_cli_show {
 
 typedef struct gf_cli_progress {
     gf_cli_show show;
-    double began, drawn;           /* seconds; drawn: the last time, or when it began */
+    double began, drawn;           /* times of the start and of the last drawing, in seconds */
     uint64_t total, ended, failed; /* files; total 0: one image */
-    double of, done, under_way;    /* work: all, that of ended files, and what is done of others;
-                                    * bytes of files, or rows of the one image */
-    double pixels, pixels_under_way;
-    const char *go_on; /* follows the line of an interrupted batch; NULL: no line */
+    /* Work in bytes of files, or in rows of the one image: all work, that of finished files, and
+     * the completed part of running files. */
+    double work, done, running;
+    double pixels, pixels_running; /* in finished files; completed in running files */
+    const char *remedy; /* appended to the message of an interrupted batch; NULL: no message */
 } gf_cli_progress;
 
-/* Seconds since some fixed moment. */
+/* Return the monotonic time in seconds. */
 double gf_cli_now(void);
 
-/* Choose how to show progress, by a choice of --progress and by --quiet. A bar is only for a
- * terminal that can move its cursor; lines: print lines elsewhere. */
-gf_cli_show gf_cli_progress_choose(const char *way, bool quiet, bool lines);
+/* Choose the form of progress output from the values of --progress and --quiet. A bar requires a
+ * terminal that can move its cursor. lines: print lines if there is no such terminal. */
+gf_cli_show gf_cli_progress_choose(const char *mode, bool quiet, bool lines);
+/* Start the clock of progress, whose other members are set. */
 void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show);
-/* Draw or print, if the last time is long enough ago. */
+/* Draw or print, if the interval since the last time has passed. */
 void gf_cli_progress_draw(gf_cli_progress *progress);
+/* End a batch: erase the bar and clear the message of gf_cli_progress_interrupted. */
 void gf_cli_progress_end(void);
-/* Print that a batch was interrupted, if one is under way. Async-signal-safe. */
+/* Print that the running batch was interrupted, if there is one. Async-signal-safe. */
 void gf_cli_progress_interrupted(void);
-/* Erase the bar, before something else is printed. Async-signal-safe. */
+/* Erase the bar before other output. Async-signal-safe. */
 void gf_cli_progress_hide(void);
 
-/* Print other events, where events are shown. */
+/* Print an event; only for GF_CLI_SHOW_EVENTS. */
 void gf_cli_event_begin(const gf_cli_progress *progress, const char *command);
-void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *why);
-void gf_cli_event_end(const gf_cli_progress *progress, uint64_t good, uint64_t failed,
+void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *error);
+void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t failed,
                       uint64_t skipped);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reports for people: results as aligned tables, bars and CSV, and the summary of a run. */
+/* Text reports: results as aligned tables, bar charts and CSV, and the summary of a run. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 
 #define GAP 2       /* blanks between columns */
 #define MAX_BAR 60  /* cells */
-#define MIN_BAR 10  /* a line may rather be too long */
-#define SHARE 7     /* "100.00%" */
-#define NO_WIDTH 80 /* of what is no terminal */
+#define MIN_BAR 10  /* cells, even if the line becomes longer than the screen */
+#define SHARE 7     /* width of "100.00%" */
+#define NO_WIDTH 80 /* columns of a file that is not a terminal */
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -79,13 +79,13 @@ gf_cli_screen gf_cli_screen_of(FILE *file) {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* A table as it is shown: of bins, several rows on one line where it would be too long. */
+/* A printed table. A long table of bins is shortened: one line shows several rows. */
 typedef struct gf_view {
     FILE *file;
     const gf_result *result;
     size_t index;
     const gf_table *table;
-    uint64_t step, lines; /* rows on a line; lines below the heading, which is line 0 */
+    uint64_t step, lines; /* rows per line; lines below the heading, which is line 0 */
 } gf_view;
 
 static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool brief) {
@@ -97,8 +97,8 @@ static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool
     return view;
 }
 
-/* A cell of a line. Of several rows: where they begin, in the column "to" where they end, the sum
- * of a curve. */
+/* Return a cell of a line. If the line shows several rows, return the sum of a curve, the value of
+ * the last row for the column "to", and that of the first row for other columns. */
 static gf_value view_cell(const gf_view *view, uint64_t line, size_t column) {
     const gf_table *table = view->table;
     const uint64_t row = (line - 1) * view->step, left = table->row_count - row;
@@ -113,7 +113,7 @@ static gf_value view_cell(const gf_view *view, uint64_t line, size_t column) {
     return cell;
 }
 
-/* A cell as text; in the first column, of several rows, which they are: "8-15". */
+/* Return a cell as text. The first column of a line with several rows is their range: "8-15". */
 static const char *view_text(const gf_view *view, uint64_t line, size_t column, char text[64]) {
     if (line == 0)
         return view->table->columns[column].name;
@@ -137,11 +137,11 @@ static int max_int(int a, int b) {
 static int report_text_width(const char *text) {
     int width = 0;
     for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8: one a character */
+        width += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8: one lead byte per character */
     return width;
 }
 
-/* The width of a column's widest cell, from this line on. */
+/* Return the width of the widest cell of a column, from this line on. */
 static int view_width(const gf_view *view, size_t column, uint64_t line) {
     int width = 0;
     for (char text[64]; line <= view->lines; line++)
@@ -173,7 +173,7 @@ static void print_single(const gf_view *view) {
     }
 }
 
-/* Columns that a line has no room for follow in another table, which repeats the first column. */
+/* Columns that do not fit on the screen follow in further tables, which repeat the first column. */
 static void print_columns(const gf_view *view, int screen_width) {
     const size_t count = view->table->column_count;
     int widths[GF_MAX_COLUMNS] = {0};
@@ -197,7 +197,7 @@ static void print_columns(const gf_view *view, int screen_width) {
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
-/* A channel has its own colour; what is no channel, or has none, the terminal's. */
+/* Return the colour of a channel; the default colour for other curves. */
 static gf_cli_paint curve_paint(const char *curve) {
     return strcmp(curve, "r") == 0   ? GF_PAINT_RED
            : strcmp(curve, "g") == 0 ? GF_PAINT_GREEN
@@ -205,7 +205,7 @@ static gf_cli_paint curve_paint(const char *curve) {
                                      : GF_PAINT_OFF;
 }
 
-/* Print a bar: what is above zero shows, however small it is. */
+/* Print a bar. Any value above zero is visible. */
 static void print_bar(FILE *file, double part, int cells, bool utf8) {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     const int units = utf8 ? 8 : 1;
@@ -218,12 +218,12 @@ static void print_bar(FILE *file, double part, int cells, bool utf8) {
         fputs(eighths[length % 8], file);
 }
 
-/* How bins are laid out: which bins, the curve's name if there are several, the value, its share of
- * the curve, a bar. */
+/* Layout of a bar chart. Each line has the bin, the name of the curve if there are several, the
+ * value, its share of the curve, and a bar. */
 typedef struct gf_bars {
     bool several; /* curves */
     int widths[GF_MAX_COLUMNS], names, values, cells;
-    double sums[GF_MAX_COLUMNS], max; /* of each curve; of all cells */
+    double sums[GF_MAX_COLUMNS], max; /* sum of each curve; maximum of all cells */
 } gf_bars;
 
 static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
@@ -264,7 +264,7 @@ static void print_share(const gf_view *view, const gf_bars *bars, const gf_cli_s
     fputs(gf_cli_paint_text(colour, GF_PAINT_OFF), view->file);
 }
 
-/* Print a line for each line of bins and each curve; the heading once. */
+/* Print the heading, then one line per curve for each line of the table. */
 static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
     const gf_table *table = view->table;
     const gf_bars bars = measure_bars(view, screen);
@@ -287,7 +287,7 @@ static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
             putc('\n', file);
         }
     if (view->step > 1)
-        fprintf(file, "(%" PRIu64 " %s, %" PRIu64 " a line; --%s %" PRIu64 " shows each)\n",
+        fprintf(file, "(%" PRIu64 " %s, %" PRIu64 " per line; --%s %" PRIu64 " shows each)\n",
                 table->row_count, table->name, view->step, table->name, table->row_count);
 }
 
@@ -320,7 +320,7 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
     if (!*text)
         return;
     const bool colour = screen.colour && run->info->is_test;
-    const gf_cli_paint paint = gf_result_passed(run->result) ? GF_PAINT_GOOD : GF_PAINT_BAD;
+    const gf_cli_paint paint = gf_result_passed(run->result) ? GF_PAINT_OK : GF_PAINT_ERROR;
     fprintf(file, "\n%s%.*s%s\n", gf_cli_paint_text(colour, paint), (int)strlen(text) - 1, text,
             gf_cli_paint_text(colour, GF_PAINT_OFF));
 }
@@ -405,7 +405,7 @@ void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
         fprintf(stderr, "%s%s", gap, names[i]);
         gap = ", ";
     }
-    fputs(" dropped: metadata of JPEG is not carried yet; --strip accepts that\n", stderr);
+    fputs(" dropped: JPEG metadata is not copied; --strip suppresses this warning\n", stderr);
 }
 
 void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
@@ -431,7 +431,7 @@ void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
     if (brightness->factor > 1 && brightness->clipped) {
         const double percent = 100 * (double)brightness->clipped / (double)brightness->samples;
         const bool all = brightness->clipped == brightness->samples;
-        /* What is neither none nor all is not printed as such. */
+        /* Print 0 % only for no clipped samples, and 100 % only for all. */
         if (percent < 0.05)
             fprintf(stderr, ", less than 0.1 %%");
         else
@@ -444,12 +444,12 @@ void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
     putc('\n', stderr);
 }
 
-/* Print the share of the time in which each stage was busy, and which one the others waited for. */
+/* Print the busy time of each stage as a share of the run time, and name the bottleneck. */
 static void report_busy(const gf_report *report) {
-    /* Below that share a stage is not the bottleneck. */
+    /* Minimum share of a bottleneck. */
     static const double bottleneck = 0.5;
-    /* From that share on starting is printed, which most runs hardly have. */
-    static const double worth_printing = 0.05;
+    /* Minimum share for which start-up is printed; most runs are below it. */
+    static const double min_starting = 0.05;
     const double total = report->total_seconds;
     const char *slowest = NULL, *gap = "";
     double max = bottleneck;
@@ -459,7 +459,7 @@ static void report_busy(const gf_report *report) {
         const gf_busy busy = starting ? (gf_busy){report->start_seconds, 1} : report->busy[i];
         const char *name = starting ? "starting" : gf_stage_name((gf_stage)i);
         const double share = total > 0 && busy.workers ? busy.seconds / (busy.workers * total) : 0;
-        if (!busy.workers || (starting && share < worth_printing))
+        if (!busy.workers || (starting && share < min_starting))
             continue;
         fprintf(stderr, "%s%s %.0f %%", gap, name, 100 * share);
         gap = ", ";
@@ -472,6 +472,29 @@ static void report_busy(const gf_report *report) {
     if (slowest)
         fprintf(stderr, ": %s is the bottleneck", slowest);
     putc('\n', stderr);
+}
+
+/* Print the parameters of the filter with the values used, derived ones included, as in "gain=1.1
+ * axis=x keep-brightness". */
+static void report_parameters(const gf_cli_run *run) {
+    const gf_filter_info *info = run->info;
+    gf_settings *effective;
+    if (gf_settings_effective(gf_filter_find(info->name), run->settings, &run->report->in,
+                              &effective, NULL))
+        return;
+    fputs("  parameters:", stderr);
+    for (size_t i = 0; i < info->param_count; i++) {
+        const gf_param *param = &info->params[i];
+        const bool flag = param->type == GF_PARAM_FLAG;
+        const char *text = gf_settings_text(effective, param->name);
+        if (flag ? !gf_settings_flag(effective, param->name) : !text)
+            continue;
+        fprintf(stderr, " %s%s", param->name, flag ? "" : "=");
+        if (!flag)
+            gf_cli_print_text(stderr, text);
+    }
+    putc('\n', stderr);
+    gf_settings_free(effective);
 }
 
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
@@ -496,6 +519,7 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     gf_cli_report_brightness(&brightness);
     if (!verbose)
         return;
+    report_parameters(run);
     gf_cli_format_text(in, format, sizeof format);
     fprintf(stderr, "  %s in %" PRIu64 " strip%s of %" PRIu64 " rows\n", format, report->strips,
             report->strips == 1 ? "" : "s", report->rows_per_strip);
@@ -505,6 +529,6 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         putc('\n', stderr);
     }
     if (report->verified)
-        fprintf(stderr, "  verified: golden computed the same\n");
+        fprintf(stderr, "  verified: identical to golden\n");
     report_busy(report);
 }

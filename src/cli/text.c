@@ -1,4 +1,4 @@
-/* Text for people: colours, errors, and names, which may hold any bytes. */
+/* Text output: colours, errors, and file names, which may contain any bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "ranks.h"
 
-/* ---- which process prints -------------------------------------------------------------------- */
+/* ---- ranks of a program without MPI ---------------------------------------------------------- */
 
 static gf_status text_agree_alone(gf_status status, gf_error *error) {
     (void)error;
@@ -41,26 +41,27 @@ void gf_cli_colour_use(size_t choice) {
 bool gf_cli_colour_on(FILE *file) {
     if (colour_choice != AUTO)
         return colour_choice == ALWAYS;
-    /* https://no-color.org: set to anything but nothing. */
+    /* https://no-color.org: set, and not empty. */
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(fileno(file)) && !gf_cli_ranks()->launched && !(no && *no) && term && *term &&
            strcmp(term, "dumb") != 0;
 }
 
-/* The eight colours that any terminal has, as its user configured them. */
+/* The eight basic colours: every terminal supports them, and users configure them. */
 const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
     static const char *const texts[] = {
-        [GF_PAINT_OFF] = "\033[0m",   [GF_PAINT_STRONG] = "\033[1m", [GF_PAINT_BAD] = "\033[1;31m",
-        [GF_PAINT_GOOD] = "\033[32m", [GF_PAINT_RED] = "\033[31m",   [GF_PAINT_GREEN] = "\033[32m",
+        [GF_PAINT_OFF] = "\033[0m",      [GF_PAINT_STRONG] = "\033[1m",
+        [GF_PAINT_ERROR] = "\033[1;31m", [GF_PAINT_OK] = "\033[32m",
+        [GF_PAINT_RED] = "\033[31m",     [GF_PAINT_GREEN] = "\033[32m",
         [GF_PAINT_BLUE] = "\033[34m",
     };
     return on ? texts[paint] : "";
 }
 
-void gf_cli_complain(const gf_error *error) {
+void gf_cli_print_error(const gf_error *error) {
     const bool colour = gf_cli_colour_on(stderr);
     fflush(stdout);
-    fprintf(stderr, "%sgpufilter:%s ", gf_cli_paint_text(colour, GF_PAINT_BAD),
+    fprintf(stderr, "%sgpufilter:%s ", gf_cli_paint_text(colour, GF_PAINT_ERROR),
             gf_cli_paint_text(colour, GF_PAINT_OFF));
     gf_cli_print_text(stderr, error->message);
     putc('\n', stderr);
@@ -82,7 +83,7 @@ void gf_cli_print_name(FILE *file, const char *name, const char *standard) {
 }
 
 void gf_cli_list_output(const char *name) {
-    if (strcmp(name, "-") == 0) { /* nothing but data goes there */
+    if (strcmp(name, "-") == 0) { /* standard output is reserved for names */
         fputs("standard output\n", stderr);
         return;
     }

@@ -1,7 +1,7 @@
-/* gpufilter verify: every filter on every backend of this machine against golden.
+/* Command verify: comparison of every filter on every backend of this machine with golden.
  *
- * A job is one case of a filter on one image; both follow from the seed and the job's number alone,
- * so that a run can be repeated with any number of threads. */
+ * A job is one case of a filter on one image. Both depend only on the seed and the job number, so a
+ * run is reproducible with any number of threads. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,29 +13,29 @@
 #include "report.h"
 
 #define MAX_TARGETS 8
-#define MAX_CASES 256 /* of a filter */
+#define MAX_CASES 256 /* per filter */
 #define MAX_WORKERS 1024
 #define MAX_FINDINGS 64
 #define MAX_FILTER_FINDINGS 4
-#define LANES 6 /* of a target */
+#define INSTANCES 6 /* per target */
 
-/* Every worker holds two results at a time: of what would take more than this, an image gets only
- * so many rows. */
+/* Maximum size of a result in bytes. Every thread holds two results. An image whose result would be
+ * larger gets fewer rows. */
 #define MAX_RESULT (UINT64_C(64) << 20)
 
-/* An engine, which does one job at a time. Starting one may be slow (cuda). */
-typedef struct gf_verify_worker {
+/* An engine, which runs one job at a time. Engines are kept because starting cuda is slow. */
+typedef struct gf_verify_instance {
     pthread_mutex_t lock;
     gf_engine *engine;
     uint32_t threads;
-    uint64_t rows_per_strip; /* 0 in the first half: chosen from the row size */
-} gf_verify_worker;
+    uint64_t rows_per_strip; /* 0, automatic, in the first half of the instances */
+} gf_verify_instance;
 
-/* What is compared with golden. */
+/* A backend that is compared with golden. */
 typedef struct gf_verify_target {
     char name[32]; /* "cpu avx2" */
     const char *backend;
-    gf_verify_worker lanes[LANES];
+    gf_verify_instance instances[INSTANCES];
 } gf_verify_target;
 
 typedef struct gf_tally {
@@ -43,74 +43,75 @@ typedef struct gf_tally {
     double seconds;
 } gf_tally;
 
-/* One filter, and what came of its jobs. */
-typedef struct gf_verify_track {
+/* One filter and the results of its jobs. */
+typedef struct gf_verify_filter {
     const gf_filter *filter;
     const gf_filter_info *info;
     uint64_t case_count;
-    uint64_t small; /* jobs at the beginning are about small images: every case meets every format,
-                     * however few samples are asked for */
-    uint64_t next;  /* job */
-    uint64_t tried; /* samples of the generated images so far, suitable or not */
-    uint64_t ran;   /* cases, those that are seen */
+    uint64_t small; /* number of initial jobs with small images: every case runs with every format,
+                     * even for a small --samples */
+    uint64_t next;  /* number of the next job */
+    uint64_t tried; /* samples of the generated images so far, including rejected images */
+    uint64_t ran;   /* number of cases in seen */
     bool seen[MAX_CASES];
     gf_tally tallies[MAX_TARGETS];
     size_t finding_count;
-} gf_verify_track;
+} gf_verify_filter;
 
 typedef struct gf_verify {
     const gf_cli_options *options;
     uint64_t seed;
-    uint64_t goal;    /* samples to compare, at least */
-    gf_error no_cuda; /* why CUDA was not compared, which was not asked for by name */
+    uint64_t goal;    /* minimum number of samples to compare */
+    gf_error no_cuda; /* why CUDA, not requested explicitly, was skipped; status 0: not skipped */
     gf_verify_target targets[MAX_TARGETS];
     size_t target_count;
     const char **unread; /* files that could not be read */
     size_t unread_count;
-    const char *file; /* that the jobs are about; NULL: generated images */
-    gf_format format; /* of the file, */
-    void *pixels;     /* rows without gaps */
+    const char *file; /* input of the jobs; NULL: generated images */
+    gf_format format; /* of the file */
+    void *pixels;     /* of the file, in packed rows */
 
-    pthread_mutex_t lock; /* for all that follows */
+    pthread_mutex_t lock; /* protects the members below */
     gf_cli_progress progress;
-    uint64_t planned; /* samples of the jobs about generated images, over all targets */
+    uint64_t planned; /* samples of the jobs with generated images, summed over the targets */
     uint64_t samples, differences, failures; /* of all jobs so far */
-    gf_error findings[MAX_FINDINGS];         /* the messages of differences and failures */
+    gf_error findings[MAX_FINDINGS];         /* messages of differences and failures */
     size_t finding_count;
-    size_t track_count;
-    gf_verify_track tracks[];
+    size_t filter_count;
+    gf_verify_filter filters[];
 } gf_verify;
 
 /* One case on one image. */
 typedef struct gf_verify_job {
-    uint64_t image; /* number among the filter's jobs */
-    gf_verify_track *track;
-    size_t which; /* case */
+    uint64_t image; /* job number within the filter */
+    gf_verify_filter *entry;
+    size_t case_index; /* index of the case */
     gf_settings *settings;
     gf_format in, out;
     gf_random random;
     gf_pixels inputs[2];
-    void *generated[2]; /* what of the inputs is not the file's */
-    gf_made want, got;
-    char how[64]; /* the last target ran: " (threads 2, rows per strip 0)" */
+    void *generated[2]; /* generated inputs; NULL for the file */
+    gf_run_output want, got;
+    char config[64]; /* configuration of the last run: " (threads 2, rows per strip 0)" */
 } gf_verify_job;
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* Keep a message, if it is one of the first of its filter. Needs the lock, unless no worker runs.
- */
-static void note_finding(gf_verify *verify, gf_verify_track *track, const gf_error *error,
+/* Count a finding, and keep its message if it is one of the first of its filter. The caller holds
+ * the lock if threads run. */
+static void note_finding(gf_verify *verify, gf_verify_filter *entry, const gf_error *error,
                          bool failure) {
     verify->failures += failure;
     verify->progress.failed++;
-    if (track->finding_count++ < MAX_FILTER_FINDINGS && verify->finding_count < MAX_FINDINGS)
+    if (entry->finding_count++ < MAX_FILTER_FINDINGS && verify->finding_count < MAX_FINDINGS)
         verify->findings[verify->finding_count++] = *error;
 }
 
-/* Note "smooth 'radius=3' on cpu avx2: image 7 of seed 1, 33x17 RGB f32: " and what happened. */
+/* Note a finding of a job, prefixed as in "smooth 'radius=3' on cpu avx2: image 7 of seed 1, 33x17
+ * RGB f32: ". */
 static void note_job(gf_verify *verify, const gf_verify_job *job, const char *target,
                      const char *what, bool failure) {
-    const gf_filter_info *info = job->track->info;
+    const gf_filter_info *info = job->entry->info;
     char format[64], image[320];
     gf_error finding;
     gf_cli_format_text(&job->in, format, sizeof format);
@@ -120,26 +121,26 @@ static void note_job(gf_verify *verify, const gf_verify_job *job, const char *ta
         snprintf(image, sizeof image, "image %" PRIu64 " of seed %" PRIu64, job->image,
                  verify->seed);
     gf_set_error(&finding, GF_FAILED, "%s '%s' on %s%s: %s, %s: %s", info->name,
-                 info->cases[job->which], target, job->how, image, format, what);
+                 info->cases[job->case_index], target, job->config, image, format, what);
     pthread_mutex_lock(&verify->lock);
-    note_finding(verify, job->track, &finding, failure);
+    note_finding(verify, job->entry, &finding, failure);
     pthread_mutex_unlock(&verify->lock);
 }
 
-/* ---- which job comes next -------------------------------------------------------------------- */
+/* ---- selection of jobs ----------------------------------------------------------------------- */
 
-/* Make the settings of the job's case, and find what they make of its image. GF_USAGE: they do not
- * suit it. */
+/* Create the settings of the job's case and compute the output format. GF_USAGE: the case does not
+ * support the image. */
 static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
-    const gf_filter *filter = job->track->filter;
-    const gf_filter_info *info = job->track->info;
+    const gf_filter *filter = job->entry->filter;
+    const gf_filter_info *info = job->entry->info;
     uint64_t bytes;
     job->settings = gf_settings_new(info->params, info->param_count);
     if (!job->settings)
         return gf_set_error(error, GF_FAILED, "%s: out of memory", info->name);
-    gf_status status = gf_settings_apply_case(job->settings, info->cases[job->which], error);
+    gf_status status = gf_settings_apply_case(job->settings, info->cases[job->case_index], error);
     if (status == GF_USAGE)
-        status = GF_FAILED; /* a case that is wrong for every image */
+        status = GF_FAILED; /* the case is invalid for every image */
     if (!status)
         status = gf_filter_result_bytes(filter, job->settings, &job->in, &bytes, error);
     if (!status && bytes > MAX_RESULT)
@@ -151,55 +152,56 @@ static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
     return status;
 }
 
-/* The filter that was tried on the fewest samples, of those that lack some. A file meets each case
- * once. */
-static gf_verify_track *choose_track(gf_verify *verify) {
-    gf_verify_track *chosen = NULL;
-    for (size_t i = 0; i < verify->track_count; i++) {
-        gf_verify_track *track = &verify->tracks[i];
+/* Return the unfinished filter with the fewest samples so far, or NULL. A file runs once with each
+ * case. */
+static gf_verify_filter *choose_filter(gf_verify *verify) {
+    gf_verify_filter *chosen = NULL;
+    for (size_t i = 0; i < verify->filter_count; i++) {
+        gf_verify_filter *entry = &verify->filters[i];
         const bool enough = verify->file
-                                ? track->next >= track->case_count
-                                : track->next >= track->small && verify->planned >= verify->goal;
-        if (track->case_count && !enough && (!chosen || track->tried < chosen->tried))
-            chosen = track;
+                                ? entry->next >= entry->case_count
+                                : entry->next >= entry->small && verify->planned >= verify->goal;
+        if (entry->case_count && !enough && (!chosen || entry->tried < chosen->tried))
+            chosen = entry;
     }
     return chosen;
 }
 
-/* Take the next job; false if there is none. Needs the lock. */
+/* Take the next job. Return false if there is none. The caller holds the lock. */
 static bool next_job(gf_verify *verify, gf_verify_job *job) {
-    gf_verify_track *track;
-    while ((track = choose_track(verify))) {
-        const uint64_t image = track->next++, round = image / track->case_count;
+    gf_verify_filter *entry;
+    while ((entry = choose_filter(verify))) {
+        const uint64_t image = entry->next++, round = image / entry->case_count;
         gf_error error;
         *job = (gf_verify_job){
             .image = image,
-            .track = track,
-            .which = image % track->case_count,
-            .random = gf_random_start(verify->seed, (uint64_t)(track - verify->tracks), image)};
+            .entry = entry,
+            .case_index = image % entry->case_count,
+            .random = gf_random_start(verify->seed, (uint64_t)(entry - verify->filters), image)};
         job->in = verify->file ? verify->format
-                               : gf_verify_format(&job->random, round, image < track->small);
+                               : gf_verify_format(&job->random, round, image < entry->small);
         const gf_status status = prepare_job(job, &error);
         const uint64_t samples = job->in.width * job->in.height * job->in.channels;
-        track->tried += verify->file ? 0 : samples;
+        entry->tried += verify->file ? 0 : samples;
         if (!status) {
-            track->ran += !track->seen[job->which];
-            track->seen[job->which] = true;
+            entry->ran += !entry->seen[job->case_index];
+            entry->seen[job->case_index] = true;
             verify->planned += verify->file ? 0 : samples * verify->target_count;
             return true;
         }
         if (status != GF_USAGE)
-            note_finding(verify, track, &error, true);
+            note_finding(verify, entry, &error, true);
     }
     return false;
 }
 
-/* ---- doing a job ----------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
+/* Generate the inputs and allocate the outputs of a job. Return false if out of memory. */
 static bool make_images(const gf_verify *verify, gf_verify_job *job) {
     const size_t stride = gf_cli_row_bytes(&job->in), bytes = stride * (size_t)job->in.height;
     const size_t out_bytes = gf_cli_row_bytes(&job->out) * (size_t)job->out.height;
-    for (uint32_t i = verify->file ? 1 : 0; i < job->track->info->inputs; i++) {
+    for (uint32_t i = verify->file ? 1 : 0; i < job->entry->info->inputs; i++) {
         job->generated[i] = malloc(bytes); /* NOLINT: an image has at least one sample */
         if (!job->generated[i])
             return false;
@@ -218,32 +220,33 @@ static bool make_images(const gf_verify *verify, gf_verify_job *job) {
     return job->want.image && job->got.image;
 }
 
-static gf_status run_job(gf_engine *engine, const gf_verify_job *job, gf_made *made,
+static gf_status run_job(gf_engine *engine, const gf_verify_job *job, gf_run_output *made,
                          gf_report *report, gf_error *error) {
     const size_t stride = gf_cli_row_bytes(&job->out);
     if (made->image)
-        memset(made->image, 0xa5, stride * job->out.height); /* unwritten is not right by chance */
-    return gf_run_memory(engine, job->track->filter, job->settings, &job->in, job->inputs,
+        memset(made->image, 0xa5, stride * job->out.height); /* makes unwritten samples differ */
+    return gf_run_memory(engine, job->entry->filter, job->settings, &job->in, job->inputs,
                          made->image, stride, &made->result, report, error);
 }
 
-/* Run the job on one of a target's engines. */
+/* Run the job on a random engine of a target. */
 static gf_status run_target(gf_verify_job *job, gf_verify_target *target, gf_report *report,
                             gf_error *error) {
-    gf_verify_worker *lane = &target->lanes[gf_random_below(&job->random, LANES)];
-    if (lane->rows_per_strip && job->in.height / lane->rows_per_strip > 64)
-        lane -= LANES / 2; /* too many small strips */
-    snprintf(job->how, sizeof job->how, " (threads %" PRIu32 ", rows per strip %" PRIu64 ")",
-             lane->threads, lane->rows_per_strip);
-    pthread_mutex_lock(&lane->lock);
-    const gf_status status = run_job(lane->engine, job, &job->got, report, error);
-    pthread_mutex_unlock(&lane->lock);
+    gf_verify_instance *instance = &target->instances[gf_random_below(&job->random, INSTANCES)];
+    if (instance->rows_per_strip && job->in.height / instance->rows_per_strip > 64)
+        instance -= INSTANCES / 2; /* more than 64 strips are slow: use the automatic height */
+    snprintf(job->config, sizeof job->config, " (threads %" PRIu32 ", rows per strip %" PRIu64 ")",
+             instance->threads, instance->rows_per_strip);
+    pthread_mutex_lock(&instance->lock);
+    const gf_status status = run_job(instance->engine, job, &job->got, report, error);
+    pthread_mutex_unlock(&instance->lock);
     return status;
 }
 
+/* Run the job on a target and compare its output with golden. */
 static void compare_target(gf_verify *verify, gf_verify_job *job, size_t t) {
     gf_verify_target *target = &verify->targets[t];
-    char what[sizeof((gf_found *)0)->where + 64];
+    char what[sizeof((gf_differences *)0)->first + 64];
     gf_report report = {0};
     gf_error error = {0};
     if (run_target(job, target, &report, &error)) {
@@ -252,11 +255,11 @@ static void compare_target(gf_verify *verify, gf_verify_job *job, size_t t) {
     }
     if (strcmp(report.backend, target->backend) != 0)
         note_job(verify, job, target->name, "another backend ran", true);
-    const gf_found found = gf_made_compare(&job->out, &job->want, &job->got);
+    const gf_differences found = gf_run_output_compare(&job->out, &job->want, &job->got);
     gf_result_free(job->got.result);
     job->got.result = NULL;
     const uint64_t pixels = job->in.width * job->in.height;
-    gf_tally *tally = &job->track->tallies[t];
+    gf_tally *tally = &job->entry->tallies[t];
     pthread_mutex_lock(&verify->lock);
     tally->images++;
     tally->samples += pixels * job->in.channels;
@@ -267,12 +270,12 @@ static void compare_target(gf_verify *verify, gf_verify_job *job, size_t t) {
     verify->progress.done = (double)verify->samples;
     verify->progress.pixels += (double)pixels;
     pthread_mutex_unlock(&verify->lock);
-    snprintf(what, sizeof what, "%s (%" PRIu64 " differ)", found.where, found.count);
+    snprintf(what, sizeof what, "%s (%" PRIu64 " differ)", found.first, found.count);
     if (found.count)
         note_job(verify, job, target->name, what, false);
 }
 
-/* Golden once, then every target against it. */
+/* Run a job on golden once, then on every target. */
 static void do_job(gf_verify *verify, gf_verify_job *job) {
     const gf_engine_options options = {.backend = "golden",
                                        .max_memory = verify->options->engine.max_memory};
@@ -288,8 +291,8 @@ static void do_job(gf_verify *verify, gf_verify_job *job) {
         for (size_t t = 0; t < verify->target_count; t++)
             compare_target(verify, job, t);
     gf_engine_close(golden);
-    gf_made_free(&job->want);
-    gf_made_free(&job->got);
+    gf_run_output_free(&job->want);
+    gf_run_output_free(&job->got);
     free(job->generated[0]);
     free(job->generated[1]);
     gf_settings_free(job->settings);
@@ -311,20 +314,20 @@ static void *verify_work(void *argument) {
     return NULL;
 }
 
-/* Do all jobs about generated images or a file, in this thread and in as many others as there are
- * cores. */
+/* Run all jobs with generated images or with the file, in one thread per core including this
+ * one. */
 static void do_jobs(gf_verify *verify) {
     pthread_t threads[MAX_WORKERS];
     const gf_cli_options *options = verify->options;
     uint64_t wanted = options->threads ? options->threads : gf_cores(), started = 0;
     if (verify->file) {
-        /* Each worker holds several copies of the image. */
+        /* Memory limit: each thread holds several copies of the image. */
         const uint64_t bytes = 16 * gf_cli_row_bytes(&verify->format) * verify->format.height;
         const uint64_t fit = options->engine.max_memory / bytes;
         wanted = fit < wanted ? fit : wanted;
     }
-    for (size_t i = 0; i < verify->track_count; i++)
-        verify->tracks[i].next = 0;
+    for (size_t i = 0; i < verify->filter_count; i++)
+        verify->filters[i].next = 0;
     while (started < MAX_WORKERS && started + 1 < wanted &&
            pthread_create(&threads[started], NULL, verify_work, verify) == 0)
         started++;
@@ -334,11 +337,12 @@ static void do_jobs(gf_verify *verify) {
     gf_cli_progress_hide();
 }
 
-/* A file that cannot be read does not stop the others: it is reported, now and in the end. */
+/* Run the jobs of a file. An unreadable file does not stop the others; its error is printed now,
+ * and its name in the summary. */
 static void do_file(gf_verify *verify, const char *path) {
     gf_error refused;
     if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, &refused)) {
-        gf_cli_complain(&refused);
+        gf_cli_print_error(&refused);
         verify->unread[verify->unread_count++] = path;
         return;
     }
@@ -350,40 +354,40 @@ static void do_file(gf_verify *verify, const char *path) {
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-/* Start the engines of a target. Other seeds have strips of other heights. */
+/* Add a target and start its engines. The strip heights depend on the seed. */
 static gf_status verify_add_target(gf_verify *verify, const char *backend, const char *simd,
                                    gf_error *error) {
-    static const uint64_t max_rows[LANES] = {0, 0, 0, 8, 64, 512};
+    static const uint64_t max_rows[INSTANCES] = {0, 0, 0, 8, 64, 512};
     gf_random random = gf_random_start(verify->seed, UINT64_MAX, verify->target_count);
     gf_verify_target *target = &verify->targets[verify->target_count];
     gf_status status = GF_OK;
     target->backend = backend;
     snprintf(target->name, sizeof target->name, "%s%s%s", backend, simd ? " " : "",
              simd ? simd : "");
-    for (uint32_t i = 0; i < LANES && !status; i++) {
-        gf_verify_worker *lane = &target->lanes[i];
-        lane->threads = 1 + i % 3;
-        lane->rows_per_strip = max_rows[i] ? 1 + gf_random_below(&random, max_rows[i]) : 0;
-        pthread_mutex_init(&lane->lock, NULL);
+    for (uint32_t i = 0; i < INSTANCES && !status; i++) {
+        gf_verify_instance *instance = &target->instances[i];
+        instance->threads = 1 + i % 3;
+        instance->rows_per_strip = max_rows[i] ? 1 + gf_random_below(&random, max_rows[i]) : 0;
+        pthread_mutex_init(&instance->lock, NULL);
         const gf_engine_options options = {.backend = backend,
                                            .simd = simd,
                                            .devices = simd ? NULL : verify->options->engine.devices,
-                                           .threads = lane->threads,
-                                           .rows_per_strip = lane->rows_per_strip,
+                                           .threads = instance->threads,
+                                           .rows_per_strip = instance->rows_per_strip,
                                            .max_memory = verify->options->engine.max_memory};
-        status = gf_engine_open(&options, &lane->engine, error);
+        status = gf_engine_open(&options, &instance->engine, error);
     }
     verify->target_count += !status;
     return status;
 }
 
-/* Each level of vector instructions that this processor has, and its devices. */
+/* Add a target for each SIMD level of this processor, and one for the CUDA devices. */
 static gf_status verify_add_targets(gf_verify *verify, const char *backend, gf_error *error) {
     const bool cpu = strcmp(backend, "cuda") != 0, cuda = strcmp(backend, "cpu") != 0;
     const char *devices = verify->options->engine.devices, *const *simd = gf_simd_names() + 1;
     gf_status status = GF_OK;
     if (devices && !cuda)
-        return gf_set_error(error, GF_USAGE, "--device: is for --backend cuda or all");
+        return gf_set_error(error, GF_USAGE, "--device: requires --backend cuda or all");
     for (; cpu && *simd && !status && verify->target_count + 1 < MAX_TARGETS; simd++) {
         status = verify_add_target(verify, "cpu", *simd, error);
         status = status == GF_NO_BACKEND ? GF_OK : status;
@@ -398,41 +402,41 @@ static gf_status verify_add_targets(gf_verify *verify, const char *backend, gf_e
 
 static void verify_close(gf_verify *verify) {
     for (size_t t = 0; t < MAX_TARGETS; t++)
-        for (int i = 0; i < LANES; i++)
-            gf_engine_close(verify->targets[t].lanes[i].engine);
+        for (int i = 0; i < INSTANCES; i++)
+            gf_engine_close(verify->targets[t].instances[i].engine);
     free(verify->unread);
     free(verify);
 }
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* A filter of which nothing could be compared was not verified. */
+/* Note a failure for each filter and target without a compared image. */
 static void check_all_ran(gf_verify *verify) {
-    for (size_t i = 0; i < verify->track_count; i++)
+    for (size_t i = 0; i < verify->filter_count; i++)
         for (size_t t = 0; t < verify->target_count; t++) {
-            gf_verify_track *track = &verify->tracks[i];
+            gf_verify_filter *entry = &verify->filters[i];
             gf_error error;
-            if (track->tallies[t].images)
+            if (entry->tallies[t].images)
                 continue;
-            gf_set_error(&error, GF_FAILED, "%s on %s: no image was compared", track->info->name,
+            gf_set_error(&error, GF_FAILED, "%s on %s: no image was compared", entry->info->name,
                          verify->targets[t].name);
-            note_finding(verify, track, &error, true);
+            note_finding(verify, entry, &error, true);
         }
 }
 
-static void verify_print_row(const gf_verify *verify, const gf_verify_track *track, size_t t,
+static void verify_print_row(const gf_verify *verify, const gf_verify_filter *entry, size_t t,
                              bool json) {
-    const gf_tally *tally = &track->tallies[t];
-    const char *filter = track->info->name, *backend = verify->targets[t].name;
+    const gf_tally *tally = &entry->tallies[t];
+    const char *filter = entry->info->name, *backend = verify->targets[t].name;
     if (!json) {
         printf("%-10s %-14s %6" PRIu64 " %8" PRIu64 " %15" PRIu64 " %12" PRIu64 " %9.2f\n", filter,
-               backend, track->ran, tally->images, tally->samples, tally->differences,
+               backend, entry->ran, tally->images, tally->samples, tally->differences,
                tally->seconds);
         return;
     }
     printf("{\"filter\": \"%s\"", filter);
     gf_json_string(stdout, "backend", backend);
-    gf_json_count(stdout, "cases", track->ran);
+    gf_json_count(stdout, "cases", entry->ran);
     gf_json_count(stdout, "images", tally->images);
     gf_json_count(stdout, "samples", tally->samples);
     gf_json_count(stdout, "differences", tally->differences);
@@ -440,10 +444,10 @@ static void verify_print_row(const gf_verify *verify, const gf_verify_track *tra
 }
 
 static void verify_print_rows(const gf_verify *verify, bool json) {
-    for (size_t i = 0; i < verify->track_count; i++)
+    for (size_t i = 0; i < verify->filter_count; i++)
         for (size_t t = 0; t < verify->target_count; t++) {
             printf("%s", json && (i || t) ? ", " : "");
-            verify_print_row(verify, &verify->tracks[i], t, json);
+            verify_print_row(verify, &verify->filters[i], t, json);
         }
 }
 
@@ -452,7 +456,7 @@ static void print_text(const gf_verify *verify) {
            "differences", "seconds");
     verify_print_rows(verify, false);
     if (verify->no_cuda.status)
-        printf("not verified: %.*s\n", (int)strcspn(verify->no_cuda.message, ";"),
+        printf("skipped: %.*s\n", (int)strcspn(verify->no_cuda.message, ";"),
                verify->no_cuda.message);
     for (size_t i = 0; i < verify->finding_count; i++)
         printf("%s\n", verify->findings[i].message);
@@ -462,19 +466,20 @@ static void print_text(const gf_verify *verify) {
     printf("verify: %" PRIu64 " samples compared, %" PRIu64 " differences", verify->samples,
            verify->differences);
     if (verify->unread_count)
-        printf(", %zu file%s not read", verify->unread_count, verify->unread_count == 1 ? "" : "s");
+        printf(", %zu unreadable file%s", verify->unread_count,
+               verify->unread_count == 1 ? "" : "s");
     putchar('\n');
 }
 
 static void verify_print_json(const gf_verify *verify) {
-    printf("{\"schema\": \"gpufilter-verify\", \"version\": 1");
+    printf("{\"schema\": \"gpufilter-verify\", \"schema_version\": 2");
     gf_json_count(stdout, "seed", verify->seed);
-    printf(", \"table\": [");
+    printf(", \"results\": [");
     verify_print_rows(verify, true);
     putchar(']');
-    gf_json_string(stdout, "not_verified", verify->no_cuda.status ? verify->no_cuda.message : NULL);
+    gf_json_string(stdout, "cuda_error", verify->no_cuda.status ? verify->no_cuda.message : NULL);
     printf(", ");
-    gf_json_names(stdout, "unread", verify->unread, verify->unread_count);
+    gf_json_names(stdout, "unreadable", verify->unread, verify->unread_count);
     printf(", \"findings\": [");
     for (size_t i = 0; i < verify->finding_count; i++) {
         printf("%s", i ? ", " : "");
@@ -491,7 +496,7 @@ static void verify_print_json(const gf_verify *verify) {
 
 static gf_verify *verify_new(const gf_cli_line *line) {
     const size_t count = gf_filter_count();
-    gf_verify *verify = calloc(1, sizeof *verify + count * sizeof verify->tracks[0]);
+    gf_verify *verify = calloc(1, sizeof *verify + count * sizeof verify->filters[0]);
     const char **unread = calloc(line->operand_count + 1, sizeof *unread);
     if (!verify || !unread) {
         free(verify);
@@ -502,16 +507,16 @@ static gf_verify *verify_new(const gf_cli_line *line) {
     verify->seed = (uint64_t)gf_settings_int(line->filter, "seed");
     verify->goal = gf_settings_size(line->filter, "samples");
     verify->unread = unread;
-    verify->track_count = count;
+    verify->filter_count = count;
     pthread_mutex_init(&verify->lock, NULL);
     for (size_t i = 0; i < count; i++) {
-        gf_verify_track *track = &verify->tracks[i];
-        track->filter = gf_filter_at(i);
-        track->info = gf_filter_describe(track->filter);
-        while (track->case_count < MAX_CASES && track->info->cases[track->case_count])
-            track->case_count++;
-        /* Where there are few cases, they are gone through more often. */
-        track->small = GF_VERIFY_ROUNDS * (track->case_count + (track->case_count < 20 ? 20 : 0));
+        gf_verify_filter *entry = &verify->filters[i];
+        entry->filter = gf_filter_at(i);
+        entry->info = gf_filter_describe(entry->filter);
+        while (entry->case_count < MAX_CASES && entry->info->cases[entry->case_count])
+            entry->case_count++;
+        /* Filters with fewer than 20 cases run 20 more jobs per round. */
+        entry->small = GF_VERIFY_ROUNDS * (entry->case_count + (entry->case_count < 20 ? 20 : 0));
     }
     return verify;
 }
@@ -522,14 +527,14 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
         return gf_set_error(error, GF_FAILED, "verify: out of memory");
     gf_status status = verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error);
     if (!status) {
-        verify->progress.of = (double)verify->goal;
+        verify->progress.work = (double)verify->goal;
         gf_cli_progress_begin(&verify->progress, gf_cli_progress_choose("auto", false, false));
         for (size_t i = 0; i < line->operand_count; i++)
             do_file(verify, line->operands[i]);
         do_jobs(verify);
         check_all_ran(verify);
         (line->options.json ? verify_print_json : print_text)(verify);
-        error->message[0] = 0; /* it is printed, or was that there is no CUDA */
+        error->message[0] = 0; /* already printed */
         if (verify->failures || verify->unread_count || verify->differences)
             status = GF_FAILED;
     }
@@ -540,12 +545,10 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
 static const char *const backends[] = {"all", "cpu", "cuda", NULL};
 
 static const gf_param params[] = {
-    GF_CLI_SIZE("samples", 'n', "N", "samples to compare, at least, evenly over the filters", "64M",
-                1, 1e18),
-    GF_CLI_INT("seed", 's', "N", "which images are made; the same seed makes the same ones", "1", 0,
-               999999999999),
-    GF_CLI_CHOICE("backend", 'b', "NAME", "what is compared with golden", "all", backends),
-    GF_CLI_FLAG("json", 0, "print one line of JSON"),
+    GF_CLI_SIZE("samples", 'n', "N", "minimum number of samples to compare", "64M", 1, 1e18),
+    GF_CLI_INT("seed", 's', "N", "seed of the generated images", "1", 0, 999999999999),
+    GF_CLI_CHOICE("backend", 'b', "NAME", "backends to compare with golden", "all", backends),
+    GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
 
 static const char *const shared[] = {"device",     "threads",   "raw",         "max-memory",
@@ -554,16 +557,17 @@ static const char *const shared[] = {"device",     "threads",   "raw",         "
 
 const gf_command gf_verify_command = {
     .info = {.name = "verify",
-             .summary = "compare every backend with golden, here, on this machine",
+             .summary = "compare all backends of this machine with golden",
              .operands = "[FILE]...",
              .details =
-                 "Runs every filter with every set of options worth testing on each backend of\n"
-                 "this machine (cpu once for each level of vector instructions) and compares\n"
-                 "all that comes out with golden, to the bit: on generated images of all types,\n"
-                 "channels and sizes, with contents from noise and NaN to something like a\n"
-                 "photograph, and on the files given. Small images make sure first that every\n"
-                 "case has met every type and number of channels, so --samples is the least.\n"
-                 "The exit code is 1 if anything differs.\n",
+                 "Runs every filter with its test cases on each backend of this machine, and on\n"
+                 "each SIMD level of the cpu backend. Compares all outputs bit by bit with\n"
+                 "golden, for generated images of all sample types, channel counts and sizes,\n"
+                 "from noise and NaN to synthetic photographs, and for the given files. Small\n"
+                 "images first run every case with every sample type and channel count, so\n"
+                 "--samples is a lower bound. Samples are distributed evenly over the filters.\n"
+                 "The same --seed generates the same images. The exit status is 1 if any bit\n"
+                 "differs.\n",
              .examples = "gpufilter verify\n"
                          "gpufilter verify --samples 10G\n"
                          "gpufilter verify --backend cuda --seed 2 scan.png\n",

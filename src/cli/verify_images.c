@@ -1,5 +1,5 @@
-/* Images that find mistakes (sizes around every edge, contents from noise to photographs), and the
- * comparison of what a backend made of them with what golden made, to the bit. */
+/* Test images for verify and bench, and bitwise comparison of outputs. Sizes are close to powers of
+ * two; contents range from noise to synthetic photographs. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "report.h"
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 static uint64_t random_next(gf_random *random) {
     uint64_t x = random->state;
@@ -24,7 +24,7 @@ uint64_t gf_random_below(gf_random *random, uint64_t n) {
     return (random_next(random) >> 16) % n;
 }
 
-/* splitmix64: neighbouring numbers become unrelated ones. */
+/* splitmix64: maps adjacent numbers to unrelated ones. */
 static uint64_t random_mix(uint64_t x) {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -39,7 +39,7 @@ gf_random gf_random_start(uint64_t seed, uint64_t stream, uint64_t number) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Powers of two are where vectors, warps, blocks, tiles and lanes end: there and next to it. */
+/* Return a power of two, plus -1, 0 or 1: vectors, warps, blocks and tiles end at powers of two. */
 static uint64_t near_edge(gf_random *random, uint64_t max) {
     uint64_t bits = 0;
     while (UINT64_C(2) << bits <= max)
@@ -50,7 +50,7 @@ static uint64_t near_edge(gf_random *random, uint64_t max) {
 }
 
 gf_format gf_verify_format(gf_random *random, uint64_t round, bool small) {
-    /* Samples at most: mostly small, so that there are many, and now and then a million. */
+    /* Maximum number of samples: mostly small for many images, sometimes a million. */
     static const uint64_t limits[] = {1u << 12, 1u << 12, 1u << 12, 1u << 14,
                                       1u << 16, 1u << 16, 1u << 18, (1u << 20) + 8};
     const uint64_t limit = small ? 1u << 13 : limits[gf_random_below(random, 8)];
@@ -59,10 +59,10 @@ gf_format gf_verify_format(gf_random *random, uint64_t round, bool small) {
     format.width = gf_random_below(random, 4)
                        ? near_edge(random, pixels)
                        : 1 + gf_random_below(random, pixels < 700 ? pixels : 700);
-    const uint64_t rows = pixels / format.width, way = gf_random_below(random, 4);
-    format.height = way == 0   ? near_edge(random, rows)
-                    : way == 1 ? 1 + gf_random_below(random, rows)
-                               : rows;
+    const uint64_t rows = pixels / format.width, kind = gf_random_below(random, 4);
+    format.height = kind == 0   ? near_edge(random, rows)
+                    : kind == 1 ? 1 + gf_random_below(random, rows)
+                                : rows;
     return format;
 }
 
@@ -99,32 +99,34 @@ static uint64_t sample_count(const gf_format *format) {
     return format->width * format->height * format->channels;
 }
 
-/* Any bits at all; f32 in three ranges, too, where sums round in interesting places. */
+/* Fill with random bits; f32 also with three value ranges whose sums round at different bits. */
 static void fill_noise(const gf_format *format, void *pixels, gf_random *random) {
     const uint64_t count = sample_count(format);
-    const uint64_t way = gf_random_below(random, 4);
-    if (format->type != GF_F32 || way == 0) {
+    const uint64_t range = gf_random_below(random, 4);
+    if (format->type != GF_F32 || range == 0) {
         for (uint64_t i = 0; i < count; i++)
             store_sample(format, pixels, i, (uint32_t)(random_next(random) >> 32));
         return;
     }
-    const float scale = way == 1 ? 0x1p-24f : way == 2 ? 0x1p-16f : 0x1p-8f;
-    const float offset = way == 2 ? -20 : 0;
+    const float scale = range == 1 ? 0x1p-24f : range == 2 ? 0x1p-16f : 0x1p-8f;
+    const float offset = range == 2 ? -20 : 0;
     for (uint64_t i = 0; i < count; i++)
         store_sample(format, pixels, i,
                      float_bits((float)(random_next(random) >> 40) * scale + offset));
 }
 
 static uint32_t extreme(const gf_format *format, gf_random *random) {
-    static const uint32_t odd[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000,
-                                   0x80000000, 0x00000000, 0x00000001, 0x807fffff, 0x7f7fffff,
-                                   0xff7fffff, 0x3f800000, 0x42c80000, 0x00800000, 0x3f7fffff};
+    /* NaNs, infinities, zeros, subnormals, extreme normal values, 1, 100, and the neighbour of
+     * 1. */
+    static const uint32_t special[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000,
+                                       0x80000000, 0x00000000, 0x00000001, 0x807fffff, 0x7f7fffff,
+                                       0xff7fffff, 0x3f800000, 0x42c80000, 0x00800000, 0x3f7fffff};
     const uint64_t pick = random_next(random) >> 16;
     const uint32_t max = max_value(format);
     if (format->type != GF_F32)
         return pick % 4 < 2 ? (uint32_t)(pick % 4) : max - (uint32_t)(pick % 2);
     return pick % 4 ? 0x3f800000 + (uint32_t)(pick >> 2) % (1u << 23)
-                    : odd[(pick >> 2) % (sizeof odd / sizeof odd[0])];
+                    : special[(pick >> 2) % (sizeof special / sizeof special[0])];
 }
 
 static void fill_extremes(const gf_format *format, void *pixels, gf_random *random) {
@@ -140,7 +142,7 @@ static void fill_constant(const gf_format *format, void *pixels, gf_random *rand
         store_sample(format, pixels, i, value);
 }
 
-/* A value from 0 to 1 as a sample; f32 images are as often in units of 1 as of 255. */
+/* Convert a value from 0 to 1 to a sample. unit: scale of f32 samples, 1 or 255. */
 static uint32_t level(const gf_format *format, float x, float unit) {
     if (format->type == GF_F32)
         return float_bits(x * unit);
@@ -148,7 +150,7 @@ static uint32_t level(const gf_format *format, float x, float unit) {
     return (uint32_t)(x <= 0 ? 0 : x >= 1 ? max : x * max + 0.5f);
 }
 
-/* Slow triangular waves in both directions. */
+/* Fill with slow triangular waves in both directions. */
 static void fill_waves(const gf_format *format, void *pixels, gf_random *random) {
     const uint64_t along = 1 + gf_random_below(random, 9), down = gf_random_below(random, 9);
     const float unit = gf_random_below(random, 2) ? 255 : 1;
@@ -187,49 +189,49 @@ void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random) {
 }
 
 void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random) {
-    const uint64_t count = sample_count(format), way = gf_random_below(random, 8);
-    if (way == 0) {
+    const uint64_t count = sample_count(format), kind = gf_random_below(random, 8);
+    if (kind == 0) {
         gf_verify_fill(format, second, random);
         return;
     }
     memcpy(second, first, gf_cli_row_bytes(format) * (size_t)format->height);
-    const uint64_t changes = way == 1 ? 0 : 1 + gf_random_below(random, 16);
+    const uint64_t changes = kind == 1 ? 0 : 1 + gf_random_below(random, 16);
     const uint64_t how = gf_random_below(random, 3);
     for (uint64_t i = 0; i < changes; i++) {
         const uint64_t at = gf_random_below(random, count);
         const uint32_t value = how == 0
-                                   ? load_sample(format, second, at) + 1 /* as near as can be */
+                                   ? load_sample(format, second, at) + 1 /* the smallest change */
                                : how == 1 ? extreme(format, random)
                                           : (uint32_t)(random_next(random) >> 32);
         store_sample(format, second, at, value);
     }
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Count a difference, and describe the first. */
-__attribute__((format(printf, 2, 3))) static void found_one(gf_found *found, const char *format,
-                                                            ...) {
+/* Count a difference, and describe the first one. */
+__attribute__((format(printf, 2, 3))) static void differences_add(gf_differences *found,
+                                                                  const char *format, ...) {
     va_list arguments;
     if (found->count++)
         return;
     va_start(arguments, format);
-    vsnprintf(found->where, sizeof found->where, format, arguments);
+    vsnprintf(found->first, sizeof found->first, format, arguments);
     va_end(arguments);
 }
 
 static void compare_images(const gf_format *format, const void *want, const void *got,
-                           gf_found *found) {
+                           gf_differences *found) {
     const uint64_t row = format->width * format->channels;
     if (memcmp(want, got, gf_cli_row_bytes(format) * (size_t)format->height) == 0)
         return;
     for (uint64_t i = 0; i < row * format->height; i++) {
         const uint32_t a = load_sample(format, want, i), b = load_sample(format, got, i);
         if (a != b)
-            found_one(found,
-                      "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 " is 0x%" PRIx32
-                      " and should be 0x%" PRIx32,
-                      i % row / format->channels, i / row, i % format->channels, b, a);
+            differences_add(found,
+                            "x %" PRIu64 ", y %" PRIu64 ", channel %" PRIu64 ": expected 0x%" PRIx32
+                            ", got 0x%" PRIx32,
+                            i % row / format->channels, i / row, i % format->channels, a, b);
     }
 }
 
@@ -239,7 +241,8 @@ static uint64_t real_bits(const gf_value *value) {
     return bits;
 }
 
-/* To the bit: NaN too, and the sign of 0. What a type does not use is zero. */
+/* Return whether two values are equal in every bit, including NaN payloads and the sign of 0.
+ * Members that a type does not use are zero. */
 static bool same_value(const gf_value *a, const gf_value *b) {
     return a->type == b->type && a->low == b->low && a->high == b->high &&
            real_bits(a) == real_bits(b) &&
@@ -255,54 +258,59 @@ static bool same_shape(const gf_table *a, const gf_table *b) {
     return same;
 }
 
-static void compare_table(const gf_result *want, const gf_result *got, size_t t, gf_found *found) {
+static void compare_table(const gf_result *want, const gf_result *got, size_t t,
+                          gf_differences *found) {
     const gf_table *table = gf_result_table(want, t), *other = gf_result_table(got, t);
     if (!same_shape(table, other)) {
-        found_one(found, "table %s has %" PRIu64 " rows and should be %s with %" PRIu64,
-                  other->name, other->row_count, table->name, table->row_count);
+        differences_add(found, "expected table %s with %" PRIu64 " rows, got %s with %" PRIu64,
+                        table->name, table->row_count, other->name, other->row_count);
         return;
     }
     for (uint64_t row = 0; row < table->row_count; row++)
         for (size_t c = 0; c < table->column_count; c++) {
             const gf_value a = gf_result_cell(want, t, row, c), b = gf_result_cell(got, t, row, c);
-            char is[40], should[40];
+            char wanted[40], actual[40];
             if (!same_value(&a, &b))
-                found_one(found, "table %s, row %" PRIu64 ", %s is %.48s and should be %.48s",
-                          table->name, row, table->columns[c].name, gf_cli_cell_text(&b, is),
-                          gf_cli_cell_text(&a, should));
+                differences_add(found, "table %s, row %" PRIu64 ", %s: expected %.48s, got %.48s",
+                                table->name, row, table->columns[c].name,
+                                gf_cli_cell_text(&a, wanted), gf_cli_cell_text(&b, actual));
         }
 }
 
-static void compare_results(const gf_result *want, const gf_result *got, gf_found *found) {
+static void compare_results(const gf_result *want, const gf_result *got, gf_differences *found) {
     if (!want && !got)
-        return; /* of an image filter */
+        return; /* an image filter */
     if (!want || !got) {
-        found_one(found, "the result is %s", got ? "one too many" : "missing");
+        differences_add(found, "expected %s, got %s", want ? "a result" : "no result",
+                        got ? "one" : "none");
         return;
     }
     const size_t count = gf_result_table_count(want), got_count = gf_result_table_count(got);
     if (got_count != count) {
-        found_one(found, "has %zu tables and should have %zu", got_count, count);
+        differences_add(found, "expected %zu tables, got %zu", count, got_count);
         return;
     }
     for (size_t t = 0; t < count; t++)
         compare_table(want, got, t, found);
     if (strcmp(gf_result_text(want), gf_result_text(got)) != 0)
-        found_one(found, "the text for people is another one");
+        differences_add(found, "the result text differs");
     if (gf_result_passed(want) != gf_result_passed(got))
-        found_one(found, "the answer is %s", gf_result_passed(got) ? "yes" : "no");
+        differences_add(found, "expected the test to %s, but it %s",
+                        gf_result_passed(want) ? "pass" : "fail",
+                        gf_result_passed(got) ? "passed" : "failed");
 }
 
-gf_found gf_made_compare(const gf_format *format, const gf_made *want, const gf_made *got) {
-    gf_found found = {0};
+gf_differences gf_run_output_compare(const gf_format *format, const gf_run_output *want,
+                                     const gf_run_output *got) {
+    gf_differences found = {0};
     compare_results(want->result, got->result, &found);
     if (want->image)
         compare_images(format, want->image, got->image, &found);
     return found;
 }
 
-void gf_made_free(gf_made *made) {
+void gf_run_output_free(gf_run_output *made) {
     gf_result_free(made->result);
     free(made->image);
-    *made = (gf_made){0};
+    *made = (gf_run_output){0};
 }

@@ -1,56 +1,57 @@
-/* A batch that several ranks share.
+/* A batch shared by several ranks.
  *
- * Each rank has a worker, which runs its part of the batch; the threads of that part exchange
- * messages with the leader, one at a time. The leader is rank 0's main thread: it hands out items
- * by their index, and alone reports. Rank 0's worker runs beside it, in a second thread, and is a
- * worker like the others. The leader never waits for a message to leave or to arrive: a rank that
- * is stopped, or slow, keeps the items it has, and the others do the rest.
+ * Each rank has a worker, which runs items of the batch. The threads of a worker exchange messages
+ * with the leader, one thread at a time. The leader is the main thread of rank 0: it assigns items
+ * by index and prints all reports. The worker of rank 0 runs in a second thread. The leader never
+ * blocks in a send or a receive. If a rank is stopped or slow, it keeps its items, and other ranks
+ * run the rest.
  *
- * Items go out in their order, a share at a time: an eighth of what the rank would get if the rest
- * were divided evenly now, by cost, but at least one item and at most MAX_SHARE. So messages are
- * few in the beginning, and in the end no rank holds what the others wait for. Where items are
- * reported in order, results that come early wait on rank 0, so fewer items are given out ahead.
- * The oldest unreported item is always assigned, so the wait ends. */
+ * Items are assigned in order, in shares. A share is an eighth of the rank's even part of the
+ * remaining cost, but at least one item and at most MAX_SHARE items. This keeps messages few at the
+ * start, and ranks end at about the same time. If reports are in order, rank 0 buffers early
+ * results, so shares are smaller and are assigned less far ahead. The oldest unreported item is
+ * always assigned, so this terminates. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi.h"
 
-#define SHARES 8u              /* in what is a rank's own part */
+#define SHARES 8u              /* per even part of the remaining cost */
 #define MAX_SHARE 256u         /* items */
-#define MAX_SHARE_IN_ORDER 8u  /* items: what is given out comes, however much is held already */
-#define MAX_AHEAD 4096u        /* items given out beyond the oldest unreported one, and */
-#define MAX_HELD (64u << 20)   /* bytes of text that wait, if reports are in order */
-#define MAX_TRIES 64u          /* about 60 ms in which a thread waits for an item */
-#define MAX_TEXT (1024u << 20) /* bytes of text of an item: MPI counts in int */
+#define MAX_SHARE_IN_ORDER 8u  /* items; their reports are buffered even above MAX_HELD */
+#define MAX_AHEAD 4096u        /* in order: items assigned beyond the oldest unreported one */
+#define MAX_HELD (64u << 20)   /* in order: bytes of buffered reports that stop assignment */
+#define MAX_TRIES 64u          /* polls for an item, about 60 ms */
+#define MAX_TEXT (1024u << 20) /* bytes of a report: MPI counts are int */
 
 /* A message to the leader. */
 typedef struct batch_message {
-    enum { BATCH_ASK, BATCH_FINISHED, BATCH_ENDED } kind; /* an item, or all on this rank */
+    enum { BATCH_REQUEST, BATCH_FINISHED, BATCH_ENDED } kind; /* item finished; worker ended */
     uint32_t rank;
     uint64_t item;
     gf_status status;
     gf_error error;
     gf_report report;
-    uint64_t size; /* of gf_cli_text */
+    uint64_t size; /* bytes of text */
     char text[];
 } batch_message;
 
-/* A message to a worker: `count` items from `first` on. No items: begin no others, not even those
- * of the last share; this is the last message to a worker. */
+/* A message to a worker: run `count` items from `first` on. count 0: start no more items, not even
+ * those of the previous share. This is the last message to a worker. */
 typedef struct batch_share {
     uint64_t first, count;
 } batch_share;
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
-/* All but the batch under gf_mpi_calls. */
+/* gf_mpi_calls protects all members except batch. */
 typedef struct batch_worker {
     const gf_cli_shared_batch *batch;
-    batch_share share; /* items to begin */
-    bool asked, last;  /* for a share; the last message has come */
-    gf_status status;  /* of the part, when it has ended */
+    batch_share share; /* items not yet started */
+    bool requested;    /* a share was requested */
+    bool last;         /* the last message was received */
+    gf_status status;  /* of the worker, after it has ended */
     gf_error error;
 } batch_worker;
 
@@ -59,21 +60,21 @@ static void worker_send(batch_message *message) {
     gf_mpi_send(message, sizeof *message + message->size);
 }
 
-/* Take what has come from the leader. */
+/* Receive the messages of the leader that have arrived. */
 static void worker_receive(batch_worker *worker) {
-    int came = 1;
+    int arrived = 1;
     while (!worker->last) {
-        MPI_Iprobe(0, GF_MPI_FROM_FIRST, gf_mpi_world, &came, MPI_STATUS_IGNORE);
-        if (!came)
+        MPI_Iprobe(0, GF_MPI_FROM_ROOT, gf_mpi_world, &arrived, MPI_STATUS_IGNORE);
+        if (!arrived)
             return;
-        MPI_Recv(&worker->share, sizeof worker->share, MPI_BYTE, 0, GF_MPI_FROM_FIRST, gf_mpi_world,
+        MPI_Recv(&worker->share, sizeof worker->share, MPI_BYTE, 0, GF_MPI_FROM_ROOT, gf_mpi_world,
                  MPI_STATUS_IGNORE);
-        worker->asked = false;
+        worker->requested = false;
         worker->last = !worker->share.count;
     }
 }
 
-/* gf_work_source.take */
+/* Implement gf_work_source.take. */
 static gf_take worker_take(void *context, uint64_t *item) {
     batch_worker *worker = context;
     gf_take took = GF_TAKE_LATER;
@@ -88,19 +89,20 @@ static gf_take worker_take(void *context, uint64_t *item) {
             *item = worker->share.first++;
             worker->share.count--;
         } else {
-            ask = !worker->asked;
-            worker->asked = true;
+            ask = !worker->requested;
+            worker->requested = true;
         }
         pthread_mutex_unlock(&gf_mpi_calls);
         if (ask)
-            worker_send(&(batch_message){.kind = BATCH_ASK});
+            worker_send(&(batch_message){.kind = BATCH_REQUEST});
         if (took == GF_TAKE_LATER)
             gf_mpi_rest(&tries);
     }
     return took;
 }
 
-/* gf_batch_options.done. Waiting until rank 0 takes the text bounds what is held here. */
+/* Send the report of an item (gf_batch_options.done). Waiting until the message is sent bounds the
+ * memory of this rank. */
 static bool worker_done(void *context, const gf_batch_done *done) {
     const gf_cli_shared_batch *batch = ((batch_worker *)context)->batch;
     const gf_batch_item *item = &batch->items[done->item];
@@ -108,10 +110,9 @@ static bool worker_done(void *context, const gf_batch_done *done) {
     gf_error error;
     gf_status status = batch->render(batch->context, item, done, &text, &error);
     if (text.size > MAX_TEXT) {
-        status =
-            gf_set_error(&error, GF_FAILED,
-                         "%s: its report of %zu bytes is too large for a message between ranks",
-                         item->in, text.size);
+        status = gf_set_error(&error, GF_FAILED,
+                              "%s: report of %zu bytes exceeds the maximum message size", item->in,
+                              text.size);
         text.size = 0;
     }
     batch_message *message = gf_mpi_need(malloc(sizeof *message + text.size));
@@ -127,17 +128,17 @@ static bool worker_done(void *context, const gf_batch_done *done) {
     worker_send(message);
     free(text.text);
     free(message);
-    return true; /* the leader stops a batch by its last message */
+    return true; /* only the leader stops a batch */
 }
 
-/* Run this rank's part. */
+/* Run the items of this rank. */
 static void *worker_run(void *argument) {
     batch_worker *worker = argument;
     const gf_cli_shared_batch *batch = worker->batch;
     const uint32_t ranks = gf_mpi_peers()->count;
     const gf_work_source source = {worker_take, worker, (batch->count + ranks - 1) / ranks};
     gf_batch_options options = *batch->options;
-    options.in_order = false; /* the leader sees to that */
+    options.in_order = false; /* the leader orders the reports */
     options.done = worker_done;
     options.context = worker;
     worker->status = gf_run_shared_batch(batch->filter, batch->settings, batch->items, batch->count,
@@ -154,8 +155,9 @@ static void *worker_run(void *argument) {
 /* ---- the leader ------------------------------------------------------------------------------ */
 
 typedef struct batch_member {
-    bool asks, left;        /* for a share; the last message was sent */
-    batch_message *message; /* that comes now; NULL: none */
+    bool requests;          /* wants a share */
+    bool closed;            /* the last message was sent */
+    batch_message *message; /* being received; NULL: none */
     MPI_Request incoming;
 } batch_member;
 
@@ -163,29 +165,30 @@ typedef struct batch_leader {
     const gf_cli_shared_batch *batch;
     uint32_t ranks;
     batch_member *members;
-    uint32_t ended;
+    uint32_t ended; /* number of workers that have ended */
     bool stop;
-    uint64_t next;         /* the first item that no rank has */
-    uint64_t cost;         /* of the items from there on */
-    batch_message **early; /* by item: finished, and not yet reported */
-    uint64_t reported;     /* in order: how many */
-    size_t held;           /* bytes of text that wait */
+    uint64_t next;         /* first unassigned item */
+    uint64_t cost;         /* of the unassigned items */
+    batch_message **early; /* per item: finished, but not yet reported */
+    uint64_t reported;     /* in order: number of reported items */
+    size_t held;           /* bytes of buffered reports */
 } batch_leader;
 
+/* Return whether an item is standard input, which only rank 0 can read. */
 static bool leader_is_own(const batch_leader *leader, uint64_t item) {
     return strcmp(leader->batch->items[item].in, "-") == 0;
 }
 
-/* Buffered: sending does not wait for the receiver. */
+/* Send a share. Use a buffered send, which does not wait for the receiver. */
 static void leader_send(batch_leader *leader, uint32_t to, batch_share share) {
     pthread_mutex_lock(&gf_mpi_calls);
-    MPI_Bsend(&share, sizeof share, MPI_BYTE, (int)to, GF_MPI_FROM_FIRST, gf_mpi_world);
+    MPI_Bsend(&share, sizeof share, MPI_BYTE, (int)to, GF_MPI_FROM_ROOT, gf_mpi_world);
     pthread_mutex_unlock(&gf_mpi_calls);
-    leader->members[to].asks = false;
-    leader->members[to].left = !share.count;
+    leader->members[to].requests = false;
+    leader->members[to].closed = !share.count;
 }
 
-/* Cut the next share; one without items if there are no more. */
+/* Return the next share. It is empty if all items are assigned. */
 static batch_share leader_cut_share(batch_leader *leader) {
     const gf_cli_shared_batch *batch = leader->batch;
     const uint64_t fair = leader->cost / SHARES / leader->ranks;
@@ -193,7 +196,7 @@ static batch_share leader_cut_share(batch_leader *leader) {
     uint64_t taken = 0;
     batch_share share = {leader->next, 0};
     for (; leader->next < batch->count && share.count < max; leader->next++) {
-        if (leader_is_own(leader, leader->next)) { /* given already */
+        if (leader_is_own(leader, leader->next)) { /* assigned at the start */
             if (share.count)
                 break;
             share.first++;
@@ -209,18 +212,19 @@ static batch_share leader_cut_share(batch_leader *leader) {
     return share;
 }
 
-/* Answer the ranks that ask, or stop all. */
+/* Send shares to the ranks that request one, or stop all ranks. */
 static void leader_answer(batch_leader *leader) {
     const gf_cli_shared_batch *batch = leader->batch;
-    const bool may_give = !batch->options->in_order ||
-                          (leader->next < leader->reported + MAX_AHEAD && leader->held < MAX_HELD);
+    const bool may_assign =
+        !batch->options->in_order ||
+        (leader->next < leader->reported + MAX_AHEAD && leader->held < MAX_HELD);
     for (uint32_t i = 0; i < leader->ranks; i++) {
         batch_member *member = &leader->members[i];
-        if (member->left)
+        if (member->closed)
             continue;
         if (leader->stop) {
             leader_send(leader, i, (batch_share){0, 0});
-        } else if (member->asks && (may_give || leader->next == batch->count)) {
+        } else if (member->requests && (may_assign || leader->next == batch->count)) {
             leader_send(leader, i, leader_cut_share(leader));
         }
     }
@@ -240,7 +244,7 @@ static void leader_report(batch_leader *leader, batch_message *message) {
     free(message);
 }
 
-/* Report a finished item, or keep it until those before it are reported. */
+/* Report a finished item. In order: buffer it until all previous items are reported. */
 static void leader_add(batch_leader *leader, batch_message *message) {
     const gf_cli_shared_batch *batch = leader->batch;
     leader->held += message->size;
@@ -249,7 +253,7 @@ static void leader_add(batch_leader *leader, batch_message *message) {
         return;
     }
     leader->early[message->item] = message;
-    if (message->status && batch->options->fail_fast) /* even before it is reported */
+    if (message->status && batch->options->fail_fast) /* stop before it is reported */
         leader->stop = true;
     for (; leader->reported < batch->count && leader->early[leader->reported]; leader->reported++) {
         leader_report(leader, leader->early[leader->reported]);
@@ -257,26 +261,26 @@ static void leader_add(batch_leader *leader, batch_message *message) {
     }
 }
 
-/* Return the next message of a rank, if it has come whole. */
+/* Return the next message of a rank if it is complete, else NULL. */
 static batch_message *leader_receive(batch_leader *leader, uint32_t from) {
     batch_member *member = &leader->members[from];
     batch_message *message = NULL;
-    int came = 0;
+    int arrived = 0;
     pthread_mutex_lock(&gf_mpi_calls);
     if (!member->message) {
         MPI_Message matched;
         MPI_Status status;
         int bytes;
-        MPI_Improbe((int)from, GF_MPI_TO_FIRST, gf_mpi_world, &came, &matched, &status);
-        if (came) {
+        MPI_Improbe((int)from, GF_MPI_TO_ROOT, gf_mpi_world, &arrived, &matched, &status);
+        if (arrived) {
             MPI_Get_count(&status, MPI_BYTE, &bytes);
             member->message = gf_mpi_need(malloc((size_t)bytes));
             MPI_Imrecv(member->message, bytes, MPI_BYTE, &matched, &member->incoming);
         }
     }
     if (member->message)
-        MPI_Test(&member->incoming, &came, MPI_STATUS_IGNORE);
-    if (came) {
+        MPI_Test(&member->incoming, &arrived, MPI_STATUS_IGNORE);
+    if (arrived) {
         message = member->message;
         member->message = NULL;
     }
@@ -284,7 +288,7 @@ static batch_message *leader_receive(batch_leader *leader, uint32_t from) {
     return message;
 }
 
-/* Take the next message of a rank, if it has come. */
+/* Process the next message of a rank. Return false if none has arrived. */
 static bool leader_take(batch_leader *leader, uint32_t from) {
     batch_message *message = leader_receive(leader, from);
     if (!message)
@@ -293,12 +297,12 @@ static bool leader_take(batch_leader *leader, uint32_t from) {
         leader_add(leader, message);
         return true;
     }
-    if (message->kind == BATCH_ASK) {
-        leader->members[from].asks = true;
+    if (message->kind == BATCH_REQUEST) {
+        leader->members[from].requests = true;
     } else {
         leader->ended++;
         leader->stop = leader->stop || message->status;
-        if (!leader->members[from].left)
+        if (!leader->members[from].closed)
             leader_send(leader, from, (batch_share){0, 0});
     }
     free(message);
@@ -318,24 +322,24 @@ static void leader_serve(batch_leader *leader) {
         else
             gf_mpi_rest(&tries);
     }
-    /* After a stop some items in between were never begun. */
+    /* After a stop, report the items that finished behind items that never started. */
     for (uint64_t i = leader->reported; i < leader->batch->count; i++)
         if (leader->early[i])
             leader_report(leader, leader->early[i]);
 }
 
-/* Lead, and run rank 0's worker beside. */
+/* Run the leader, and the worker of rank 0 in a second thread. */
 static void batch_lead(batch_worker *worker) {
     const gf_cli_shared_batch *batch = worker->batch;
     batch_leader leader = {.batch = batch, .ranks = gf_mpi_peers()->count};
-    /* Twice what can be on the way to a rank: a share and the last message. */
+    /* Two messages per rank can be pending: a share and the last message. Reserve twice that. */
     int buffer_bytes = (int)(leader.ranks * 4 * (sizeof(batch_share) + MPI_BSEND_OVERHEAD));
     void *buffer = gf_mpi_need(malloc((size_t)buffer_bytes));
     pthread_t thread;
     leader.members = gf_mpi_need(calloc(leader.ranks, sizeof *leader.members));
     leader.early = gf_mpi_need(calloc(batch->count, sizeof(batch_message *)));
     for (uint64_t i = 0; i < batch->count; i++)
-        if (leader_is_own(&leader, i)) /* rank 0 begins with it */
+        if (leader_is_own(&leader, i)) /* rank 0 runs it first */
             worker->share = (batch_share){i, 1};
         else
             leader.cost += batch->cost(batch->context, i) + 1;
@@ -344,7 +348,7 @@ static void batch_lead(batch_worker *worker) {
     if (cause) {
         worker->status = gf_set_error(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
                                       gf_filter_describe(batch->filter)->name, strerror(cause));
-        leader.stop = leader.members[0].left = true;
+        leader.stop = leader.members[0].closed = true;
         leader.ended = 1;
     }
     leader_serve(&leader);
@@ -358,7 +362,8 @@ static void batch_lead(batch_worker *worker) {
 
 /* ---- the list of items ----------------------------------------------------------------------- */
 
-/* Write of each item whether it replaces a file, its input, and its output or "". */
+/* Serialise the items: for each, a byte for `replace`, the input name, and the output name or
+ * "". */
 static char *list_pack(const gf_cli_shared_batch *batch, size_t *bytes) {
     char *names = NULL;
     FILE *file = gf_mpi_need(open_memstream(&names, bytes));
@@ -367,8 +372,8 @@ static char *list_pack(const gf_cli_shared_batch *batch, size_t *bytes) {
         fprintf(file, "%c%s%c%s%c", item->replace ? 1 : 0, item->in, 0, item->out ? item->out : "",
                 0);
     }
-    const bool good = !ferror(file);
-    return gf_mpi_need(fclose(file) == 0 && good ? names : NULL);
+    const bool written = !ferror(file);
+    return gf_mpi_need(fclose(file) == 0 && written ? names : NULL);
 }
 
 static gf_batch_item *list_unpack(const char *names, uint64_t count) {
@@ -383,7 +388,8 @@ static gf_batch_item *list_unpack(const char *names, uint64_t count) {
     return items;
 }
 
-/* Rank 0 alone has looked at files: other ranks may see them differently, or not yet. */
+/* Broadcast the items of rank 0. Other ranks do not stat files, because a network file system may
+ * show them an older state. */
 gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, gf_error *error) {
     const bool first = gf_mpi_peers()->rank == 0;
     gf_cli_shared_batch all = *batch;

@@ -1,5 +1,5 @@
-/* One image by all ranks: each runs a range of its rows, rank 0 merges the partial results. Where
- * ranges cannot be run, rank 0 does the image alone. */
+/* One image on all ranks: each rank runs a range of rows, and rank 0 merges the partial results. If
+ * ranges are not possible, rank 0 runs the whole image. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "mpi.h"
 
-/* What rank 0 has found out about the image, for all. */
+/* Properties of the image, broadcast by rank 0. */
 typedef struct image_found {
-    bool possible; /* ranges can be run */
+    bool possible; /* ranges of rows can be run */
     gf_format format;
-    char file[PATH_MAX]; /* the temporary name of the image that is made; "": none is */
+    char file[PATH_MAX]; /* temporary name of the output image; "": none */
 } image_found;
 
 typedef struct image_job {
@@ -19,16 +19,16 @@ typedef struct image_job {
     const gf_filter *filter;
     const gf_settings *settings;
     const char *const *in_paths;
-    const char *out_path; /* of the image that is made; NULL: none is */
+    const char *out_path; /* output image; NULL: none */
     const gf_file_options *options;
     uint32_t rank, count;
     image_found found;
-    gf_rows_file *file; /* rank 0's; NULL if no image is made */
+    gf_rows_file *file; /* output image, on rank 0; NULL: none */
 } image_job;
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* Add a text to those that are there, unless it is one of them, as far as there is room. */
+/* Append a text unless `texts` contains it. Truncate at size. */
 static void image_add_text(char *texts, size_t size, const char *separator, const char *text) {
     const size_t used = strlen(texts);
     if (!strstr(texts, text))
@@ -55,7 +55,7 @@ static void image_add_report(gf_report *all, const gf_report *one) {
 
 /* ---- partial results as messages ------------------------------------------------------------- */
 
-/* Serialise; the bytes are for the caller to free. */
+/* Serialise a partial result. The caller frees the bytes. */
 static void *image_pack(const gf_partial *partial, size_t *size) {
     *size = gf_partial_size(partial);
     void *bytes = gf_mpi_need(malloc(*size));
@@ -63,6 +63,7 @@ static void *image_pack(const gf_partial *partial, size_t *size) {
     return bytes;
 }
 
+/* Send partial result and report to rank 0. */
 static void image_send(const gf_partial *partial, gf_report *report) {
     size_t size;
     void *bytes = image_pack(partial, &size);
@@ -72,7 +73,7 @@ static void image_send(const gf_partial *partial, gf_report *report) {
     free(bytes);
 }
 
-/* Receive partial result and report of the next rank, and append them. */
+/* Receive partial result and report of the next rank, and merge them into *all and *report. */
 static gf_status image_receive(const gf_filter *filter, const gf_settings *settings, uint32_t from,
                                gf_partial *all, gf_report *report, gf_error *error) {
     size_t size;
@@ -82,7 +83,7 @@ static gf_status image_receive(const gf_filter *filter, const gf_settings *setti
     void *bytes = gf_mpi_need(malloc(size));
     gf_mpi_receive(from, bytes, size);
     gf_mpi_receive(from, &one, sizeof one);
-    if (one.strips) /* else there were fewer rows than ranks */
+    if (one.strips) /* 0: the rank had no rows, with fewer rows than ranks */
         image_add_report(report, &one);
     gf_status status = gf_partial_read(filter, settings, bytes, size, &part, error);
     if (!status)
@@ -92,7 +93,7 @@ static gf_status image_receive(const gf_filter *filter, const gf_settings *setti
     return status;
 }
 
-/* Give rank 0's partial result to all, in place of their own. */
+/* Replace the partial result of all ranks by that of rank 0. */
 static gf_status image_share(const image_job *job, const gf_filter *filter,
                              const gf_settings *settings, gf_partial **partial, gf_error *error) {
     size_t size;
@@ -108,7 +109,8 @@ static gf_status image_share(const image_job *job, const gf_filter *filter,
 
 /* ---- one image ------------------------------------------------------------------------------- */
 
-/* The path of the image that is made: the filter's, or one that a parameter names. */
+/* Return the path of the output image: `path`, or the value of a parameter of type IMAGE; or
+ * NULL. */
 static const char *image_out_path(const image_job *job, const char *path) {
     const gf_filter_info *info = gf_filter_describe(job->filter);
     for (size_t i = 0; !path && i < info->param_count; i++)
@@ -117,7 +119,7 @@ static const char *image_out_path(const image_job *job, const char *path) {
     return path;
 }
 
-/* Rank 0: look at the inputs, and create the file of the image. */
+/* Rank 0: inspect the inputs and create the output file. */
 static gf_status image_prepare(image_job *job, gf_error *error) {
     image_found *found = &job->found;
     gf_format drawn;
@@ -136,13 +138,14 @@ static gf_status image_prepare(image_job *job, gf_error *error) {
     return status;
 }
 
-/* The first row of a rank's range. Rank 0 has rows, even if there are fewer than ranks. */
+/* Return the first row of a rank's range. Rank 0 always has rows, even with fewer rows than
+ * ranks. */
 static uint64_t image_first_row(const image_job *job, uint32_t rank) {
     const uint64_t height = job->found.format.height, count = job->count;
     return height / count * rank + (height % count * rank + count - 1) / count;
 }
 
-/* Run this rank's range of a filter. Rank 0's partial result becomes that of all rows. */
+/* Run this rank's range of rows. On rank 0, *partial becomes the merged result of all ranges. */
 static gf_status image_run_range(image_job *job, const gf_filter *filter,
                                  const gf_settings *settings, const gf_partial *before,
                                  gf_partial **partial, gf_report *report, gf_error *error) {
@@ -167,7 +170,8 @@ static gf_status image_run_range(image_job *job, const gf_filter *filter,
     return status;
 }
 
-/* Run the filter that measures the whole image first; all ranks get its partial result. */
+/* Run the filter that measures the whole image first (gf_filter_before). Return its merged partial
+ * result on all ranks. */
 static gf_status image_run_before(image_job *job, gf_partial **before, gf_error *error) {
     const gf_filter *filter = gf_filter_before(job->filter);
     gf_report unread;

@@ -1,4 +1,4 @@
-/* Ranks by MPI: starting and ending, waiting, messages, and agreeing on failures. */
+/* MPI ranks: initialization, polling, messages, and collective status. */
 #define _GNU_SOURCE /* sched_getaffinity */
 
 #include "mpi.h"
@@ -15,7 +15,7 @@ pthread_mutex_t gf_mpi_calls = PTHREAD_MUTEX_INITIALIZER;
 
 static gf_cli_peers mpi_peers;
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- polling --------------------------------------------------------------------------------- */
 
 void gf_mpi_rest(unsigned *tries) {
     enum { YIELDS = 4, DOUBLINGS = 5, SHORTEST = 30000 }; /* nanoseconds */
@@ -39,19 +39,19 @@ static void mpi_finish(MPI_Request *request) {
     }
 }
 
-/* ---- failures of one rank -------------------------------------------------------------------- */
+/* ---- fatal errors ---------------------------------------------------------------------------- */
 
 const char *gf_mpi_name(void) {
     static char name[96];
-    char host[64] = "a host without a name";
+    char host[64] = "unknown host";
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(name, sizeof name, "rank %u on %s", mpi_peers.rank, host);
     return name;
 }
 
-_Noreturn void gf_mpi_abort(const char *why) {
+_Noreturn void gf_mpi_abort(const char *reason) {
     gf_remove_temporaries();
-    fprintf(stderr, "gpufilter: %s: %s\n", gf_mpi_name(), why);
+    fprintf(stderr, "gpufilter: %s: %s\n", gf_mpi_name(), reason);
     MPI_Abort(gf_mpi_world, GF_FAILED);
     _exit(GF_FAILED);
 }
@@ -64,10 +64,11 @@ void *gf_mpi_need(void *memory) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-typedef enum mpi_way { MPI_BROADCAST, MPI_SEND, MPI_RECEIVE } mpi_way;
+typedef enum mpi_transfer { MPI_BROADCAST, MPI_SEND, MPI_RECEIVE } mpi_transfer;
 
-/* MPI counts bytes in int: longer messages are cut into pieces of at most 1 GiB. */
-static void mpi_move(mpi_way way, uint32_t rank, void *data, size_t size) {
+/* Transfer bytes and wait for completion. MPI counts are int, so split messages into pieces of at
+ * most 1 GiB. */
+static void mpi_move(mpi_transfer transfer, uint32_t rank, void *data, size_t size) {
     const size_t max = (size_t)1 << 30;
     const int peer = (int)rank;
     char *at = data;
@@ -75,12 +76,12 @@ static void mpi_move(mpi_way way, uint32_t rank, void *data, size_t size) {
         MPI_Request request;
         n = size < max ? size : max;
         pthread_mutex_lock(&gf_mpi_calls);
-        if (way == MPI_BROADCAST)
+        if (transfer == MPI_BROADCAST)
             MPI_Ibcast(at, (int)n, MPI_BYTE, peer, gf_mpi_world, &request);
-        else if (way == MPI_SEND)
-            MPI_Isend(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_FIRST, gf_mpi_world, &request);
+        else if (transfer == MPI_SEND)
+            MPI_Isend(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_ROOT, gf_mpi_world, &request);
         else
-            MPI_Irecv(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_FIRST, gf_mpi_world, &request);
+            MPI_Irecv(at, (int)n, MPI_BYTE, peer, GF_MPI_TO_ROOT, gf_mpi_world, &request);
         pthread_mutex_unlock(&gf_mpi_calls);
         mpi_finish(&request);
     }
@@ -106,9 +107,9 @@ void gf_mpi_receive(uint32_t from, void *data, size_t size) {
     mpi_move(MPI_RECEIVE, from, data, size);
 }
 
-/* ---- agreeing on failures -------------------------------------------------------------------- */
+/* ---- collective status ----------------------------------------------------------------------- */
 
-/* Return the status and error of one rank. */
+/* Return the status and error of `rank` on all ranks. */
 static gf_status mpi_follow(uint32_t rank, gf_status status, gf_error *error) {
     gf_error outcome = {0};
     if (status)
@@ -129,15 +130,17 @@ gf_status gf_mpi_agree(gf_status status, gf_error *error) {
     return lowest < mpi_peers.count ? mpi_follow(lowest, status, error) : GF_OK;
 }
 
-/* ---- starting and ending --------------------------------------------------------------------- */
+/* ---- initialization and finalization --------------------------------------------------------- */
 
-/* Joining takes a tenth of a second and more, so a process that no launcher started does not. */
+/* Return whether a launcher started this process. Other processes skip MPI_Init, which takes 0.1 s
+ * and more. */
 static bool mpi_is_launched(void) {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
            getenv("PMI_SIZE");
 }
 
-/* Launchers bind each rank to cores of its own, or leave all cores to all: then they are shared. */
+/* Return the cores per rank on this host. Launchers bind each rank to its own cores, or leave all
+ * cores to all ranks, which then share them evenly. */
 static uint32_t mpi_share_cores(MPI_Comm host, uint32_t locals) {
     cpu_set_t own;
     uint32_t same = 0;
@@ -157,17 +160,17 @@ static uint32_t mpi_share_cores(MPI_Comm host, uint32_t locals) {
 
 static int mpi_end(int code) {
     MPI_Request request;
-    int worst = code;
-    MPI_Iallreduce(&code, &worst, 1, MPI_INT, MPI_MAX, gf_mpi_world, &request);
+    int max = code;
+    MPI_Iallreduce(&code, &max, 1, MPI_INT, MPI_MAX, gf_mpi_world, &request);
     mpi_finish(&request);
     MPI_Finalize();
-    return worst;
+    return max;
 }
 
 static void mpi_start(void) {
     int provided, rank, count, local, locals;
     MPI_Comm host;
-    /* Threads of a batch call MPI, one at a time. */
+    /* Several threads of a batch call MPI, one at a time. */
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
     MPI_Comm_dup(MPI_COMM_WORLD, &gf_mpi_world);
     MPI_Comm_rank(gf_mpi_world, &rank);
@@ -185,14 +188,14 @@ static void mpi_start(void) {
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED)
         gf_mpi_abort(
-            "this MPI allows calls from one thread only; a thread level of "
-            "MPI_THREAD_SERIALIZED is needed");
+            "this MPI library supports calls from one thread only; "
+            "MPI_THREAD_SERIALIZED is required");
 }
 
 const gf_cli_peers *gf_mpi_peers(void) {
-    static bool looked;
-    if (!looked && mpi_is_launched())
+    static bool started;
+    if (!started && mpi_is_launched())
         mpi_start();
-    looked = true;
+    started = true;
     return mpi_peers.count ? &mpi_peers : NULL;
 }

@@ -1,6 +1,6 @@
 ## Manual pages and completions
 
-# They are made by a program of their own, from the same tables that the program reads.
+# build/pages generates them from the tables that parser and help read.
 PAGES := pages
 PAGES_C := $(sort $(wildcard src/pages/*.c))
 PAGES_O := $(PAGES_C:%.c=$(OBJ)/%.o)
@@ -11,7 +11,7 @@ $(BUILD)/pages: $(PAGES_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
-# The pages bear the date of the newest version in the change log: they are the same whenever they are made.
+# The date of the pages is that of the newest version in the change log, so that builds are reproducible.
 $(BUILD)/man/made: $(BUILD)/pages $(wildcard src/pages/*.in) CHANGELOG.md
 	$(call say,MAN,$(@D))
 	$(Q)rm -rf $(@D) $(BUILD)/completions && mkdir -p $(@D) $(BUILD)/completions
@@ -21,5 +21,5 @@ $(BUILD)/man/made: $(BUILD)/pages $(wildcard src/pages/*.in) CHANGELOG.md
 	@touch $@
 
 all: $(BUILD)/man/made
-pages: $(BUILD)/man/made ## Make the manual pages and the completions of bash, zsh and fish
+pages: $(BUILD)/man/made ## Generate manual pages and completions of bash, zsh and fish
 .PHONY: pages

@@ -32,7 +32,7 @@ while IFS=$'\t' read -r picture command; do
     case $picture in
     *.svg)
         log=
-        case $command in *' --log '*) log=log ;; esac
+        case $command in *' --log-scale '*) log=log ;; esac
         check "docs/$picture shows these numbers: $command" \
             python3 tests/docs/docs_plot.py "docs/$picture" "$work/docs/$picture.csv" $log
         ;;

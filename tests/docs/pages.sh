@@ -81,8 +81,8 @@ tells_options() { # NAME
     while IFS=$'\x1f' read -r head _ _ text range words fallback; do
         count=$((count + 1))
         found=$(grep -iF -- "$head $text" "$work/paragraphs")
-        for want in "${range:+From $range}" "${words:+of ${words%, *}}" "${words:+${words##*, }}" \
-            "${fallback:+default is $fallback.}"; do
+        for want in "${range:+Range: $range}" "${words:+of ${words%, *}}" "${words:+${words##*, }}" \
+            "${fallback:+efault: $fallback.}"; do
             if [[ -z $found || $found != *"$want"* ]]; then
                 echo "$head: '$text' '$want' is not in the page of $1"
                 missing=1
@@ -107,7 +107,7 @@ if command -v mandoc >/dev/null 2>&1; then
         check "examples of $name" tells_lines "gpufilter-$name.1" < <(examples "$name")
     done
     # What a filter shares with others is in groups behind its own.
-    shared() { for name in $(names); do "$build/gpufilter" help "$name" | sed '/^What it computes:/,/^$/d; /^Options:/,/^$/d'; done |
+    shared() { for name in $(names); do "$build/gpufilter" help "$name" | sed '/^Filter options:/,/^$/d; /^Options:/,/^$/d'; done |
         awk -f tests/support/tools/help_options.awk | cut -f 1 | sort -u; }
     check "shared options in gpufilter(1)" tells_lines gpufilter.1 < <(shared)
     section() { render "$man/$1" | awk -v "head=$2" '/^[^ ]/ {on = $0 == head; next} on'; } # PAGE HEADING

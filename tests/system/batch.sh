@@ -66,7 +66,7 @@ if other true; then
     mkdir -m 777 half && mkdir -m 555 half/ok
     closed() { other gpufilter smooth in/1/001.pgm in/1/008.pgm -O closed 2>sum
         [ $? -eq 1 ] && grep -q '^0 done, [12] failed, 0 skipped' sum && [ -z "$(ls -A closed)" ] &&
-            [ "$(grep -c 'cannot create a file in its folder: Permission denied; no others are begun' sum)" -eq 1 ]; }
+            [ "$(grep -c 'cannot create a file in its folder: Permission denied; no more files are started' sum)" -eq 1 ]; }
     below() { other gpufilter smooth in/1/001.pgm -O closed/new 2>sum
         [ $? -eq 1 ] && grep -q '^gpufilter: closed/new: cannot create the folder: Permission denied$' sum; }
     secret() { other gpufilter smooth -R part -O open 2>sum
@@ -81,7 +81,7 @@ if other true; then
             grep -q '^dry run: 0 to do, 1 failed, 0 skipped$' sum; }
     unsearched() { mkdir -p blind/d/sub && cp in/1/001.pgm blind/d/sub && cp in/1/008.pgm blind && chmod 644 blind/d
         mkdir -m 777 seen && other gpufilter smooth -R blind -O seen 2>sum
-        [ $? -eq 1 ] && grep -q '^gpufilter: blind/d/sub: cannot look at it: Permission denied$' sum && summary 1 1 0 sum; }
+        [ $? -eq 1 ] && grep -q '^gpufilter: blind/d/sub: cannot stat: Permission denied$' sum && summary 1 1 0 sum; }
     check "a folder that may not be written" closed
     check "a folder in it" below
     check "a folder that may not be read" secret

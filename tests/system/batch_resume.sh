@@ -169,7 +169,7 @@ itself() {
     mkdir itself && cp in/1/001.pgm itself && ln -s itself linked
     for folder in itself ./itself/. linked; do
         gpufilter smooth itself/001.pgm -O $folder --resume --force 2>sum
-        [ $? -eq 2 ] && grep -q '^gpufilter: itself/001.pgm: replaces itself, so --resume cannot tell' sum && cmp itself/001.pgm in/1/001.pgm || return 1
+        [ $? -eq 2 ] && grep -q '^gpufilter: itself/001.pgm: its output replaces it, which --resume does not support' sum && cmp itself/001.pgm in/1/001.pgm || return 1
     done
 }
 check "what replaces itself is not resumed" itself

@@ -73,10 +73,10 @@ kept() {
 
 fails_fast() {
     mpi 2 smooth in/3/text.png slow/*.pgm -O fast --backend golden --threads 1 --radius 127 --fail-fast 2>told
-    [ $? -eq 1 ] && [ "$(failures told | wc -l)" = 1 ] && grep -q '^[0-9]* done, 1 failed, 0 skipped, [0-9]* not begun in ' told &&
+    [ $? -eq 1 ] && [ "$(failures told | wc -l)" = 1 ] && grep -q '^[0-9]* done, 1 failed, 0 skipped, [0-9]* not started in ' told &&
         [ "$(ls fast | wc -l)" -lt 100 ] && [ "$(litter fast)" = 0 ] || return 1
     mpi 3 hist in/3/text.png slow/*.pgm --backend golden --threads 1 --fail-fast --csv 2>told >text
-    [ $? -eq 1 ] && grep -q ' 1 failed, .* not begun in ' told
+    [ $? -eq 1 ] && grep -q ' 1 failed, .* not started in ' told
 }
 
 dry_run() {

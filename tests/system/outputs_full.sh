@@ -77,8 +77,8 @@ fill() { # KIND INPUT KIB: there is room for a part of it; an old one stays, and
         one_line 1 "$full" gpufilter smooth $2 disk/old --format "$1" --force && cmp disk/old old && [ "$(room)" = "$before" ]
 }
 stopped() { # WHY: said once, and the others were not begun
-    grep -q "^gpufilter: disk/.*: $1; no others are begun, --resume continues$" err && [ "$(grep -c '^gpufilter: ' err)" -eq 1 ] &&
-        [ "$(sed -n 's/.* \([0-9]*\) failed, .*/\1/p' err)" -le 3 ] && grep -q ' skipped, [0-9]* not begun in ' err || { cat err; return 1; }
+    grep -q "^gpufilter: disk/.*: $1; no more files are started, --resume continues$" err && [ "$(grep -c '^gpufilter: ' err)" -eq 1 ] &&
+        [ "$(sed -n 's/.* \([0-9]*\) failed, .*/\1/p' err)" -le 3 ] && grep -q ' skipped, [0-9]* not started in ' err || { cat err; return 1; }
 }
 no_folder() { # WHY COMMAND: what that does to the folder of the outputs, while the first image of many is under way
     rm -rf disk/out pipe && mkfifo pipe
@@ -94,7 +94,7 @@ folders_full() { # the folders of a tree cannot be made
     rm -rf tree disk/* && mkdir -p disk/out && for i in {1..9}; do mkdir -p tree/$i && cp in.ppm tree/$i; done
     mount -o remount,nr_inodes=5 disk
     gpufilter smooth -R tree -O disk/out 2>err
-    [ $? -eq 1 ] && stopped "$full" && grep -q '^0 done, 1 failed, 0 skipped, 8 not begun' err
+    [ $? -eq 1 ] && stopped "$full" && grep -q '^0 done, 1 failed, 0 skipped, 8 not started' err
 }
 fill_batch() { # some fit; the rest is made when there is room
     rm -rf disk/* many && mkdir many

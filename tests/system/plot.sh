@@ -28,7 +28,7 @@ check "a histogram as PNG" is_plot try.png
 check "three channels as PNG" is_plot rgb.png
 channel() { "$gpufilter" hist --csv --channel "$1" rgb.png | sed 1d; }
 check "channels have colours" [ "$(channel r)" != "$(channel g)" ]
-"$gpufilter" hist -q --channel all --log --plot log.png "$samples/scene.png"
+"$gpufilter" hist -q --channel all --log-scale --plot log.png "$samples/scene.png"
 check "a logarithmic one" is_plot log.png
 check "it is another" [ "$(cksum <log.png)" != "$(cksum <rgb.png)" ]
 for axis in x y; do
@@ -62,18 +62,18 @@ check "a dry run lists a plot" dry
 printf 'P5\n1 1\n255\n\0' >one.pgm
 printf 'Pf\n2 2\n-1\n\0\0\300\177\0\0\200\177\0\0\200\377\0\0\300\177' >odd.pfm
 for image in one.pgm odd.pfm; do
-    for command in "hist --bins 1" "hist --log" "axis-sum"; do
+    for command in "hist --bins 1" "hist --log-scale" "axis-sum"; do
         # shellcheck disable=SC2086 # words
         check "$command $image" "$gpufilter" $command -q -f --plot odd.png $image
         check "it is a picture" "$gpufilter" info odd.png
     done
-    says "$image has nothing for a logarithmic axis" 1 'nothing is above zero' axis-sum -q --log --plot none.png $image
+    says "$image has nothing for a logarithmic axis" 1 'no value above zero' axis-sum -q --log-scale --plot none.png $image
     check "and no plot" [ ! -e none.png ]
 done
 # A line breaks where a logarithmic axis has no place for it.
 for sign in 077 277; do
     printf 'Pf\n1 5\n-1\n\0\0\200\077\0\0\200\077\0\0\200%b\0\0\200\077\0\0\200\077' "\\0$sign" >gap.pfm
-    "$gpufilter" axis-sum -q --log --plot "gap-$sign.svg" gap.pfm
+    "$gpufilter" axis-sum -q --log-scale --plot "gap-$sign.svg" gap.pfm
 done
 check "a line breaks at a negative sum" [ "$(moves gap-277.svg)" -eq $(($(moves gap-077.svg) + 1)) ]
 # More points than columns of pixels: few are drawn, and the one that stands out is among them.
@@ -114,7 +114,7 @@ check "its text" grep -q '^  1 ' text
 check "an SVG to a pipe" cmp out.svg try.svg
 "$gpufilter" hist -q --plot plot.dat --plot-format png "$samples/page.png"
 check "a format against the name" cmp plot.dat try.png
-says "a name that says nothing" 2 'must name' hist -q --plot p.gif one.pgm
+says "a name that says nothing" 2 'extension must be' hist -q --plot p.gif one.pgm
 # A plot obeys the rules of every output.
 echo precious >kept.png
 says "an existing plot is refused" 1 'kept.png: exists already' hist -q --plot kept.png one.pgm
@@ -128,7 +128,7 @@ echo precious >kept.csv
 check "a plot that cannot be written" [ "$(ulimit -f 8; "$gpufilter" hist -q -f -n 4096 -C all -x 200 --out kept.csv --plot new.svg \
     "$samples/scene.png" 2>&1 | grep -c 'File too large')" -eq 1 ]
 check "keeps the others from appearing" grep -q precious kept.csv
-says "nothing to draw" 1 'above zero' axis-sum -q -f --log --plot kept.png one.pgm
+says "nothing to draw" 1 'above zero' axis-sum -q -f --log-scale --plot kept.png one.pgm
 check "all is as it was" [ "$(cat kept.png kept.csv | grep -c precious)" -eq 2 -a ! -e p.png -a ! -e new.svg ]
 check "a failed run leaves none" [ -z "$("$gpufilter" hist -q --plot none.png absent.png 2>/dev/null; ls none.png 2>/dev/null)" ]
 check "no litter" [ -z "$(find . -name '*.tmp')" ]

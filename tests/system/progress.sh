@@ -27,15 +27,15 @@ events = []
 for line in sys.stdin:
     if line.startswith('{'):
         event = json.loads(line)
-        assert event['schema'] == 'gpufilter-event' and event['version'] == 1, event
+        assert event['schema'] == 'gpufilter-event' and event['schema_version'] == 2, event
         events.append(event)
 assert [event['event'] for event in events if event['event'] != 'progress'] == want, events
 assert all(a['seconds'] <= b['seconds'] for a, b in zip(events, events[1:])), events
 part = 0
 for event in events:
     if event['event'] == 'progress':
-        assert part <= event['part'] <= 1 and event['megapixels_per_second'] > 0, event
-        part = event['part']
+        assert part <= event['fraction'] <= 1 and event['megapixels_per_second'] > 0, event
+        part = event['fraction']
         assert event['seconds_left'] is None or event['seconds_left'] >= 0, event
 end = events[-1]
 files = events[0]['files']
@@ -60,7 +60,7 @@ P
         rm -rf out slow.pgm && mkfifo slow.pgm && { slowly 1.5 >slow.pgm & } &&
             gpufilter smooth in.pgm short.pgm slow.pgm scene.ppm -O out --threads 1 --progress json --rows-per-strip 8 2>many
         [ $? -eq 1 ] && grep -v '^{' many | grep -E '^3 done, 1 failed, 0 skipped in [0-9.]+ s, .* MP/s, each by cpu \(1 thread, .*\), .* in, .* out$' >/dev/null &&
-            python3 events.py begin failed end <many && grep -q '"files": 4, "ended": 2, "failed": 1' many
+            python3 events.py begin failed end <many && grep -q '"files": 4, "finished": 2, "failed": 1' many
     }
     check "events of a batch" many
     untouched() { # --json has its lines on standard output, as without events

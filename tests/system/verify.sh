@@ -23,21 +23,21 @@ found() { # LIES PATTERN...
 
 check "a bit, the backend, a cell, the number of tables and of rows, the answer" found \
     "smooth=bit normalize=backend axis-sum=cell hist=tables dot=rows compare=answer" \
-    "^smooth '.*' on cpu .*\(threads [0-9]+, rows per strip [0-9]+\): image [0-9]+ of seed 1, .*: x 0, y [0-9]+, channel 0 is 0x[0-9a-f]+ and should be 0x[0-9a-f]+ \(1 differ\)" \
+    "^smooth '.*' on cpu .*\(threads [0-9]+, rows per strip [0-9]+\): image [0-9]+ of seed 1, .*: x 0, y [0-9]+, channel 0: expected 0x[0-9a-f]+, got 0x[0-9a-f]+ \(1 differ\)" \
     "^normalize .*: another backend ran" \
-    "^axis-sum .*: table [a-z]+, row 0, .* is .* and should be .* \([0-9]+ differ\)" \
-    "^hist .*: has [0-9]+ tables and should have [0-9]+" \
-    "^dot .*: table [a-z]+ has [0-9]+ rows and should be [a-z]+ with [0-9]+" \
-    "^compare .*: the answer is (yes|no) \(1 differ\)"
+    "^axis-sum .*: table [a-z]+, row 0, .*: expected .*, got .* \([0-9]+ differ\)" \
+    "^hist .*: expected [0-9]+ tables, got [0-9]+" \
+    "^dot .*: expected table [a-z]+ with [0-9]+ rows, got [a-z]+ with [0-9]+" \
+    "^compare .*: expected the test to (pass, but it failed|fail, but it passed) \(1 differ\)"
 
 check "a failure, a result that is missing, a table's name and type, the text" found \
     "smooth=failure normalize=failure axis-sum=type hist=text dot=missing compare=name" \
     "^smooth .*: cpu: broke down" \
     "^verify: [0-9]+ runs failed" \
-    "^axis-sum .*: table [a-z]+ has" \
-    "^hist .*: the text for people is another one" \
-    "^dot .*: the result is missing" \
-    "^compare .*: table elsewhere has [0-9]+ rows and should be"
+    "^axis-sum .*: expected table [a-z]+ with" \
+    "^hist .*: the result text differs" \
+    "^dot .*: expected a result, got none" \
+    "^compare .*: expected table [a-z]+ with [0-9]+ rows, got elsewhere with"
 
 json_tells() { # the same as JSON, of a file, too
     LIE="hist=cell smooth=bit" "$liar" verify --backend cpu --samples 1 --json "$work/absent.png" samples/ramp.pfm \
@@ -49,7 +49,7 @@ with open(sys.argv[1], encoding="utf-8") as file:
 assert [name.rpartition("/")[2] for name in made["unread"]] == ["absent.png"], made["unread"]
 assert made["differences"] > 0 and made["failed_runs"] == 0, made
 assert any("samples/ramp.pfm" in finding for finding in made["findings"]), made["findings"]
-wrong = {row["filter"] for row in made["table"] if row["differences"]}
+wrong = {row["filter"] for row in made["results"] if row["differences"]}
 assert wrong == {"hist", "smooth"}, wrong
 P
 }

@@ -132,7 +132,7 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
         lines.complaints++;
         lines.cause = lines.cause || reports_cause(outcome, line);
         lines.out = lines.out || strstr(line, "standard output: ");
-        lines.once = lines.once || strstr(line, "; no others are begun");
+        lines.once = lines.once || strstr(line, "; no more files are started");
     }
     free(copy);
     return lines;

@@ -30,7 +30,7 @@ static void check_names(const gf_cli_inputs *inputs, const uint8_t *data, size_t
             got += strncmp(got, "./", 2) == 0 ? 2 : 0;
         FUZZ_CHECK(strlen(got) == length && memcmp(got, name, length) == 0, "name %zu: '%s'", i,
                    got);
-        FUZZ_CHECK(inputs->list[i].below <= strlen(inputs->list[i].path), "below its end");
+        FUZZ_CHECK(inputs->list[i].relative <= strlen(inputs->list[i].path), "offset past the end");
         i++;
     }
     FUZZ_CHECK(i == inputs->count, "%zu names of %zu", inputs->count, i);

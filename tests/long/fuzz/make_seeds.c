@@ -325,7 +325,7 @@ static void seed_lines(void) {
         "hist b.png --channel all --plot h.svg --per-row --csv",
         "hist b.png -n 8 -x 3 --out v.npy --mask m.png --range 0,255 --json",
         "axis-sum b.png --axis y --json --max-pixels 1K",
-        "axis-sum c.ppm --csv --plot p.png --log",
+        "axis-sum c.ppm --csv --plot p.png --log-scale",
         "dot b.png b.png --json",
         "compare b.png c.ppm --diff d.png",
         "compare b.png a.x --csv",

@@ -9,9 +9,9 @@ function flush(    values, part, parts, count, i, range, words, fallback) {
         count = split(values, parts, "; ")
         for (i = 1; i <= count; i++) {
             part = parts[i]
-            if (sub(/^default /, "", part))
+            if (sub(/^default: /, "", part))
                 fallback = part
-            else if (part ~ /^[-0-9.e+]+ to [-0-9.e+]+$/)
+            else if (sub(/^range: /, "", part))
                 range = part
             else
                 words = part

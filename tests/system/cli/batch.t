@@ -7,7 +7,7 @@ $ ls -A a/b
 $ for name in page cutout; do gpufilter smooth -k samples/$name.png - | cmp - a/b/$name.png; done
 # What is there stays, without --force or --resume.
 $ echo precious >a/b/page.png; gpufilter smooth -k samples/page.png samples/scene.png -O a/b -q
-! gpufilter: a/b/page.png: exists already; use --force to replace it, or --resume to skip what is finished
+! gpufilter: a/b/page.png: exists already; use --force to replace it, or --resume to skip finished outputs
 [1]
 $ cat a/b/page.png
 > precious
@@ -42,8 +42,8 @@ $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/i
 # The same folder in and out, with --force; --resume cannot tell what is finished there.
 $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
 $ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth self/*.png --out-dir self --resume; gpufilter smooth in/page.png - | cmp - self/page.png
-! gpufilter: self/cutout.png: replaces itself, so --resume cannot tell whether it is finished; name another --out-dir or --name
-! gpufilter: self/cutout.png: replaces itself, so --resume cannot tell whether it is finished; name another --out-dir or --name
+! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
+! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
 # One bad file does not stop the others; each is told.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
 > gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
@@ -57,11 +57,11 @@ $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufil
 > 1
 ! gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 [1]
-$ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/begun in .*/begun in #/'; ls h
+$ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/started in .*/started in #/'; ls h
 > gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
-> 0 done, 1 failed, 0 skipped, 2 not begun in #
+> 0 done, 1 failed, 0 skipped, 2 not started in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
-! gpufilter: .: is a folder; add --recursive to take the images in it
+! gpufilter: .: is a folder; use --recursive to process its images
 # A JSON line for each that was made.
 $ gpufilter smooth in/page.png in/bad.png in/cutout.png -O i --json --threads 1 2>/dev/null | grep -o '"files.*"image'
 > "files": ["in/page.png"], "output": "i/page.png", "image
@@ -77,33 +77,33 @@ $ gpufilter smooth in/page.png ok.png -O n -q --name '{stem}-smooth{ext}'; gpufi
 > {001}_page.png.pgm
 > {002}_ok.png.pgm
 $ for template in '{stem' 'stem}' '{}' '{Stem}{ext}' '{index:}' '{index:0}' '{index:21}' '{index:999}' '{stem}}' 'a/{stem}{ext}' ''; do gpufilter smooth ok.png -O n --name "$template"; done
-! gpufilter: --name '{stem': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name 'stem}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{Stem}{ext}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{index:}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{index:0}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{index:21}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{index:999}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name '{stem}}': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
-! gpufilter: --name 'a/{stem}{ext}': is for names without folders; --out-dir says where, and --recursive keeps folders
-! gpufilter: --name '': must be text with {stem}, {ext}, {name}, {index} or {index:DIGITS}; {{ and }} are braces
+! gpufilter: --name '{stem': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name 'stem}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{Stem}{ext}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{index:}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{index:0}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{index:21}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{index:999}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name '{stem}}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
+! gpufilter: --name 'a/{stem}{ext}': must not contain a folder; use --out-dir for the folder; --recursive keeps subfolders
+! gpufilter: --name '': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
 [2]
 $ gpufilter smooth ok.png -O n --name '{stem}'; gpufilter smooth ok.png -O n --name '{stem}.gif'; gpufilter smooth ok.png -O n -q --name '{stem}' --format png; gpufilter smooth ok.png - | cmp - n/ok
-! gpufilter: --name: 'ok' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
-! gpufilter: --name: 'ok.gif': cannot write .gif; end it with {ext} or a known ending such as .png, or add --format
+! gpufilter: --name: 'ok': no extension; end the template with {ext} or a known extension such as .png, or use --format
+! gpufilter: --name: 'ok.gif': cannot write .gif; end the template with {ext} or a known extension such as .png, or use --format
 # Two inputs with one output are refused, before anything is done.
 $ gpufilter smooth in/page.png samples/page.png -O x; gpufilter smooth in/page.png in/../in/page.png -O x; gpufilter smooth in/page.png ok.png -O x --name 'same{ext}'; ls x
-! gpufilter: x/page.png: would be written from in/page.png and from samples/page.png; give them names apart with --name, such as '{index}-{stem}{ext}'
-! gpufilter: x/page.png: would be written from in/page.png and from in/../in/page.png; give them names apart with --name, such as '{index}-{stem}{ext}'
-! gpufilter: x/same.png: would be written from in/page.png and from ok.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: x/page.png: is the output of both in/page.png and samples/page.png; use a --name with {index}, such as '{index}-{stem}{ext}'
+! gpufilter: x/page.png: is the output of both in/page.png and in/../in/page.png; use a --name with {index}, such as '{index}-{stem}{ext}'
+! gpufilter: x/same.png: is the output of both in/page.png and ok.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! ls: cannot access 'x': No such file or directory
 [2]
 # So is an output that is the input of another, or a link to the output of another.
 $ mkdir m; cp ok.png m/1.png; cp in/cutout.png m/2.png; gpufilter smooth m/2.png m/1.png -O m --force --name '{index}{ext}'; cmp ok.png m/1.png
-! gpufilter: m/2.png: is an input, and the output of m/1.png would replace it; name another --out-dir or --name
+! gpufilter: m/2.png: is an input that the output of m/1.png would replace; use another --out-dir or --name
 $ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png m/1.png; rm m/3.png; ln m/1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force -q; cmp m/1.png m/3.png; gpufilter smooth ok.png - | cmp - m/1.png
-! gpufilter: m/3.png: would be written from m/1.png and from m/3.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: m/3.png: is the output of both m/1.png and m/3.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 # So are two that a link to a folder makes one, which may not be there yet.
 $ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln -s a w/out/b; gpufilter smooth -R w/a w/b/x.png -O w/out -q --name '{index}{ext}'; gpufilter smooth -R w -O w/out --force; ls -A w/out w/out/a
 > w/out:
@@ -113,19 +113,19 @@ $ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln 
 > b
 > 
 > w/out/a:
-! gpufilter: w/out/b/x.png: would be written from w/a/x.png and from w/b/x.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: w/out/b/x.png: is the output of both w/a/x.png and w/b/x.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 $ mkdir w/a/deep w/b/deep; mv w/a/x.png w/a/deep; mv w/b/x.png w/b/deep; gpufilter smooth -R w -O w/out; ls w/out/a; rm w/out/b; gpufilter smooth -R w -O w/out -q; ls w/out/a w/out/b
 > w/out/a:
 > deep
 > 
 > w/out/b:
 > deep
-! gpufilter: w/out/b/deep/x.png: would be written from w/a/deep/x.png and from w/b/deep/x.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: w/out/b/deep/x.png: is the output of both w/a/deep/x.png and w/b/deep/x.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 # Folders: only if asked for, with the tree kept; hidden ones, links to folders and the outputs left out.
 $ mkdir -p t/a/deep t/.hidden t/b; cp ok.png t/1.png; cp ok.png t/a/2.PGM; cp ok.png t/a/deep/3.jpeg; cp ok.png t/.hidden/4.png; cp ok.png t/.5.png; echo no >t/notes.txt; ln -s .. t/b/loop; ln -s ../1.png t/b/6.png; mkfifo t/7.png
 $ gpufilter smooth t ok.png -O tree -q; ls tree
 > ok.png
-! gpufilter: t: is a folder; add --recursive to take the images in it
+! gpufilter: t: is a folder; use --recursive to process its images
 $ gpufilter smooth -R t -O tree --json --threads 1 2>/dev/null | grep -o '"files.*"image'
 > "files": ["t/1.png"], "output": "tree/1.png", "image
 > "files": ["t/a/2.PGM"], "output": "tree/a/2.PGM", "image
@@ -144,7 +144,7 @@ $ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-ru
 ! gpufilter: samples/page.png: exists already; use --force to replace it
 ! gpufilter: dry.tif: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
 ! gpufilter: absent.png: cannot open: No such file or directory
-! gpufilter: --dry-run: not together with --json
+! gpufilter: --dry-run: cannot be combined with --json
 ! ls: cannot access 'dry.png': No such file or directory
 [2]
 $ gpufilter hist --dry-run -x 3 samples/card.png --out v.csv --mask m.png; gpufilter hist --dry-run samples/card.png; gpufilter compare --dry-run samples/card.png samples/card.png --diff d.png; gpufilter smooth --dry-run samples/gradient16.png dry.jpg; ls v.csv m.png d.png
@@ -166,7 +166,7 @@ $ gpufilter smooth --dry-run samples/{card,page}.png absent.png -O dry --name 'a
 ! dry run: 2 to do, 1 failed, 0 skipped
 ! ls: cannot access 'dry': No such file or directory
 ! dry run: 1 to do, 0 failed, 1 skipped
-! gpufilter: dry/page.png: exists already; use --force to replace it, or --resume to skip what is finished
+! gpufilter: dry/page.png: exists already; use --force to replace it, or --resume to skip finished outputs
 ! dry run: 2 to do, 0 failed, 0 skipped
 # A dry run also finds what is in the way of outputs, and what is on standard output stays data.
 $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out in plain plain/in dry new/deep; do gpufilter smooth -k --dry-run --force samples/{card,page}.png -O $out; echo $?; done; ls new; gpufilter smooth -k --dry-run --format png samples/card.png - | wc -c; rm -r plain dry
@@ -182,15 +182,15 @@ $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out i
 ! gpufilter: plain/in: cannot create the folder: Not a directory
 ! dry run: 0 to do, 1 failed, 0 skipped
 ! gpufilter: dry/card.png: is a folder
-! gpufilter: dry/page.png: is a symbolic link to nothing
+! gpufilter: dry/page.png: is a dangling symbolic link
 ! dry run: 0 to do, 2 failed, 0 skipped
 ! dry run: 2 to do, 0 failed, 0 skipped
 ! ls: cannot access 'new': No such file or directory
 ! standard output
 # A name that tells a format which is not written.
 $ for name in '{stem}.tif' '{stem}'; do gpufilter smooth -k samples/card.png -O out --name "$name"; done; ls out
-! gpufilter: --name: 'card.tif': cannot write .tif; end it with {ext} or a known ending such as .png, or add --format
-! gpufilter: --name: 'card' would not tell the format; end it with {ext} or a known ending such as .png, or add --format
+! gpufilter: --name: 'card.tif': cannot write .tif; end the template with {ext} or a known extension such as .png, or use --format
+! gpufilter: --name: 'card': no extension; end the template with {ext} or a known extension such as .png, or use --format
 ! ls: cannot access 'out': No such file or directory
 [2]
 # Samples are counted in PNG, not in PPM.
@@ -205,8 +205,8 @@ $ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,READ
 > 1
 ! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
 ! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
-! gpufilter: odd: no images found; 7 files skipped: not called .raw (.tif, .webp, .tiff)
-! gpufilter: --files-from '/dev/null': names no images
+! gpufilter: odd: no images found; 7 files skipped: no extension .raw (.tif, .webp, .tiff)
+! gpufilter: --files-from '/dev/null': no images found
 ! gpufilter: odd and others: no images found; 9 files skipped: unsupported format (.tif, .webp, .tiff)
 ! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.tiff)
 ! ls: cannot access 'none': No such file or directory
@@ -240,8 +240,8 @@ $ gpufilter smooth -R t -O t; gpufilter smooth -R t t/a -O both -q; (cd both; fi
 > ./out/a/deep/3.jpeg
 > ./out/b/6-4.png
 > ./out/b/6.png
-! gpufilter: t: is --out-dir itself, whose files would be the inputs of the next run; name another --out-dir, or the files
-! gpufilter: x/1.png: would be written from t/1.png and from t/1.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: t: is also --out-dir, and its outputs would be inputs of the next run; use another --out-dir, or name the files
+! gpufilter: x/1.png: is the output of both t/1.png and t/1.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 [2]
 $ ln -s absent.png t/b/8.png; ln -s absent t/b/notes; gpufilter smooth -R t/b -O broken -q; ls broken; rm t/b/8.png
 > 6.png
@@ -260,8 +260,8 @@ $ cp ok.png 'a b.png'; cp ok.png ./-r.png; cp ok.png ./-; cp ok.png $'new\nline.
 >    g  \n 377   .   p   n   g  \n
 > 0 done, 0 failed, 5 skipped in #
 $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absent -O odd; gpufilter smooth --files-from /dev/null -O odd2 2>&1 | sed 's/in .*/in #/'
-> gpufilter: --files-from '/dev/null': names no images
-! gpufilter: --files-from 'list': holds a NUL byte; add --null if they end the names
+> gpufilter: --files-from '/dev/null': no images found
+! gpufilter: --files-from 'list': contains a NUL byte; use --null for NUL-terminated names
 ! gpufilter: absent: cannot open: No such file or directory
 # A name is no longer than a path; what follows is not read.
 $ { printf 'ok.png\n\n'; head -c 4095 /dev/zero | tr '\0' a; } | gpufilter smooth --files-from - -O l --force 2>&1 | sed 's/a[a.]*a:/a:/; s/in [0-9].*/in #/'
@@ -269,44 +269,44 @@ $ { printf 'ok.png\n\n'; head -c 4095 /dev/zero | tr '\0' a; } | gpufilter smoot
 > 1 done, 1 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ { printf 'ok.png\n\n'; head -c 4096 /dev/zero | tr '\0' a; } >long; gpufilter smooth --files-from long -O no; tr '\n' '\0' <long >long0; gpufilter smooth --files-from long0 -0 -O no; ls no
-! gpufilter: --files-from 'long': line 3 is longer than a path can be (4095 bytes); put one name on each line
-! gpufilter: --files-from 'long0': name 3 is longer than a path can be (4095 bytes); leave --null out if each name is on a line of its own
+! gpufilter: --files-from 'long': line 3 exceeds the maximum path length of 4095 bytes; write one name per line
+! gpufilter: --files-from 'long0': name 3 exceeds the maximum path length of 4095 bytes; omit --null if names are separated by newlines
 ! ls: cannot access 'no': No such file or directory
 [2]
 $ head -c 100000000 /dev/zero | tr '\0' a | gpufilter smooth --files-from - -O no; echo ${PIPESTATUS[1]}
 > 141
-! gpufilter: --files-from 'standard input': line 1 is longer than a path can be (4095 bytes); put one name on each line
+! gpufilter: --files-from 'standard input': line 1 exceeds the maximum path length of 4095 bytes; write one name per line
 $ printf 't\n' | gpufilter smooth --files-from - -O l -q; printf 't\n' | gpufilter hist -R --files-from - --csv -q -n 2 | head -n 2
 > file,bin,from,to,grey
 > t/1.png,0,0,127,44398
-! gpufilter: t: is a folder; add --recursive to take the images in it
-! gpufilter: t/out/a/deep/3-3.jpeg: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
-! gpufilter: t/out/a/deep/3.jpeg: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
+! gpufilter: t: is a folder; use --recursive to process its images
+! gpufilter: t/out/a/deep/3-3.jpeg: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
+! gpufilter: t/out/a/deep/3.jpeg: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
 # Usage.
 $ gpufilter smooth -O x; gpufilter smooth - -O x; gpufilter smooth ok.png -O x --null; gpufilter smooth ok.png -O x --keep-going --fail-fast; gpufilter smooth ok.png -O x -k -w 0
-! gpufilter: smooth: no inputs are named; see 'gpufilter smooth --help'
-! gpufilter: --out-dir: standard input has no name to call an output by; run it by itself
-! gpufilter: --null: is for --files-from
-! gpufilter: --fail-fast: not together with --keep-going
+! gpufilter: smooth: expected input files; see 'gpufilter smooth --help'
+! gpufilter: --out-dir: standard input has no file name for its output; filter it in a separate run
+! gpufilter: --null: requires --files-from
+! gpufilter: --fail-fast: cannot be combined with --keep-going
 ! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
 [2]
 $ gpufilter smooth ok.png out.png --name a{ext}; gpufilter smooth ok.png out.png --resume; gpufilter smooth --files-from list ok.png; gpufilter smooth -R t out.png; ls x out.png
-! gpufilter: --name: is for --out-dir
-! gpufilter: --resume: is for --out-dir
-! gpufilter: --files-from: is for --out-dir
-! gpufilter: --recursive: is for --out-dir
+! gpufilter: --name: requires --out-dir
+! gpufilter: --resume: requires --out-dir
+! gpufilter: --files-from: requires --out-dir
+! gpufilter: --recursive: requires --out-dir
 ! ls: cannot access 'x': No such file or directory
 ! ls: cannot access 'out.png': No such file or directory
 [2]
 $ gpufilter dot ok.png ok.png ok.png; gpufilter compare ok.png ok.png --out-dir x; gpufilter hist ok.png --out-dir x
-! gpufilter: dot: takes A B, got 3 files; see 'gpufilter dot --help'
-! gpufilter: --out-dir: compare has no such option, but smooth has; see 'gpufilter compare --help'
-! gpufilter: --out-dir: hist has no such option, but smooth has; see 'gpufilter hist --help'
+! gpufilter: dot: expected A B, got 3 operands; see 'gpufilter dot --help'
+! gpufilter: --out-dir: unknown option of compare (it is an option of smooth); see 'gpufilter compare --help'
+! gpufilter: --out-dir: unknown option of hist (it is an option of smooth); see 'gpufilter hist --help'
 [2]
 $ gpufilter hist ok.png in/page.png --extract 0 --out v.csv; gpufilter hist ok.png in/page.png --mask m.png --extract 0; gpufilter axis-sum ok.png in/page.png --plot p.png; gpufilter hist - - <ok.png; gpufilter hist - --files-from - <list
 ! gpufilter: --out: names one file, and there may be many inputs; run them one by one
 ! gpufilter: --mask: names one file, and there may be many inputs; run them one by one
-! gpufilter: --plot: names one file, and there may be many inputs; run them one by one
+! gpufilter: --plot: not supported for several inputs; run the filter once per input
 ! gpufilter: hist: standard input can be read only once; name one of the files
 ! gpufilter: hist: standard input can be read only once; name one of the files
 [2]
@@ -317,9 +317,9 @@ $ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpu
 ! ls: cannot access 'x': No such file or directory
 [2]
 $ gpufilter smooth ok.png -O ''; gpufilter hist ok.png --null; gpufilter hist ok.png --keep-going --fail-fast
-! gpufilter: --out-dir '': must be a folder; . is this one
-! gpufilter: --null: is for --files-from
-! gpufilter: --fail-fast: not together with --keep-going
+! gpufilter: --out-dir '': must not be empty; . is the current folder
+! gpufilter: --null: requires --files-from
+! gpufilter: --fail-fast: cannot be combined with --keep-going
 [2]
 # What cannot begin leaves no folders behind, but those that were there.
 $ mkdir -p y/z; gpufilter smooth -R t -O y/z/x/w --backend cpu --device 0; gpufilter smooth ok.png -O y/u/v --backend cpu --device 0; gpufilter smooth none ok.png -O y/v --fail-fast; find y | sort
@@ -327,10 +327,10 @@ $ mkdir -p y/z; gpufilter smooth -R t -O y/z/x/w --backend cpu --device 0; gpufi
 > y/z
 ! gpufilter: --device: the cpu backend has none; use --backend cuda
 ! gpufilter: --device: the cpu backend has none; use --backend cuda
-! gpufilter: none: is a folder; add --recursive to take the images in it
+! gpufilter: none: is a folder; use --recursive to process its images
 # A message is one line that says what is wrong, however long the path.
 $ deep=$(printf 'deep%.0s/' {1..300}); gpufilter smooth ok.png -O $deep -q; gpufilter smooth ok.png -O $deep 2>&1 | head -n 1 | sed 's/deep.*deep/DEEP/'
-> gpufilter: DEEP/ok.png: exists already; use --force to replace it, or --resume to skip what is finished
+> gpufilter: DEEP/ok.png: exists already; use --force to replace it, or --resume to skip finished outputs
 # Measuring many: one after the other, in order.
 $ gpufilter hist samples/gradient16.png samples/page.png -n 2 --no-progress 2>/dev/null | grep by
 > samples/gradient16.png: 640x480 grey u16, by cpu
@@ -347,7 +347,7 @@ $ gpufilter hist -n 2 ok.png 'a b.png' samples/scene.png --csv -q
 > ok.png,1,128,255,890602
 > a b.png,0,0,127,44398
 > a b.png,1,128,255,890602
-! gpufilter: samples/scene.png: its channels are not those of the files before, and a CSV table has one header; measure it by itself, or use --json
+! gpufilter: samples/scene.png: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
 [1]
 $ gpufilter hist -n 2 --json - ok.png in/bad.png <samples/page.png 2>/dev/null | grep -o '"files.*"image\|"grey": .*'
 > "files": ["-"], "image
@@ -355,5 +355,5 @@ $ gpufilter hist -n 2 --json - ok.png in/bad.png <samples/page.png 2>/dev/null |
 > "files": ["ok.png"], "image
 > "grey": [44398, 890602]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}}}
 $ gpufilter hist -n 2 ok.png ok.png >/dev/full
-! gpufilter: standard output: No space left on device
+! gpufilter: standard output: cannot write: No space left on device
 [1]

@@ -2,9 +2,9 @@
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -E 's/^cpu: .*/cpu: #/; s/^cuda: .*/cuda: #/; s/ +/ /g; s/ [0-9.]+\b/ #/g'
 > cpu: #
 > cuda: #
-> picture: 1225x816 RGB u8, generated; every result is compared with golden's
+> image: 1225x816 RGB u8, generated; every result is compared with golden
 > 
-> filter where ms MP/s uploading computing downloading
+> filter target ms MP/s uploading computing downloading
 > smooth golden # # - # -
 > smooth cpu, # thread # # - # -
 > normalize golden # # - # -
@@ -20,8 +20,8 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 # Tables fit into 80 columns; the name of a GPU, or why there is none, need not.
 $ gpufilter bench --size 1 --seconds 0 | awk 'length > 80 && !/^(cuda( [0-9]+)?|not verified): /'
 # A record; which can be read.
-$ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|why_no_cuda|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
-> {"schema": "gpufilter-bench", "version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "why_no_cuda": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "filters": [{"filter": "hist", "settings": "bins=8", "where": "golden", "backend": "golden", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "same": true}, {"filter": "hist", "settings": "bins=8", "where": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "same": true}]}
+$ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|cuda_error|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
+> {"schema": "gpufilter-bench", "schema_version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "cuda_error": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "filters": [{"filter": "hist", "settings": "bins=8", "parameters": {"bins": #, "range": [0, 65535], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "target": "golden", "backend": "golden", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "matches_golden": true}, {"filter": "hist", "settings": "bins=8", "parameters": {"bins": #, "range": [0, 65535], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "target": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "matches_golden": true}, {"filter": "hist", "settings": "bins=8", "parameters": {"bins": #, "range": [0, 65535], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "target": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "matches_golden": true}]}
 $ gpufilter bench --size 1 --seconds 0 --json | if command -v python3 >/dev/null; then python3 -m json.tool; else cat; fi >/dev/null && echo read
 > read
 # One filter, several times; with settings in one argument.
@@ -43,7 +43,7 @@ $ gpufilter bench 'hist channel=r' --channels 1
 ! gpufilter: --channel r: the image is grey; leave --channel out to count its grey
 [2]
 $ gpufilter bench --size 1000
-! gpufilter: bench: 8 pictures of 2999909610 bytes are more than --max-memory; use a smaller --size
+! gpufilter: bench: 8 images of 2999909610 bytes exceed --max-memory; use a smaller --size, or raise --max-memory
 [2]
 $ gpufilter bench --size 0
 ! gpufilter: --size '0': must be an integer from 1 to 10000
@@ -55,7 +55,7 @@ $ gpufilter bench --backend golden
 ! gpufilter: --backend 'golden': must be all, cpu or cuda
 [2]
 $ gpufilter bench --backend cpu --device 0
-! gpufilter: --device: is for --backend cuda or all
+! gpufilter: --device: requires --backend cuda or all
 [2]
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --backend cuda 2>&1 | sed -E 's/(cuda: ).*/\1#/'; exit ${PIPESTATUS[0]}
 > gpufilter: cuda: #
@@ -65,40 +65,46 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --device 0 2>&1 | sed -E 's/(cuda: ).*/\
 [3]
 $ gpufilter bench --help
 > Usage: gpufilter bench [OPTION]... [FILTER]...
-> bench: time filters on this machine.
+> Time filters on this machine.
 > 
-> Draws a picture and filters it from memory to memory, on each backend. Prints
-> the run of median length: ms and MP/s in all, and for how many ms of them each
-> stage was busy; the stages overlap.
-> Every CUDA device, or each of those in --device, is timed by itself.
-> No times are printed of a filter that differs from golden in any bit: the
-> exit code is then 1. FILTER is a name, or a name and its settings in one
-> argument; without any all filters are timed with their default settings.
+> Generates an image and filters it from memory to memory on each backend. Prints
+> the run with the median time: its time in ms, its throughput in MP/s, and the
+> busy time of each stage in ms. Stages overlap. Each CUDA device, or each device
+> in --device, is timed separately.
+> If a result differs from golden in any bit, its times are not printed and the
+> exit status is 1. FILTER is a filter name, or a name and settings in one
+> argument; without FILTER, all filters are timed with their defaults.
 > 
 > Options:
->       --size MP           millions of pixels of the picture (1 to 10000;
->                           default 24)
->       --channels N        its channels: grey, grey and alpha, RGB, or RGBA (1
->                           to 4; default 3)
->       --type TYPE         its samples (u8, u16, f32; default u8)
->       --seconds S         about how long each filter is run, three times at the
->                           least (0 to 1000; default 0.2)
->   -b, --backend NAME      who is timed beside golden (all, cpu, cuda; default
->                           all)
->       --json              print one line of JSON
->   -d, --device LIST       CUDA devices that share the work, and so the cuda
->                           backend: 0, 0,2 or all
->   -j, --threads N         CPU threads that compute; of many inputs as many are
->                           under way; 0: one a core (0 to 1024; default 0)
->       --simd LEVEL        vector instructions of the cpu backend (auto,
->                           portable, avx2, avx512; default auto)
->       --max-memory SIZE   most memory that one image may take: its strips, its
->                           result, samples and images that are held (default 4G)
->       --color WHEN        colours: on a terminal, unless NO_COLOR is set
->                           (auto), or always, or never (auto, always, never;
->                           default auto)
->   -h, --help              print this help
+>       --size MP           image size in megapixels (range: 1..10000; default:
+>                           24)
+>       --channels N        channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA (range:
+>                           1..4; default: 3)
+>       --type TYPE         sample type (u8, u16, f32; default: u8)
+>       --seconds S         minimum time per filter and target; at least 3 runs
+>                           (range: 0..1000; default: 0.2)
+>   -b, --backend NAME      backends to time; golden is always timed (all, cpu,
+>                           cuda; default: all)
+>       --json              print JSON; one line
+>   -d, --device LIST       CUDA devices: 0 or 0,2 or all; a filter then runs on
+>                           the cuda backend
+>   -j, --threads N         CPU threads, 0: one per core; in a batch, images
+>                           processed at once (range: 0..1024; default: 0)
+>       --simd LEVEL        SIMD level of the cpu backend (auto, portable, avx2,
+>                           avx512; default: auto)
+>       --max-memory SIZE   memory limit per image; covers strips, results,
+>                           extracted samples and buffered images (default: 4G)
+>       --color WHEN        colour the text output; auto: on a terminal, unless
+>                           NO_COLOR is set (auto, always, never; default: auto)
+>   -h, --help              print all options; -h: print the most used options
 >   -V, --version           print the version
+> 
+> Exit status:
+>   0        success
+>   1        an input, an output, memory or the system failed
+>   2        invalid option or operand
+>   3        the requested backend or device is not available
+>   128 + n  terminated by signal n
 > 
 > Examples:
 >   gpufilter bench

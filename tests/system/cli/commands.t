@@ -9,14 +9,14 @@ $ gpufilter info absent.png samples/page.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [1]
 $ gpufilter info --json samples/page.png
-> {"schema": "gpufilter-info", "version": 1, "file": "samples/page.png", "kind": "png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "stored": "8-bit grey", "metadata": []}
+> {"schema": "gpufilter-info", "schema_version": 2, "file": "samples/page.png", "kind": "png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "stored": "8-bit grey", "metadata": []}
 $ gpufilter info - <samples/page.png
 > standard input: PNG, 850x1100 grey u8 (8-bit grey), 935 kB of pixels
 $ echo text >text.txt; gpufilter info text.txt
 ! gpufilter: text.txt: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 [1]
 $ gpufilter info
-! gpufilter: info: no inputs are named; see 'gpufilter info --help'
+! gpufilter: info: expected input files; see 'gpufilter info --help'
 [2]
 $ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.pfm tree/a.pfm; touch tree/notes.txt; gpufilter info -R tree samples/card.png; echo tree/a.pfm | gpufilter info --files-from - --json | grep -o '"file": "[^"]*"'; gpufilter info -R none; rm tree/a.pfm; gpufilter info -R tree/notes.txt none tree/deep; mv tree/deep/b.png tree/b.txt; gpufilter info -R tree; gpufilter info tree; printf 'absent\n\0' | gpufilter info --files-from -; echo $?; gpufilter info --null samples/card.png; rm -r tree none
 > tree/a.pfm: PFM, 1024x4 grey f32 (32-bit float, little-endian, scale 1), 16 kB of pixels
@@ -29,25 +29,25 @@ $ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.
 ! gpufilter: none: no images found
 ! gpufilter: tree/notes.txt: the file is empty
 ! gpufilter: tree: no images found; 2 files skipped: unsupported format (.txt)
-! gpufilter: tree: is a folder; add --recursive to take the images in it
-! gpufilter: --files-from 'standard input': holds a NUL byte; add --null if they end the names
-! gpufilter: --null: is for --files-from
+! gpufilter: tree: is a folder; use --recursive to process its images
+! gpufilter: --files-from 'standard input': contains a NUL byte; use --null for NUL-terminated names
+! gpufilter: --null: requires --files-from
 $ gpufilter info --bins 3 samples/page.png
-! gpufilter: --bins: info has no such option, but hist has; see 'gpufilter info --help'
+! gpufilter: --bins: unknown option of info (it is an option of hist); see 'gpufilter info --help'
 [2]
 # What this machine has: there is always a processor; without a GPU the reason is told, and that is an answer.
 $ CUDA_VISIBLE_DEVICES= gpufilter devices | sed -E 's/[0-9]+ cores?, [a-z0-9]+/#/; s/^(cuda: ).*/\1#/'
 > cpu: #
 > cuda: #
-$ CUDA_VISIBLE_DEVICES= gpufilter devices --json | sed -E 's/"cpu": "[^"]*"/"cpu": "#"/; s/("why_no_cuda": ).*/\1#/'
-> {"schema": "gpufilter-devices", "version": 1, "cpu": "#", "cuda": [], "why_no_cuda": #
+$ CUDA_VISIBLE_DEVICES= gpufilter devices --json | sed -E 's/"cpu": "[^"]*"/"cpu": "#"/; s/("cuda_error": ).*/\1#/'
+> {"schema": "gpufilter-devices", "schema_version": 2, "cpu": "#", "cuda": [], "cuda_error": #
 $ gpufilter devices extra
-! gpufilter: devices: takes no files, got 1 file; see 'gpufilter devices --help'
+! gpufilter: devices: expected no operands, got 1; see 'gpufilter devices --help'
 [2]
 # The options of verify; its results: tests/system/verify.sh.
 $ gpufilter verify --help | sed -n '/--seed N/,/default/p'
->   -s, --seed N            which images are made; the same seed makes the same
->                           ones (0 to 999999999999; default 1)
+>   -s, --seed N            seed of the generated images (range: 0..999999999999;
+>                           default: 1)
 $ gpufilter verify --seed -1
 ! gpufilter: --seed '-1': must be an integer from 0 to 999999999999
 [2]
@@ -58,7 +58,8 @@ $ gpufilter verify --samples none
 ! gpufilter: --samples 'none': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
 [2]
 # Every command tells its version, and a filter tells the same one.
-$ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | sed -E 's/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/' | sort -u
+$ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | sed -E 's/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD: [a-z0-9]+$/built in #/' | sort -u
+> Copyright (c) 2026 The gpufilter authors; MIT License
 > built in #
 > gpufilter 0.1.0
 # Names reach a terminal without newlines and escape sequences; JSON has them as they are.
@@ -119,7 +120,7 @@ $ gpufilter hist -q -n 1 $'absent\xff\x9b.png' $'absent\n.png' $(printf 'l%.0s' 
 [1]
 # What contradicts itself.
 $ gpufilter hist -q -v -n 1 samples/page.png
-! gpufilter: --quiet: not together with --verbose
+! gpufilter: --quiet: cannot be combined with --verbose
 [2]
 # Numbers have a point whatever the locale.
 $ LC_ALL=de_DE.UTF-8 gpufilter axis-sum --csv samples/ramp.pfm

@@ -3,19 +3,19 @@ $ gpufilter smoth a.png b.png
 ! gpufilter: smoth: no such filter or command; did you mean smooth?
 [2]
 $ gpufilter --radius 2 smooth a.png b.png
-! gpufilter: --radius: options follow the command's name; see 'gpufilter --help'
+! gpufilter: --radius: options follow the name of a filter or command; see 'gpufilter --help'
 [2]
 $ gpufilter help smoth
 ! gpufilter: smoth: no such filter or command; did you mean smooth?
 [2]
 $ gpufilter smooth
-! gpufilter: smooth: takes IN OUT, got 0 files; see 'gpufilter smooth --help'
+! gpufilter: smooth: expected IN OUT, got 0 operands; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth a.png
-! gpufilter: smooth: takes IN OUT, got 1 file; see 'gpufilter smooth --help'
+! gpufilter: smooth: expected IN OUT, got 1 operand; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth a.png b.png c.png
-! gpufilter: smooth: takes IN OUT, got 3 files; for many inputs add --out-dir, see 'gpufilter smooth --help'
+! gpufilter: smooth: expected IN OUT, got 3 operands; for several inputs use --out-dir; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth --radius -1 samples/scene.png out.png
 ! gpufilter: --radius '-1': must be an integer from 0 to 127
@@ -27,16 +27,16 @@ $ gpufilter smooth --radius=two samples/scene.png out.png
 ! gpufilter: --radius 'two': must be an integer from 0 to 127
 [2]
 $ gpufilter smooth --radius
-! gpufilter: --radius: needs a value (R)
+! gpufilter: --radius: requires a value (R)
 [2]
 $ gpufilter smooth --unknown samples/scene.png out.png
-! gpufilter: --unknown: smooth has no such option; see 'gpufilter smooth --help'
+! gpufilter: --unknown: unknown option of smooth; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth -rz samples/scene.png out.png
 ! gpufilter: --radius 'z': must be an integer from 0 to 127
 [2]
 $ gpufilter smooth -Z samples/scene.png out.png
-! gpufilter: -Z: smooth has no such option; see 'gpufilter smooth --help'
+! gpufilter: -Z: unknown option of smooth; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth --strip=yes samples/scene.png out.png
 ! gpufilter: --strip 'yes': takes no value
@@ -81,7 +81,7 @@ $ gpufilter smooth absent.png out.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [1]
 $ gpufilter smooth samples out.png
-! gpufilter: samples: is a folder; for the images in it use 'gpufilter smooth -R samples --out-dir OUT'
+! gpufilter: samples: is a folder; to process its images use 'gpufilter smooth -R samples --out-dir OUT'
 [1]
 $ head -c 20000 samples/scene.png >short.png; gpufilter smooth short.png out.png
 ! gpufilter: short.png: the PNG ends too early; get a complete copy
@@ -151,7 +151,7 @@ $ gpufilter smooth samples/scene.png - --format ppm >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [1]
 $ gpufilter --help >/dev/full
-! gpufilter: standard output: No space left on device
+! gpufilter: standard output: cannot write: No space left on device
 [1]
 # However long the name, the reason is told.
 $ gpufilter smooth $(printf 'a/%.0s' {1..900}) out.png 2>&1 | tail -c 55
@@ -182,7 +182,7 @@ $ gpufilter hits in.png
 ! gpufilter: hits: no such filter or command; did you mean hist?
 [2]
 $ gpufilter help help | head -n 1
-> gpufilter 0.1.0: image filters with the same bits on CPU and GPU
+> Usage: gpufilter FILTER [OPTION]... IN [OUT]
 $ gpufilter helo
 ! gpufilter: helo: no such filter or command; did you mean help?
 [2]
@@ -193,64 +193,64 @@ $ gpufilter help devises
 ! gpufilter: devises: no such filter or command; did you mean devices?
 [2]
 $ gpufilter samples/page.png out.png
-! gpufilter: samples/page.png: is a file; say before it what to do with it, as in 'gpufilter info samples/page.png'
+! gpufilter: samples/page.png: is a file, not a filter or command; name one before the file, as in 'gpufilter info samples/page.png'
 [2]
 $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 2"; do for filter in smooth hist dot info; do gpufilter $filter $option samples/card.png; done; done 2>&1 >/dev/null | sort | uniq -c | sed 's/^ *//'
 > 1 gpufilter: --out: which bins? Name them with --extract
-> 1 gpufilter: --output: dot has no such option; what it finds is printed: write > FILE behind it
-> 1 gpufilter: --output: hist has no such option; --out is for extracted samples; what is measured is printed
-> 1 gpufilter: --output: info has no such option; what it finds is printed: write > FILE behind it
-> 1 gpufilter: --output: smooth has no such option; name the output behind the input, or a folder with --out-dir
-> 1 gpufilter: --overwrite: dot has no such option; see 'gpufilter dot --help'
-> 1 gpufilter: --overwrite: hist has no such option; --force replaces an existing output
-> 1 gpufilter: --overwrite: info has no such option; see 'gpufilter info --help'
-> 1 gpufilter: --overwrite: smooth has no such option; --force replaces an existing output
-> 1 gpufilter: --sigma: dot has no such option; did you mean --simd?
-> 1 gpufilter: --sigma: hist has no such option; did you mean --simd?
-> 1 gpufilter: --sigma: info has no such option; see 'gpufilter info --help'
-> 1 gpufilter: --sigma: smooth has no such option; --radius says how far it reaches, in pixels
-> 1 gpufilter: --yes: dot has no such option; see 'gpufilter dot --help'
-> 1 gpufilter: --yes: hist has no such option; --force replaces an existing output
-> 1 gpufilter: --yes: info has no such option; see 'gpufilter info --help'
-> 1 gpufilter: --yes: smooth has no such option; --force replaces an existing output
-> 1 gpufilter: -f: dot has no such option; see 'gpufilter dot --help'
-> 1 gpufilter: -f: info has no such option; see 'gpufilter info --help'
-> 1 gpufilter: -o: dot has no such option; what it finds is printed: write > FILE behind it
-> 1 gpufilter: -o: info has no such option; what it finds is printed: write > FILE behind it
-> 1 gpufilter: -o: smooth has no such option; name the output behind the input, or a folder with --out-dir
-> 1 gpufilter: -y: dot has no such option; see 'gpufilter dot --help'
-> 2 gpufilter: -y: hist has no such option; --force replaces an existing output
-> 1 gpufilter: -y: info has no such option; see 'gpufilter info --help'
-> 2 gpufilter: -y: smooth has no such option; --force replaces an existing output
+> 1 gpufilter: --output: unknown option of dot; results go to standard output; redirect it with > FILE
+> 1 gpufilter: --output: unknown option of hist; results go to standard output; --out is the file of extracted samples
+> 1 gpufilter: --output: unknown option of info; results go to standard output; redirect it with > FILE
+> 1 gpufilter: --output: unknown option of smooth; the output is the second operand, or use --out-dir
+> 1 gpufilter: --overwrite: unknown option of dot; see 'gpufilter dot --help'
+> 1 gpufilter: --overwrite: unknown option of hist; use --force to overwrite outputs
+> 1 gpufilter: --overwrite: unknown option of info; see 'gpufilter info --help'
+> 1 gpufilter: --overwrite: unknown option of smooth; use --force to overwrite outputs
+> 1 gpufilter: --sigma: unknown option of dot; did you mean --simd?
+> 1 gpufilter: --sigma: unknown option of hist; did you mean --simd?
+> 1 gpufilter: --sigma: unknown option of info; see 'gpufilter info --help'
+> 1 gpufilter: --sigma: unknown option of smooth; use --radius, in pixels
+> 1 gpufilter: --yes: unknown option of dot; see 'gpufilter dot --help'
+> 1 gpufilter: --yes: unknown option of hist; use --force to overwrite outputs
+> 1 gpufilter: --yes: unknown option of info; see 'gpufilter info --help'
+> 1 gpufilter: --yes: unknown option of smooth; use --force to overwrite outputs
+> 1 gpufilter: -f: unknown option of dot; see 'gpufilter dot --help'
+> 1 gpufilter: -f: unknown option of info; see 'gpufilter info --help'
+> 1 gpufilter: -o: unknown option of dot; results go to standard output; redirect it with > FILE
+> 1 gpufilter: -o: unknown option of info; results go to standard output; redirect it with > FILE
+> 1 gpufilter: -o: unknown option of smooth; the output is the second operand, or use --out-dir
+> 1 gpufilter: -y: unknown option of dot; see 'gpufilter dot --help'
+> 2 gpufilter: -y: unknown option of hist; use --force to overwrite outputs
+> 1 gpufilter: -y: unknown option of info; see 'gpufilter info --help'
+> 2 gpufilter: -y: unknown option of smooth; use --force to overwrite outputs
 $ mkdir pictures; gpufilter smooth pictures out; gpufilter smooth pictures; gpufilter hist pictures; gpufilter dot pictures pictures; rmdir pictures
-! gpufilter: pictures: is a folder; for the images in it use 'gpufilter smooth -R pictures --out-dir OUT'
-! gpufilter: pictures: is a folder; for the images in it use 'gpufilter smooth -R pictures --out-dir OUT'
-! gpufilter: pictures: is a folder; for the images in it use 'gpufilter hist -R pictures'
+! gpufilter: pictures: is a folder; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
+! gpufilter: pictures: is a folder; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
+! gpufilter: pictures: is a folder; to process its images use 'gpufilter hist -R pictures'
 ! gpufilter: pictures: is a folder; name an image file
 $ gpufilter smooth --gian 2 samples/page.png out.png
-! gpufilter: --gian: smooth has no such option; did you mean --gain?
+! gpufilter: --gian: unknown option of smooth; did you mean --gain?
 [2]
 $ gpufilter smooth --raidus=3 samples/page.png out.png
-! gpufilter: --raidus: smooth has no such option; did you mean --radius?
+! gpufilter: --raidus: unknown option of smooth; did you mean --radius?
 [2]
 $ gpufilter smooth --keep samples/page.png out.png
-! gpufilter: --keep: smooth has no such option; did you mean --keep-brightness or --keep-going?
+! gpufilter: --keep: unknown option of smooth; did you mean --keep-brightness or --keep-going?
 [2]
 $ gpufilter smooth --max samples/page.png out.png
-! gpufilter: --max: smooth has no such option; did you mean --max-memory, --max-pixels or --max-chunk?
+! gpufilter: --max: unknown option of smooth; did you mean --max-memory, --max-pixels or --max-chunk?
 [2]
 $ gpufilter hist --bin 8 samples/page.png
-! gpufilter: --bin: hist has no such option; did you mean --bins?
+! gpufilter: --bin: unknown option of hist; did you mean --bins?
 [2]
 $ gpufilter smooth --bins 8 samples/page.png out.png
-! gpufilter: --bins: smooth has no such option, but hist has; see 'gpufilter smooth --help'
+! gpufilter: --bins: unknown option of smooth (it is an option of hist); see 'gpufilter smooth --help'
 [2]
 $ gpufilter info --extract 3 samples/page.png
-! gpufilter: --extract: info has no such option, but hist has; see 'gpufilter info --help'
+! gpufilter: --extract: unknown option of info (it is an option of hist); see 'gpufilter info --help'
 [2]
 $ gpufilter smooth --no-such-option-at-all-not-even-nearly samples/page.png out.png
-! gpufilter: --no-such-option-at-all-not-even-nearly: smooth has no such option; see 'gpufilter smooth --help'
+! gpufilter: --no-such-option-at-all-not-even-nearly: unknown option of smooth; see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth -z samples/page.png out.png
-! gpufilter: -z: smooth has no such option; see 'gpufilter smooth --help'
+! gpufilter: -z: unknown option of smooth; see 'gpufilter smooth --help'
 [2]

@@ -1,10 +1,9 @@
 # Help says what the descriptors say.
 $ gpufilter
-> gpufilter 0.1.0: image filters with the same bits on CPU and GPU
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
->        gpufilter FILTER [OPTION]... --out-dir DIR IN...
->        gpufilter COMMAND [OPTION]... [FILE]...
->        gpufilter help FILTER
+>   or:  gpufilter FILTER [OPTION]... --out-dir DIR IN...
+>   or:  gpufilter COMMAND [OPTION]... [FILE]...
+> Image filters with the same bits on CPU and GPU.
 > 
 > Filters:
 >   smooth       enhance, blur and smooth an image along its rows or columns
@@ -15,17 +14,19 @@ $ gpufilter
 >   compare      test whether two images are the same pixels
 > 
 > Commands:
->   verify       compare every backend with golden, here, on this machine
+>   verify       compare all backends of this machine with golden
 >   bench        time filters on this machine
->   info         tell what image files hold
+>   info         print format and metadata of image files
 >   devices      list the processor and the CUDA devices
 > 
 > Reads  PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR
 > Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows
+> 
+> Run 'gpufilter NAME -h' for the main options, or --help for all options.
 $ gpufilter help smooth
 > Usage: gpufilter smooth [OPTION]... IN OUT
->        gpufilter smooth [OPTION]... --out-dir DIR IN...
-> smooth: enhance, blur and smooth an image along its rows or columns.
+>   or:  gpufilter smooth [OPTION]... --out-dir DIR IN...
+> Enhance, blur and smooth an image along its rows or columns.
 > 
 > Three stages run over every row (--axis x) in binary32, each operation rounded:
 >   enhance  P[i] = G * I[i]
@@ -43,111 +44,110 @@ $ gpufilter help smooth
 > 
 > Alpha is carried through untouched. Every backend gives the same bits.
 > 
-> What it computes:
+> Filter options:
 >   -g, --gain G            enhance: factor of every sample; without it 1.1, or 1
->                           with --keep-brightness (0 to 100)
->   -r, --radius R          blur: neighbours on each side in the mean (0 to 127;
->                           default 2)
->   -w, --weight W          smooth: weight of the sum with each next neighbour (0
->                           to 100; default 0.6)
+>                           with --keep-brightness (range: 0..100)
+>   -r, --radius R          blur: neighbours on each side in the mean (range:
+>                           0..127; default: 2)
+>   -w, --weight W          smooth: weight of the sum with each next neighbour
+>                           (range: 0..100; default: 0.6)
 >       --stages LIST       which stages run, comma-separated, in this order
->                           (enhance, blur, smooth; default enhance,blur,smooth)
+>                           (enhance, blur, smooth; default: enhance,blur,smooth)
 >   -a, --axis AXIS         along rows, down columns, or rows and then columns
->                           (x, y, xy; default x)
+>                           (x, y, xy; default: x)
 >   -t, --tile N            cut rows (columns) into tiles of N samples filtered
->                           on their own; 0: no tiles (0 to 2147483647; default
->                           0)
+>                           on their own; 0: no tiles (range: 0..2147483647;
+>                           default: 0)
 >   -k, --keep-brightness   undo the chain's gain, so that flat areas keep their
 >                           value
 > 
-> Outputs:
->       --format FORMAT     format of the image written, instead of what its name
->                           says (png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, bmp,
->                           tga, hdr, raw)
+> Input and output:
+>       --raw SHAPE         read headerless inputs; SHAPE:
+>                           WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE: u8,
+>                           u16le, u16be, f32le or f32be; OFFSET: bytes before
+>                           the first row
+>       --format FORMAT     image format of the output; without it, the extension
+>                           selects the format (png, pgm, ppm, pnm, pam, pfm,
+>                           jpg, jpeg, bmp, tga, hdr, raw)
 >   -c, --compression EFFORT
->                           PNG: how much time to spend on a small file (fast,
->                           balanced, small, none; default fast)
->       --strip             leave the input's metadata out of the output
->   -f, --force             replace an existing output; allow an image to a
+>                           PNG compression effort (fast, balanced, small, none;
+>                           default: fast)
+>       --strip             omit the metadata of the input from the output
+>   -f, --force             overwrite existing outputs; write images to a
 >                           terminal
->       --dry-run           write nothing: list the outputs, or say what is in
->                           their way
->       --sync WHEN         outputs that are on the disk, safe from a power
->                           failure, before they appear: those that replace a
->                           file (auto), all, or none (auto, always, never;
->                           default auto)
+>       --dry-run           list the outputs without writing them; report errors
+>                           that would prevent writing them
+>       --sync WHEN         fsync outputs before renaming them; auto: only those
+>                           that replace a file (auto, always, never; default:
+>                           auto)
 > 
-> Many files:
->   -O, --out-dir DIR       all operands are inputs, and their outputs go into
->                           this folder; it is made if it is not there
->       --name TEMPLATE     what outputs are called there, with {stem}, {ext},
->                           {name}, {index} or {index:DIGITS} (default
+> Multiple files:
+>   -O, --out-dir DIR       write the outputs to this folder; all operands are
+>                           inputs; the folder is created if needed
+>       --name TEMPLATE     template of output names; replaces {stem}, {ext},
+>                           {name}, {index} and {index:DIGITS} (default:
 >                           {stem}{ext})
->       --files-from FILE   read more inputs' names from a file, or - for
->                           standard input, one a line
->   -0, --null              --files-from: names end with a NUL byte, not with a
->                           line
->   -R, --recursive         take the images in folders that are named, and in
->                           those below them; with --raw the .raw files there
->       --shard K/N         take the K-th of N parts of the inputs: numbers K,
->                           K+N, K+2N, ...
->       --resume            skip outputs that exist and are newer than their
->                           input
->       --keep-going        go on with the others when an input fails, as is done
->                           anyway
->       --fail-fast         begin no others once an input has failed
+>       --files-from FILE   read input names from a file, one per line; -:
+>                           standard input
+>   -0, --null              --files-from: names are NUL-terminated
+>   -R, --recursive         process folders and their subfolders; every file with
+>                           the extension of an image is an input, with --raw
+>                           every .raw file
+>       --shard K/N         process only part K of N; the part consists of inputs
+>                           K, K+N, K+2N, ...
+>       --resume            skip outputs that are newer than their input
+>       --keep-going        continue with the other inputs after a failure; this
+>                           is the default
+>       --fail-fast         start no more inputs after a failure
 > 
-> Who computes:
->   -b, --backend NAME      who computes: the one expected to finish first, or a
->                           named one (auto, golden, cpu, cuda; default auto)
->   -d, --device LIST       CUDA devices that share the work, and so the cuda
->                           backend: 0, 0,2 or all
->   -j, --threads N         CPU threads that compute; of many inputs as many are
->                           under way; 0: one a core (0 to 1024; default 0)
->       --simd LEVEL        vector instructions of the cpu backend (auto,
->                           portable, avx2, avx512; default auto)
->       --rows-per-strip N  rows that travel together; 0: chosen from their size
->                           (golden takes all) (0 to 2147483647; default 0)
->       --verify            let golden compute all of it, too, and fail if a bit
->                           differs; an image is also read back before it has its
->                           name
+> Backend and threads:
+>   -b, --backend NAME      backend; auto: the backend with the lowest estimated
+>                           run time (auto, golden, cpu, cuda; default: auto)
+>   -d, --device LIST       CUDA devices: 0 or 0,2 or all; a filter then runs on
+>                           the cuda backend
+>   -j, --threads N         CPU threads, 0: one per core; in a batch, images
+>                           processed at once (range: 0..1024; default: 0)
+>       --simd LEVEL        SIMD level of the cpu backend (auto, portable, avx2,
+>                           avx512; default: auto)
+>       --rows-per-strip N  rows per strip; 0: automatic, for golden the whole
+>                           image (range: 0..2147483647; default: 0)
+>       --verify            recompute with golden and fail if any bit differs;
+>                           also read output images back before renaming them
 > 
-> Inputs:
->       --raw SHAPE         inputs are rows without a header, of the shape
->                           WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE is u8,
->                           u16le, u16be, f32le or f32be, OFFSET the bytes before
->                           the rows
->       --max-memory SIZE   most memory that one image may take: its strips, its
->                           result, samples and images that are held (default 4G)
->       --max-pixels N      most pixels an input may have (default 8G)
->       --max-chunk SIZE    most bytes of one metadata chunk of an input (default
+> Limits:
+>       --max-memory SIZE   memory limit per image; covers strips, results,
+>                           extracted samples and buffered images (default: 4G)
+>       --max-pixels N      pixel limit per input (default: 8G)
+>       --max-chunk SIZE    size limit per metadata chunk of an input (default:
 >                           16M)
->       --max-seconds N     most CPU time that decoding a JPEG, BMP, TGA, PSD,
->                           GIF or HDR may take (1 to 1000000; default 60)
->       --no-sandbox        decode those in this process, not in one that can do
->                           no harm: for files that you trust
+>       --max-seconds N     CPU time limit in seconds; for decoding a JPEG, BMP,
+>                           TGA, PSD, GIF or HDR (range: 1..1000000; default: 60)
+>       --no-sandbox        decode JPEG, BMP, TGA, PSD, GIF and HDR without a
+>                           sandbox; for trusted files only
 > 
-> Messages:
->       --json              print one line of JSON: what was done, and what was
->                           measured
->   -q, --quiet             print nothing for people but errors
->   -v, --verbose           say what was done, by which backend, and where the
->                           time went
->       --progress HOW      how far it has come, on standard error: a bar on a
->                           terminal (auto), a line now and then, a JSON object
->                           each second (docs/results.md), or nothing (auto,
->                           lines, json, none; default auto)
->       --no-progress       as --progress none
->       --color WHEN        colours: on a terminal, unless NO_COLOR is set
->                           (auto), or always, or never (auto, always, never;
->                           default auto)
->   -h, --help              print this help
+> Progress and reports:
+>       --json              print reports as JSON; one line per image
+>   -q, --quiet             print errors only
+>   -v, --verbose           print parameters, backend and time per stage
+>       --progress HOW      show progress on standard error; auto: a bar on a
+>                           terminal; lines: a line every 10 seconds; json: a
+>                           JSON object every second (auto, lines, json, none;
+>                           default: auto)
+>       --no-progress       same as --progress none
+>       --color WHEN        colour the text output; auto: on a terminal, unless
+>                           NO_COLOR is set (auto, always, never; default: auto)
+>   -h, --help              print all options; -h: print the most used options
 >   -V, --version           print the version
 > 
-> A file named - is standard input or output.
-> Of many inputs one that fails does not stop the others; the exit code is 1.
-> Exit codes: 0 good, 1 a file failed or images differ, 2 usage (or compare could
-> not compare), 3 no such backend or device, 128 + n on signal n.
+> The file name - means standard input or standard output.
+> In a batch, a failed input does not stop the others; the exit status is 1.
+> 
+> Exit status:
+>   0        success
+>   1        an input, an output, memory or the system failed
+>   2        invalid option or operand
+>   3        the requested backend or device is not available
+>   128 + n  terminated by signal n
 > 
 > Examples:
 >   gpufilter smooth --keep-brightness in.png out.png
@@ -156,22 +156,49 @@ $ gpufilter help smooth
 >   gpufilter smooth -k *.png --out-dir out --name '{stem}-smooth{ext}'
 >   gpufilter smooth -k --recursive photos --out-dir out --resume
 $ gpufilter smooth --help | cmp - <(gpufilter help smooth)
-$ gpufilter --help | cmp - <(gpufilter)
+$ gpufilter help | cmp - <(gpufilter); gpufilter -h | cmp - <(gpufilter)
 $ gpufilter smooth -h --radius 3 | head -n 1
 > Usage: gpufilter smooth [OPTION]... IN OUT
-$ gpufilter --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
+$ gpufilter --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD: [a-z0-9]+$/built in #/'
 > gpufilter 0.1.0
 > built in #
-$ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD here: [a-z0-9]+$/built in #/'
+> Copyright (c) 2026 The gpufilter authors; MIT License
+$ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD: [a-z0-9]+$/built in #/'
 > gpufilter 0.1.0
 > built in #
+> Copyright (c) 2026 The gpufilter authors; MIT License
 $ gpufilter smooth --help | awk 'length > 80'
 # docs/security.md has the limits as they are.
-$ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default $default)" | tr -d '\n'; echo; done
->  --max-pixelsdefault 8G)
->  --max-memorydefault 4G)
->  --max-chunkdefault 16M)
->  --max-secondsdefault 60)
+$ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default: $default)" | tr -d '\n'; echo; done
+>  --max-pixelsdefault: 8G)
+>  --max-memorydefault: 4G)
+>  --max-chunkdefault: 16M)
+>  --max-secondsdefault: 60)
 
 # What there is fits on a screen of 80 columns and 24 lines, with its prompt: six filters and what stands around them.
 $ gpufilter | awk '/^Filters/, /^$/ {next} END {exit NR - NF > 22}'; gpufilter | awk '/^Filters/, /^$/ {next} {n++} END {exit n > 14}'; gpufilter | awk 'length > 80 {exit 1}'
+
+# -h fits on a screen of 24 lines and 80 columns, --help has every option.
+$ gpufilter smooth -h
+> Usage: gpufilter smooth [OPTION]... IN OUT
+>   or:  gpufilter smooth [OPTION]... --out-dir DIR IN...
+> Enhance, blur and smooth an image along its rows or columns.
+> 
+>   -g, --gain G           enhance: factor of every sample (range: 0..100)
+>   -r, --radius R         blur: neighbours on each side in the mean (default: 2)
+>   -w, --weight W         smooth: weight of the sum with each next neighbour
+>       --stages LIST      which stages run, comma-separated, in this order
+>   -a, --axis AXIS        along rows, down columns, or rows and then columns
+>   -t, --tile N           cut rows (columns) into tiles of N samples filtered...
+>   -k, --keep-brightness  undo the chain's gain, so that flat areas keep...
+> 
+>   -f, --force            overwrite existing outputs
+>   -O, --out-dir DIR      write the outputs to this folder
+>   -b, --backend NAME     backend (auto, golden, cpu, cuda; default: auto)
+>   -j, --threads N        CPU threads, 0: one per core (default: 0)
+>       --json             print reports as JSON
+>   -v, --verbose          print parameters, backend and time per stage
+> 
+> Run 'gpufilter smooth --help' for all options and examples.
+$ for name in '' $(gpufilter help | awk '/^(Filters|Commands):/ {on = 1; next} /^$/ {on = 0} on {print $1}'); do gpufilter $name -h | awk -v name="$name" 'length($0) > 80 {print name ": " $0} END {if (NR < 10 || NR > 24) print name ": " NR " lines"}'; done
+$ gpufilter smooth -h --help | cmp - <(gpufilter smooth --help); gpufilter help smooth | cmp - <(gpufilter smooth --help)

@@ -5,7 +5,7 @@ $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color n
 >     bin  from   to    grey    share
 >     0-7     0    7       4    0.00%  #
 >    8-15     8   15       1    0.00%  #
-> (256 bins, 8 a line; --bins 256 shows each)
+> (256 bins, 8 per line; --bins 256 shows each)
 $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never --channel all samples/cutout.png | tr -d '\r' | sed -n '3,8p' | cut -c 1-36
 >     bin  from   to               sha
 >     0-7     0    7  r  114430   49.6
@@ -88,7 +88,7 @@ $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 }
 >   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
 # JSON is one line; from "result" on it is the same on every backend, thread count and strip.
 $ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
 $ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--rows-per-strip 1" "--rows-per-strip 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
 # Extracted samples go to a file, all of them, in the image's order.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv
@@ -177,10 +177,10 @@ $ gpufilter hist --bins 0 samples/scene.png
 ! gpufilter: --bins '0': must be an integer from 1 to 65536
 [2]
 $ gpufilter hist --json --csv samples/scene.png
-! gpufilter: --csv: not together with --json
+! gpufilter: --csv: cannot be combined with --json
 [2]
 $ gpufilter hist --bins 8 --extract 3 --json --out - samples/scene.png
-! gpufilter: --json: standard output takes the data already; give that a file name
+! gpufilter: --json: standard output is already used for data; write the data to a file
 [2]
 $ gpufilter hist --bins 8 --extract 3 --mask - --out - samples/scene.png
 ! gpufilter: standard output: is written already by another option; name another file
@@ -189,48 +189,48 @@ $ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
 ! gpufilter: v.txt: cannot tell the format of samples from this name; use the ending .csv, .npy or .json
 [2]
 $ gpufilter hist
-! gpufilter: hist: takes IN, got 0 files; see 'gpufilter hist --help'
+! gpufilter: hist: expected IN, got 0 operands; see 'gpufilter hist --help'
 [2]
 $ gpufilter hist --plot - --json samples/scene.png
-! gpufilter: --json: standard output takes the data already; give that a file name
+! gpufilter: --json: standard output is already used for data; write the data to a file
 [2]
 $ gpufilter hist --plot - --out - --extract 3 samples/scene.png
-! gpufilter: --plot: standard output takes the data already; give that a file name
+! gpufilter: --plot: standard output is already used for data; write the data to a file
 [2]
 # Options are about something: where that was not asked for they are refused, and filters that never have it
 # do not have them.
-$ for option in --log "--plot-format svg" "--sample-format npy" "--format png" "--compression small" --strip; do gpufilter hist $option samples/scene.png; done
-! gpufilter: --log: is for --plot
-! gpufilter: --plot-format: is for --plot
-! gpufilter: --sample-format: is for --out
-! gpufilter: --format: is for --mask
-! gpufilter: --compression: is for --mask
-! gpufilter: --strip: is for --mask
+$ for option in --log-scale "--plot-format svg" "--sample-format npy" "--format png" "--compression small" --strip; do gpufilter hist $option samples/scene.png; done
+! gpufilter: --log-scale: requires --plot
+! gpufilter: --plot-format: requires --plot
+! gpufilter: --sample-format: requires --out
+! gpufilter: --format: requires --mask
+! gpufilter: --compression: requires --mask
+! gpufilter: --strip: requires --mask
 [2]
-$ for option in --plot=p.png --log --plot-format=svg --sample-format=npy --format=png --compression=small --strip --force; do gpufilter dot $option samples/page.png samples/page.png; done
-! gpufilter: --plot: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
-! gpufilter: --log: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
-! gpufilter: --plot-format: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
-! gpufilter: --sample-format: dot has no such option, but hist has; see 'gpufilter dot --help'
-! gpufilter: --format: dot has no such option, but smooth has; see 'gpufilter dot --help'
-! gpufilter: --compression: dot has no such option, but smooth has; see 'gpufilter dot --help'
-! gpufilter: --strip: dot has no such option, but smooth has; see 'gpufilter dot --help'
-! gpufilter: --force: dot has no such option, but smooth has; see 'gpufilter dot --help'
+$ for option in --plot=p.png --log-scale --plot-format=svg --sample-format=npy --format=png --compression=small --strip --force; do gpufilter dot $option samples/page.png samples/page.png; done
+! gpufilter: --plot: unknown option of dot (it is an option of axis-sum); see 'gpufilter dot --help'
+! gpufilter: --log-scale: unknown option of dot (it is an option of axis-sum); see 'gpufilter dot --help'
+! gpufilter: --plot-format: unknown option of dot (it is an option of axis-sum); see 'gpufilter dot --help'
+! gpufilter: --sample-format: unknown option of dot (it is an option of hist); see 'gpufilter dot --help'
+! gpufilter: --format: unknown option of dot (it is an option of smooth); see 'gpufilter dot --help'
+! gpufilter: --compression: unknown option of dot (it is an option of smooth); see 'gpufilter dot --help'
+! gpufilter: --strip: unknown option of dot (it is an option of smooth); see 'gpufilter dot --help'
+! gpufilter: --force: unknown option of dot (it is an option of smooth); see 'gpufilter dot --help'
 [2]
 $ for option in --sample-format=npy --format=png --compression=small --strip; do gpufilter axis-sum $option samples/page.png; done
-! gpufilter: --sample-format: axis-sum has no such option, but hist has; see 'gpufilter axis-sum --help'
-! gpufilter: --format: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
-! gpufilter: --compression: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
-! gpufilter: --strip: axis-sum has no such option, but smooth has; see 'gpufilter axis-sum --help'
+! gpufilter: --sample-format: unknown option of axis-sum (it is an option of hist); see 'gpufilter axis-sum --help'
+! gpufilter: --format: unknown option of axis-sum (it is an option of smooth); see 'gpufilter axis-sum --help'
+! gpufilter: --compression: unknown option of axis-sum (it is an option of smooth); see 'gpufilter axis-sum --help'
+! gpufilter: --strip: unknown option of axis-sum (it is an option of smooth); see 'gpufilter axis-sum --help'
 [2]
 $ for option in --plot=p.png --sample-format=npy --csv; do gpufilter smooth $option samples/page.png p.png; done
-! gpufilter: --plot: smooth has no such option, but axis-sum has; see 'gpufilter smooth --help'
-! gpufilter: --sample-format: smooth has no such option, but hist has; see 'gpufilter smooth --help'
-! gpufilter: --csv: smooth has no such option, but axis-sum has; see 'gpufilter smooth --help'
+! gpufilter: --plot: unknown option of smooth (it is an option of axis-sum); see 'gpufilter smooth --help'
+! gpufilter: --sample-format: unknown option of smooth (it is an option of hist); see 'gpufilter smooth --help'
+! gpufilter: --csv: unknown option of smooth (it is an option of axis-sum); see 'gpufilter smooth --help'
 [2]
-$ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufilter $command --help | sed '1,/^$/d; /^Examples/,$d' | grep -oE -e '--(plot|plot-format|sample-format|format|compression) [A-Z]|--(log|strip|force|csv) ' | sed 's/ .*//'); done
-> axis-sum: --force --plot --plot-format --log --csv
-> hist: --format --compression --strip --force --plot --plot-format --log --sample-format --csv
+$ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufilter $command --help | sed '1,/^$/d; /^Examples/,$d' | grep -oE -e '--(plot|plot-format|sample-format|format|compression) [A-Z]|--(log-scale|strip|force|csv) ' | sed 's/ .*//'); done
+> axis-sum: --force --plot --plot-format --log-scale --csv
+> hist: --format --compression --strip --force --plot --plot-format --log-scale --sample-format --csv
 > dot: --csv
 > compare: --format --compression --strip --force --csv
 > normalize: --format --compression --strip --force
@@ -266,7 +266,7 @@ $ gpufilter hist --per-row --bins 65536 --max-memory 100M samples/scene.png
 ! gpufilter: samples/scene.png: 268963848 bytes for the result are over the limit of 104857600; raise it with --max-memory
 [1]
 $ gpufilter hist samples/scene.png >/dev/full
-! gpufilter: standard output: No space left on device
+! gpufilter: standard output: cannot write: No space left on device
 [1]
 $ ls -A | grep -E 'tmp|m3|new|s.csv|p.png'
 [1]

@@ -40,7 +40,7 @@ $ gpufilter axis-sum --axis y m.pgm
 > channel  sum  mean
 > grey     276  11.5
 $ gpufilter axis-sum --json samples/ramp.pfm | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
 $ gpufilter axis-sum --alpha samples/cutout.png | tail -n 5
 > channel       sum                mean
 > r        25774501  111.86849392361111
@@ -141,13 +141,13 @@ $ gpufilter compare samples/scene.png absent.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [2]
 $ gpufilter compare samples/scene.png
-! gpufilter: compare: takes A B, got 1 file; see 'gpufilter compare --help'
+! gpufilter: compare: expected A B, got 1 operand; see 'gpufilter compare --help'
 [2]
 $ gpufilter compare - - <s.png
 ! gpufilter: compare: standard input can be read only once; name one of the files
 [2]
 $ gpufilter compare samples/scene.png samples/scene.png >/dev/full
-! gpufilter: standard output: No space left on device
+! gpufilter: standard output: cannot write: No space left on device
 [2]
 # Where they differ is drawn: red a little, yellow a lot, the rest dark.
 $ { printf 'P5\n3 1\n255\n'; printf '\100\100\100'; } >a.pgm; { printf 'P5\n3 1\n255\n'; printf '\100\101\377'; } >b.pgm; gpufilter compare --diff d.ppm a.pgm b.pgm; tail -c 9 d.ppm | od -An -tu1
@@ -173,14 +173,14 @@ $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | 
 $ for options in "-b golden" "-j 1" "--rows-per-strip 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
 # Image filters tell what they did as JSON, too.
 $ gpufilter smooth --json -k --radius 3 samples/page.png p.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "version": 2, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
 $ gpufilter smooth --csv samples/page.png q.png
-! gpufilter: --csv: smooth has no such option, but axis-sum has; see 'gpufilter smooth --help'
+! gpufilter: --csv: unknown option of smooth (it is an option of axis-sum); see 'gpufilter smooth --help'
 [2]
 $ gpufilter smooth --json samples/page.png - | head -c 4
-! gpufilter: --json: standard output takes the data already; give that a file name
+! gpufilter: --json: standard output is already used for data; write the data to a file
 $ gpufilter dot --plot p.svg samples/scene.png s.png
-! gpufilter: --plot: dot has no such option, but axis-sum has; see 'gpufilter dot --help'
+! gpufilter: --plot: unknown option of dot (it is an option of axis-sum); see 'gpufilter dot --help'
 [2]
 $ ls -A | grep -E 'tmp|n2|q.png'
 [1]

@@ -13,7 +13,7 @@ $ for name in 'a"b\c' $'tab\there' 'ünïcödé' '画像' '😀' $'half\xc3' $'l
 > "five\ufffd\ufffd\ufffd\ufffd\ufffd.pgm"
 # What verify needs.
 $ gpufilter verify --backend cpu --device 0
-! gpufilter: --device: is for --backend cuda or all
+! gpufilter: --device: requires --backend cuda or all
 [2]
 $ gpufilter verify --samples 0
 ! gpufilter: --samples '0': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024

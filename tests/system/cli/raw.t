@@ -31,7 +31,7 @@ $ gpufilter info --raw 4x2:u8 samples/page.png
 ! gpufilter: samples/page.png: holds 517277 bytes, and --raw says 8; give its real shape
 [1]
 $ printf 'P5 1 1 255\n.' | gpufilter info --json --raw 2x3:u16be -
-> {"schema": "gpufilter-info", "version": 1, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16"}, "stored": "16-bit raw, big-endian", "metadata": []}
+> {"schema": "gpufilter-info", "schema_version": 2, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16"}, "stored": "16-bit raw, big-endian", "metadata": []}
 # A wrong shape would give wrong pixels.
 $ gpufilter smooth --raw 640x481:u16 c.raw out.png
 ! gpufilter: c.raw: holds 614400 bytes, and --raw says 615680; give its real shape

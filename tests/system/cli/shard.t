@@ -18,18 +18,18 @@ $ gpufilter smooth ?.png -O few --shard 6/1000000 2>&1 | sed 's/in .*/in #/'; gp
 > 0 done, 0 failed, 0 skipped in #
 # Names of all are checked by each.
 $ mkdir in; cp a.png in; gpufilter smooth a.png b.png in/a.png -O x --shard 2/3; ls x
-! gpufilter: x/a.png: would be written from a.png and from in/a.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: x/a.png: is the output of both a.png and in/a.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! ls: cannot access 'x': No such file or directory
 [2]
 # What is told of gathering, each tells; what is below a folder, lists on standard input.
 $ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/skipped in .*/skipped in #/'; ls x
-> gpufilter: in: is a folder; add --recursive to take the images in it
+> gpufilter: in: is a folder; use --recursive to process its images
 > 1 done, 1 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > b.png
 $ gpufilter smooth -R in a.png -O y --shard 1/2 -q; ls *.png | gpufilter smooth --files-from - -O y --shard 4/4 -q; ls y
 > d.png
-! gpufilter: y/a.png: would be written from in/a.png and from a.png; give them names apart with --name, such as '{index}-{stem}{ext}'
+! gpufilter: y/a.png: is the output of both in/a.png and a.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 # Measuring: in the shard's order.
 $ gpufilter hist -n 2 -R --shard 2/3 samples/page.png e.png d.png c.png b.png --csv -q
 > file,bin,from,to,grey
@@ -64,37 +64,37 @@ $ for shard in 0/3 4/3 x 3 1/0 0/0 1/1000001 99999999999999999999/99999999999999
 > 2
 > 2
 > 2
-! gpufilter: --shard '0/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '4/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard 'x': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1/0': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '0/0': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1/1000001': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '99999999999999999999/99999999999999999999': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '4294967297/4294967298': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '-1/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '+1/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard ' 1/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1/3 ': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1/3/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1//3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '/': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1/': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1.5/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard '1e0/3': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
+! gpufilter: --shard '0/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '4/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard 'x': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1/0': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '0/0': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1/1000001': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '99999999999999999999/99999999999999999999': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '4294967297/4294967298': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '-1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '+1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard ' 1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1/3 ': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1/3/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1//3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '/': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1/': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1.5/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '1e0/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
 $ gpufilter hist a.png --shard 2/1; gpufilter smooth a.png out.png --shard 1/1; gpufilter smooth a.png -O x --shard; gpufilter compare a.png b.png --shard 1/1; ls out.png
-! gpufilter: --shard '2/1': must be K/N, the K-th of N parts, with 1 <= K <= N <= 1000000, such as 1/4
-! gpufilter: --shard: is for --out-dir
-! gpufilter: --shard: needs a value (K/N)
-! gpufilter: --shard: compare has no such option, but smooth has; see 'gpufilter compare --help'
+! gpufilter: --shard '2/1': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard: requires --out-dir
+! gpufilter: --shard: requires a value (K/N)
+! gpufilter: --shard: unknown option of compare (it is an option of smooth); see 'gpufilter compare --help'
 ! ls: cannot access 'out.png': No such file or directory
 [2]
 $ gpufilter hist a.png --shard 1/1 --plot p.png; gpufilter hist --shard 1/1
-! gpufilter: --plot: names one file, and there may be many inputs; run them one by one
-! gpufilter: hist: no inputs are named; see 'gpufilter hist --help'
+! gpufilter: --plot: not supported for several inputs; run the filter once per input
+! gpufilter: hist: expected input files; see 'gpufilter hist --help'
 [2]
 # Folders that were made stay, for other shards count on them.
 $ gpufilter smooth a.png -O new/folder --shard 1/2 --backend cpu --device 0; ls -d new/folder

@@ -68,13 +68,12 @@ $ gpufilter smooth out.bmp a.png; gpufilter smooth --no-sandbox out.bmp - | cmp 
 [1]
 # Metadata of a JPEG is not carried, and that is said.
 $ { head -c 2 out.jpg; printf '\xff\xe2\0\x10ICC_PROFILE\0\1\1'; printf '\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0'; tail -c +3 out.jpg; } >meta.jpg; gpufilter smooth meta.jpg meta.png; gpufilter smooth --strip meta.jpg bare.png; gpufilter smooth -q meta.jpg - | cmp - bare.png
-! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: metadata of JPEG is not carried yet; --strip accepts that
+! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
 $ gpufilter smooth --json meta.jpg meta.ppm 2>/dev/null | grep -o '"dropped": [^]]*]'; gpufilter smooth --json --strip meta.jpg bare.ppm | grep -c dropped; gpufilter hist -q meta.jpg
-> "dropped": ["icc", "exif", "orientation"]
 > 0
 $ cp meta.jpg turned.jpg; gpufilter smooth -O meta meta.jpg bare.png 2>&1 | tail -n 1; gpufilter smooth -O meta -f meta.jpg bare.png turned.jpg 2>&1 | tail -n 1; gpufilter smooth -q -O meta -f meta.jpg turned.jpg
-> gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: metadata of JPEG is not carried yet; --strip accepts that
-> gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: metadata of JPEG is not carried yet; --strip accepts that
+> gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
+> gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
 # A header with Windows line ends: its line feed is no sample. A comment may be long.
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD
@@ -106,11 +105,13 @@ $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
 $ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP)\b/# \1/g; /busy/s/[0-9.]+ %/# %/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
 >   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
+>   parameters: gain=1.1 radius=2 weight=0.6 stages=enhance,blur,smooth axis=x tile=0
 >   768x512 RGB u8 in 16 strips of 32 rows
 >   busy: decoding # %, computing # %, encoding # % of # s
 $ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/[0-9.]+ (s|MP)\b/# \1/g; /busy/s/[0-9.]+ %/# %/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > w.png: # s, # MP/s by golden (1 thread, scalar), 909 kB in, 560 kB out
 >   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
+>   parameters: gain=1.1 radius=2 weight=0.6 stages=enhance,blur,smooth axis=x tile=0
 >   768x512 RGB u8 in 1 strip of 512 rows
 >   busy: decoding # %, computing # %, encoding # % of # s
 # Something takes most of the time of a job whose parts come one after the other: here the filter, by far.
@@ -138,7 +139,7 @@ $ gpufilter smooth samples/page.png sometimes.png --sync sometimes
 [2]
 # Golden beside it: the same file, and it is told.
 $ gpufilter smooth -q -a xy samples/scene.png plain.png; gpufilter smooth -v --verify -a xy samples/scene.png checked.png 2>&1 | grep verified; cmp plain.png checked.png
->   verified: golden computed the same
+>   verified: identical to golden
 $ gpufilter smooth --json --verify samples/scene.png checked.pam --force | grep -o '"verified": [a-z]*'
 > "verified": true
 $ gpufilter smooth -q --verify samples/scene.png samples/page.png --out-dir checked && ls checked
