@@ -230,7 +230,7 @@ gf_status gf_rows_file_open(const char *path, const gf_format *format,
 }
 
 const char *gf_rows_file_name(const gf_rows_file *file) {
-    return gf_output_reach(file->output);
+    return gf_output_pending_path(file->output);
 }
 
 void gf_rows_file_close(gf_rows_file *file) {

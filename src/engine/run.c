@@ -88,7 +88,8 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
     run_report_outputs(task);
     if (options->ready) {
         const gf_ready ready = {.item = task->item,
-                                .file = task->sink ? gf_output_reach(task->sink->output) : NULL,
+                                .file =
+                                    task->sink ? gf_output_pending_path(task->sink->output) : NULL,
                                 .result = made,
                                 .report = task->report,
                                 .outputs = &extra};

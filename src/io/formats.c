@@ -419,7 +419,7 @@ static gf_status read_back_digest(gf_source *source, const char *name, uint64_t 
 
 gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_limits *limits,
                        uint64_t digest, gf_error *error) {
-    const char *path = gf_output_reach(sink->output);
+    const char *path = gf_output_pending_path(sink->output);
     if (!path || !sink->exact)
         return GF_OK;
     const char *name = gf_output_name(sink->output);

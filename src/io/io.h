@@ -183,9 +183,9 @@ gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metad
 /* Return true if several processes can write parts of the file: every row has a fixed offset. */
 bool gf_sink_has_parts(const char *path, const gf_file_options *options);
 /* Open such a file. format describes the whole image. With temporary NULL, create the file under
- * the temporary name gf_output_reach(sink->output), with its header and without rows. Otherwise
- * open the file that another process created under that name, to write rows from `first` on. finish
- * completes these rows; the sink does not commit the file. */
+ * the temporary name gf_output_pending_path(sink->output), with its header and without rows.
+ * Otherwise open the file that another process created under that name, to write rows from `first`
+ * on. finish completes these rows; the sink does not commit the file. */
 gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_format *format,
                             uint64_t first, const gf_file_options *options, uint32_t threads,
                             gf_sink **sink, gf_error *error);

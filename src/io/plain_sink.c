@@ -1,6 +1,6 @@
-/* Plain files out: a header and the rows as they are. PGM, PPM and PAM have 16-bit samples in
- * big-endian order; PFM has little-endian f32, the last row first; raw rows have no header and are
- * little-endian. Many rows go into one call to the system; several threads write where that is
+/* Output of plain files: a header, then uncompressed rows. PGM, PPM and PAM store 16-bit samples in
+ * big-endian order. PFM stores little-endian f32, the last row first. Raw files have no header and
+ * are little-endian. One system call writes many rows. Several threads write where that is
  * faster. */
 #include <inttypes.h>
 #include <math.h>
@@ -15,29 +15,28 @@
 #include "io/formats.h"
 
 enum {
-    WRITE_BUFFER_BYTES = 1 << 18, /* rows in the file's order, on their way from cache to cache */
-    WRITE_PART_BYTES =
-        1 << 19, /* of a thread, at least: less is slower than one thread's write() */
-    WRITE_PIECE_BYTES = 1 << 20, /* mapped at a time, about */
-    WRITE_MIN_THREADS = 3        /* fewer make the pages of a file more slowly than write() does */
+    WRITE_BUFFER_BYTES = 1 << 18, /* buffer for reordered rows; it stays in the cache */
+    WRITE_PART_BYTES = 1 << 19,   /* min bytes per thread; below, one thread's write() is faster */
+    WRITE_PIECE_BYTES = 1 << 20,  /* approximate size of a mapped piece */
+    WRITE_MIN_THREADS = 3         /* fewer threads populate pages more slowly than write() does */
 };
-/* More wait for each other: a file takes new pages one at a time. */
+/* More threads only wait: the kernel adds pages to a file one at a time. */
 #define WRITE_MAX_THREADS 4u
 
 typedef struct plain_sink {
     gf_sink base;
     gf_row_order order;
-    uint64_t y;            /* of the next row */
-    gf_pool *pool;         /* of base.threads; NULL: one thread writes */
-    uint32_t widest;       /* threads that have written at a time */
-    unsigned char *buffer; /* of rows in the file's order; NULL: those in memory are written */
+    uint64_t y;            /* next row */
+    gf_pool *pool;         /* pool of base.threads threads; NULL: one thread writes */
+    uint32_t max_used;     /* max threads that wrote at the same time */
+    unsigned char *buffer; /* reordered rows; NULL: write the caller's rows as they are */
     uint64_t buffer_rows;
-    bool
-        held; /* the last row comes first, and the output cannot seek: all rows are in the buffer */
+    /* The last row comes first and the output is not seekable: buffer the whole image. */
+    bool buffer_all;
 } plain_sink;
 
-/* Puts rows in the file's order, close together. */
-static void plain_arrange(const gf_row_order *order, unsigned char *dst, const unsigned char *src,
+/* Convert rows to the order of the file, without gaps. */
+static void plain_reorder(const gf_row_order *order, unsigned char *dst, const unsigned char *src,
                           size_t stride, uint64_t rows) {
     const size_t row_bytes = gf_row_bytes(&order->format);
     for (uint64_t i = 0; i < rows; i++) {
@@ -47,7 +46,7 @@ static void plain_arrange(const gf_row_order *order, unsigned char *dst, const u
     }
 }
 
-/* ---- writing: one thread --------------------------------------------------------------------- */
+/* ---- writing with one thread ----------------------------------------------------------------- */
 
 static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, size_t stride,
                                   uint64_t rows, gf_error *error) {
@@ -59,7 +58,7 @@ static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, si
         return gf_output_write_rows(output, src, stride, row_bytes, rows, error);
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < sink->buffer_rows ? rows - i : sink->buffer_rows;
-        plain_arrange(order, sink->buffer, src + i * stride, stride, n);
+        plain_reorder(order, sink->buffer, src + i * stride, stride, n);
         if (order->bottom_up)
             status = gf_output_seek(output, gf_row_order_offset(order, sink->y + i, n), error);
         if (!status)
@@ -68,7 +67,7 @@ static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, si
     return status;
 }
 
-/* ---- writing: several threads ---------------------------------------------------------------- */
+/* ---- writing with several threads ------------------------------------------------------------ */
 
 typedef struct write_job {
     const plain_sink *sink;
@@ -76,7 +75,7 @@ typedef struct write_job {
     size_t stride;
     uint64_t rows;
     uint32_t parts;
-    int causes[WRITE_MAX_THREADS]; /* errno of each, 0 for none */
+    int causes[WRITE_MAX_THREADS]; /* errno of each part; 0: none */
 } write_job;
 
 static void plain_write_part(void *context, uint32_t task, uint32_t thread) {
@@ -94,7 +93,7 @@ static void plain_write_part(void *context, uint32_t task, uint32_t thread) {
             sink->base.output, gf_row_order_offset(order, sink->y + i, n), n * row_bytes, &map);
         if (job->causes[task] != 0)
             return;
-        plain_arrange(order, map.data, job->src + i * job->stride, job->stride, n);
+        plain_reorder(order, map.data, job->src + i * job->stride, job->stride, n);
         gf_output_map_close(&map);
     }
 }
@@ -111,8 +110,8 @@ static gf_status plain_write_shared(plain_sink *sink, const unsigned char *src, 
                               : parts < threads ? (uint32_t)parts
                                                 : threads};
     gf_work work = {.run = plain_write_part, .context = &job, .count = job.parts};
-    if (job.parts > sink->widest)
-        sink->widest = job.parts;
+    if (job.parts > sink->max_used)
+        sink->max_used = job.parts;
     gf_pool_run(sink->pool, &work);
     for (uint32_t i = 0; i < job.parts; i++)
         if (job.causes[i] != 0)
@@ -120,15 +119,15 @@ static gf_status plain_write_shared(plain_sink *sink, const unsigned char *src, 
     return GF_OK;
 }
 
-/* ---- the sink -------------------------------------------------------------------------------- */
+/* ---- sink interface -------------------------------------------------------------------------- */
 
 static gf_status plain_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                              gf_error *error) {
     plain_sink *sink = (plain_sink *)base;
     const gf_row_order *order = &sink->order;
     gf_status status = GF_OK;
-    if (sink->held)
-        plain_arrange(order,
+    if (sink->buffer_all)
+        plain_reorder(order,
                       sink->buffer + gf_row_order_offset(order, sink->y, rows) - order->start, src,
                       stride, rows);
     else
@@ -144,10 +143,10 @@ static gf_status plain_sink_finish(gf_sink *base, const gf_metadata *metadata, g
     const gf_format *format = &sink->order.format;
     gf_status status = GF_OK;
     if (sink->pool) {
-        base->threads = sink->widest;
+        base->threads = sink->max_used;
         base->busy_seconds = gf_pool_busy(sink->pool);
     }
-    if (sink->held)
+    if (sink->buffer_all)
         status = gf_output_write(base->output, sink->buffer, gf_row_bytes(format) * format->height,
                                  error);
     return status ? status : gf_output_prepare(base->output, error);
@@ -163,7 +162,7 @@ static void plain_sink_close(gf_sink *base) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Several threads, if there is enough to do and the file system lets them. */
+/* Use several threads if the image is large enough and the output can be mapped. */
 static gf_status plain_open_writers(plain_sink *sink, uint32_t threads, gf_error *error) {
     const gf_row_order *order = &sink->order;
     const uint64_t bytes = order->format.height * gf_row_bytes(&order->format);
@@ -181,31 +180,31 @@ static gf_status plain_open_writers(plain_sink *sink, uint32_t threads, gf_error
 static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_error *error) {
     const gf_format *format = &sink->order.format;
     const char *name = gf_output_name(sink->base.output);
-    const char *what = sink->held ? "a PFM to a pipe" : "a row";
+    const char *what = sink->buffer_all ? "a PFM to a pipe" : "a row";
     const size_t row_bytes = gf_row_bytes(format);
     const uint64_t max = max_memory < WRITE_BUFFER_BYTES ? max_memory : WRITE_BUFFER_BYTES;
     uint64_t rows = max / row_bytes;
     if (gf_row_order_plain(&sink->order) && !sink->order.bottom_up)
         return GF_OK;
-    if (sink->held || rows > format->height)
+    if (sink->buffer_all || rows > format->height)
         rows = format->height;
     if (rows == 0)
         rows = 1;
     const uint64_t bytes = rows * row_bytes;
     gf_status status =
-        gf_check_memory(sink->held ? bytes : row_bytes, max_memory, name, what, error);
+        gf_check_memory(sink->buffer_all ? bytes : row_bytes, max_memory, name, what, error);
     if (status)
         return status;
     sink->buffer_rows = rows;
     sink->buffer = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
     if (!sink->buffer)
-        return gf_fail_memory(error, name, bytes, sink->held ? what : "rows");
-    if (sink->held)
+        return gf_fail_memory(error, name, bytes, sink->buffer_all ? what : "rows");
+    if (sink->buffer_all)
         sink->base.memory = bytes;
     return GF_OK;
 }
 
-/* What is written in the file's order goes on behind the header. */
+/* Write the header, or seek to the first row of a part. */
 static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *setup,
                                   const char *header, gf_error *error) {
     const gf_row_order *order = &sink->order;
@@ -216,8 +215,8 @@ static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *s
                : gf_output_seek(setup->output, gf_row_order_offset(order, setup->first, 0), error);
 }
 
-/* "-SCALE" in the fewest digits that read back as the same number, with a point as other writers
- * have it. */
+/* Format "-SCALE" with the fewest digits that preserve the value, and with a decimal point as other
+ * writers do. */
 static void pfm_print_scale(char text[32], double scale) {
     gf_c_locale scope = gf_c_locale_enter();
     int length = 0;
@@ -236,7 +235,7 @@ static void plain_header(const gf_sink_setup *setup, char header[256]) {
     const gf_format *format = setup->format;
     const uint64_t width = format->width, height = format->height;
     const int maxval = format->type == GF_U8 ? 255 : 65535;
-    const double known = setup->metadata->pfm_scale;
+    const double pfm_scale = setup->metadata->pfm_scale;
     char scale[32];
     *header = '\0';
     if (setup->kind == GF_SINK_PNM) {
@@ -248,7 +247,7 @@ static void plain_header(const gf_sink_setup *setup, char header[256]) {
                  "\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n",
                  width, height, format->channels, maxval, tuples[format->channels]);
     } else if (setup->kind == GF_SINK_PFM) {
-        pfm_print_scale(scale, known > 0 && isfinite(known) ? known : 1.0);
+        pfm_print_scale(scale, pfm_scale > 0 && isfinite(pfm_scale) ? pfm_scale : 1.0);
         snprintf(header, 256, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
                  format->channels == 3 ? "PF" : "Pf", width, height, scale);
     }
@@ -270,8 +269,8 @@ gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_er
                                  .bottom_up = pfm,
                                  .little = pfm || setup->kind == GF_SINK_RAW};
     sink->y = setup->first;
-    sink->held = pfm && !gf_output_seekable(setup->output);
-    gf_status status = sink->held ? GF_OK : plain_open_writers(sink, setup->threads, error);
+    sink->buffer_all = pfm && !gf_output_seekable(setup->output);
+    gf_status status = sink->buffer_all ? GF_OK : plain_open_writers(sink, setup->threads, error);
     if (!status && !sink->pool)
         status = plain_open_buffer(sink, setup->max_memory, error);
     if (!status)

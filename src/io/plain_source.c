@@ -1,6 +1,5 @@
-/* Plain files in: PGM, PPM, PAM and PFM, whose header says what the rows behind it are, and raw
- * rows, of which the user says it. Rows of a regular file go straight to where they are wanted,
- * read by several threads at a time. */
+/* Input of plain files: PGM, PPM, PAM and PFM, whose header describes the rows, and raw rows, which
+ * the user describes. Several threads read a regular file directly into the caller's rows. */
 #define _GNU_SOURCE /* preadv, 64-bit offsets */
 
 #include <errno.h>
@@ -23,28 +22,27 @@ typedef struct plain_source {
     gf_input input;
     uint64_t max_memory;
     gf_row_order order;
-    gf_pool *pool;       /* of threads that read rows in any order; NULL: only in the file's */
-    uint32_t threads;    /* of the pool */
-    uint32_t widest;     /* threads that have read at a time */
-    uint64_t y;          /* of the next row */
-    unsigned char *held; /* a PFM that cannot be read backwards, once read */
-    bool text;           /* samples are decimal numbers */
-    bool returned;       /* from a pipe: the header ends in CR, */
-    bool fed;            /* and the first byte behind it is LF */
-    bool raw;            /* no header: rows are all that there may be */
+    gf_pool *pool;           /* reads rows in any order; NULL: read them in the order of the file */
+    uint32_t threads;        /* threads in the pool */
+    uint32_t max_used;       /* max threads that read at the same time */
+    uint64_t y;              /* next row */
+    unsigned char *buffered; /* whole PFM image from an input that is not seekable */
+    bool text;               /* samples are decimal numbers */
+    bool header_ends_cr;     /* the input is a pipe and its header ends in CR */
+    bool rows_begin_lf;      /* header_ends_cr, and the first byte after the header is LF */
+    bool raw;                /* no header; nothing may follow the rows */
 } plain_source;
 
-/* Longest word of a header, in bytes, with its end. Numbers need 20. */
+/* Max bytes of a header word with its NUL. Numbers need 20 digits. */
 enum { WORD_BYTES = 64 };
 
-/* Most bytes of a word with the blanks and comments before it, and of a PAM's header: a file with a
- * hole may be longer than anybody can wait for. */
+/* Max bytes of a word with the whitespace and comments before it, and of a PAM header. This bounds
+ * the time to parse sparse files, which may be huge. */
 enum { MAX_TEXT = 1 << 20 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* One character; a comment reads as the newline that ends it. EOF also where the text goes on to
- * offset `end`. */
+/* Read one character; a comment reads as its newline. Return EOF at offset `end`, too. */
 static int pnm_next_char(gf_input *input, uint64_t end) {
     int c = gf_input_byte(input);
     if (c == '#') {
@@ -55,13 +53,14 @@ static int pnm_next_char(gf_input *input, uint64_t end) {
     return input->offset < end ? c : EOF;
 }
 
-/* Not isspace(): that depends on the locale. */
+/* Unlike isspace(), do not depend on the locale. */
 static bool pnm_is_space(int c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The next word between white space; the one character after it is read as well, as the formats
- * want: input->last. False for one that no header has; "" where there is no end of it. */
+/* Read the next word, and the single whitespace character after it into input->last. Return false
+ * if the word is too long or not printable ASCII. Set word to "" after a read error, after MAX_TEXT
+ * bytes, or if no word is left. */
 static bool pnm_next_word(gf_input *input, char word[WORD_BYTES]) {
     const uint64_t end = input->offset + MAX_TEXT;
     size_t length = 0;
@@ -82,7 +81,7 @@ static gf_status pnm_fail_end(const gf_input *input, gf_error *error) {
     if (ferror(input->file))
         return gf_input_fail_read(input, errno, error);
     if (!feof(input->file))
-        return gf_fail(error, GF_FAILED, "%s: has too much text for one number; it is damaged",
+        return gf_fail(error, GF_FAILED, "%s: too much text before a number ends; it is damaged",
                        input->name);
     return gf_fail_short(input->name, error);
 }
@@ -92,7 +91,7 @@ static gf_status pnm_fail_word(const gf_input *input, const char *what, gf_error
                    what);
 }
 
-/* Read a word that is to be a number; what names it in messages. */
+/* Read a word that must be a number. `what` names it in messages. */
 static gf_status pnm_read_word(gf_input *input, const char *what, char word[WORD_BYTES],
                                gf_error *error) {
     if (!pnm_next_word(input, word))
@@ -100,8 +99,8 @@ static gf_status pnm_read_word(gf_input *input, const char *what, char word[WORD
     return *word == '\0' ? pnm_fail_end(input, error) : GF_OK;
 }
 
-/* Parse digits, past which *text then points; a number over UINT64_MAX counts as that. Not
- * strtoull(): it takes signs, spaces and what the locale adds. */
+/* Parse digits and advance *text past them. Numbers above UINT64_MAX become that. strtoull() would
+ * accept signs, spaces and locale-specific forms. */
 static bool plain_parse(const char **text, uint64_t *number) {
     const char *at = *text;
     uint64_t value = 0;
@@ -127,7 +126,7 @@ static gf_status pnm_read_number(gf_input *input, const char *what, uint64_t *nu
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* A number of a header: one that the file ends with may have lost digits. */
+/* Read a number in a header. At the end of the file it may lack digits, which is an error. */
 static gf_status pnm_read_field(gf_input *input, const char *what, uint64_t *number,
                                 gf_error *error) {
     gf_status status = pnm_read_number(input, what, number, error);
@@ -144,8 +143,8 @@ static gf_status pnm_set_maxval(plain_source *source, uint64_t maxval, gf_error 
     if (maxval != 255 && maxval != 65535)
         return gf_fail(error, GF_FAILED,
                        "%s: maxval %" PRIu64
-                       ": only 255 and 65535 keep values exact here; "
-                       "rescale it first, e.g. with pamdepth 65535",
+                       " is not supported, only 255 and 65535; "
+                       "convert it first, e.g. with pamdepth 65535",
                        source->input.name, maxval);
     source->base.format.type = maxval == 255 ? GF_U8 : GF_U16;
     return GF_OK;
@@ -168,12 +167,12 @@ static gf_status pfm_read_header(plain_source *source, gf_error *error) {
     if (status)
         return status;
     gf_c_locale scope = gf_c_locale_enter();
-    /* strtod also knows hexadecimal, infinity and NaN: not wanted here. */
+    /* Reject the hexadecimal numbers, infinities and NaNs that strtod accepts. */
     double scale = word[strspn(word, "+-.0123456789eE")] == '\0' ? strtod(word, &end) : 0;
     gf_c_locale_leave(&scope);
     if (*end != '\0' || scale == 0 || !isfinite(scale))
         return gf_fail(error, GF_FAILED,
-                       "%s: its scale is not a number other than 0; the file is damaged",
+                       "%s: its scale is not a nonzero number; the file is damaged",
                        source->input.name);
     source->base.format.type = GF_F32;
     source->base.metadata.pfm_scale = fabs(scale);
@@ -183,11 +182,11 @@ static gf_status pfm_read_header(plain_source *source, gf_error *error) {
 }
 
 typedef struct pam_fields {
-    uint64_t width, height, depth, maxval; /* 0: not given yet */
+    uint64_t width, height, depth, maxval; /* 0: not set yet */
     char tuple[WORD_BYTES];
 } pam_fields;
 
-/* Read what follows a key. */
+/* Read the value after a key. */
 static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fields,
                                 gf_error *error) {
     const struct {
@@ -203,8 +202,8 @@ static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fi
     if (strcmp(key, "TUPLTYPE") == 0 && fields->tuple[0] == '\0' &&
         (input->last == '\n' || pnm_next_word(input, fields->tuple)))
         return GF_OK;
-    return gf_fail(error, GF_FAILED, "%s: its header has an unknown line that starts with %.16s",
-                   input->name, key);
+    return gf_fail(error, GF_FAILED, "%s: unknown header line starting with %.16s", input->name,
+                   key);
 }
 
 static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *error) {
@@ -212,7 +211,7 @@ static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *
     gf_status status = GF_OK;
     while (!status) {
         if (!pnm_next_word(input, key) || input->offset > MAX_TEXT)
-            return gf_fail(error, GF_FAILED, "%s: a line of its header is too long or damaged",
+            return gf_fail(error, GF_FAILED, "%s: a header line is too long or damaged",
                            input->name);
         if (*key == '\0' || input->last == EOF)
             return pnm_fail_end(input, error);
@@ -222,14 +221,13 @@ static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *
     }
     while (!status && input->last != '\n') {
         if (!pnm_is_space(input->last) || input->offset > MAX_TEXT)
-            return gf_fail(error, GF_FAILED, "%s: its header does not end in a line of its own",
-                           input->name);
+            return gf_fail(error, GF_FAILED, "%s: ENDHDR is not on a line of its own", input->name);
         (void)gf_input_byte(input);
     }
     return status;
 }
 
-/* Do the samples of a pixel mean what our channels mean? */
+/* Check that the tuple type matches the meaning of gpufilter's channels. */
 static gf_status pam_check_tuple(const gf_input *input, const pam_fields *fields, gf_error *error) {
     static const char *const tuples[] = {"GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
     if (fields->depth >= 1 && fields->depth <= 4 &&
@@ -237,8 +235,8 @@ static gf_status pam_check_tuple(const gf_input *input, const pam_fields *fields
         return GF_OK;
     return gf_fail(error, GF_FAILED,
                    "%s: DEPTH %" PRIu64
-                   " with TUPLTYPE '%s' is not read; it can be 1 GRAYSCALE, "
-                   "2 GRAYSCALE_ALPHA, 3 RGB or 4 RGB_ALPHA",
+                   " with TUPLTYPE '%s' is not supported, only 1 GRAYSCALE, "
+                   "2 GRAYSCALE_ALPHA, 3 RGB and 4 RGB_ALPHA",
                    input->name, fields->depth, fields->tuple);
 }
 
@@ -263,16 +261,16 @@ static gf_status pnm_read_any_header(plain_source *source, gf_error *error) {
         const char *kind;
         gf_status (*read)(plain_source *source, gf_error *error);
         uint32_t channels;
-        char letter;
+        char magic;
     } kinds[] = {{"pgm", pnm_read_header, 1, '2'}, {"ppm", pnm_read_header, 3, '3'},
                  {"pgm", pnm_read_header, 1, '5'}, {"ppm", pnm_read_header, 3, '6'},
                  {"pam", pam_read_header, 1, '7'}, {"pfm", pfm_read_header, 1, 'f'},
                  {"pfm", pfm_read_header, 3, 'F'}};
-    (void)gf_input_byte(&source->input); /* the P, which the caller saw */
-    const int letter = gf_input_byte(&source->input);
-    source->text = letter == '2' || letter == '3';
+    (void)gf_input_byte(&source->input); /* 'P', already checked by the caller */
+    const int magic = gf_input_byte(&source->input);
+    source->text = magic == '2' || magic == '3';
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i].letter != letter)
+        if (kinds[i].magic != magic)
             continue;
         snprintf(source->base.kind, sizeof source->base.kind, "%s", kinds[i].kind);
         source->base.format.channels = kinds[i].channels;
@@ -293,30 +291,30 @@ static gf_status plain_fail_short(const plain_source *source, uint64_t y, gf_err
                    source->input.name, y + 1, source->base.format.height);
 }
 
-/* Files that know no size (in /proc) call themselves empty. */
-static bool plain_knows_size(const plain_source *source) {
+/* Files without a known size (in /proc) report size 0. */
+static bool plain_has_size(const plain_source *source) {
     return source->input.regular && source->input.size != 0;
 }
 
-/* Offset behind the last row. */
+/* Return the offset after the last row. */
 static uint64_t plain_end(const plain_source *source) {
     return source->order.start +
            source->base.format.height * (uint64_t)gf_row_bytes(&source->base.format);
 }
 
-/* ---- rows in any order, by several threads --------------------------------------------------- */
+/* ---- reading rows in any order, with several threads ----------------------------------------- */
 
 enum {
-    VECTORS = 256,              /* rows in one call to the system */
-    READ_PART_BYTES = 1 << 18,  /* read by a thread at a time, at least */
-    READ_MAX_PARTS = 4,         /* a thread: who is late does fewer of them */
-    READ_PIECE_BYTES = 1 << 18, /* read, and while still in the cache put in order */
-    READ_NARROW_BYTES = 512,    /* a shorter row is copied sooner than the system is told of it */
+    VECTORS = 256,              /* rows per preadv call */
+    READ_PART_BYTES = 1 << 18,  /* min bytes per part */
+    READ_MAX_PARTS = 4,         /* parts per thread; slow threads process fewer */
+    READ_PIECE_BYTES = 1 << 18, /* bytes to read and then reorder while they are in the cache */
+    READ_NARROW_BYTES = 512,    /* shorter rows: reading into a buffer and copying is faster */
     READ_BUFFER_BYTES = 1 << 15
 };
 #define READ_MAX_THREADS GF_PLAIN_DECODE_THREADS
 
-/* Rows of one call, and what became of it. */
+/* Rows of one read call, and the results of its parts. */
 typedef struct read_job {
     const plain_source *source;
     unsigned char *dst;
@@ -324,14 +322,14 @@ typedef struct read_job {
     uint64_t rows;
     uint32_t parts;
     struct read_part {
-        int cause; /* errno, 0 for none */
+        int cause; /* errno; 0: none */
         bool ended;
-        uint64_t row; /* of the file, where it ended */
+        uint64_t row; /* row of the file in which it ended */
     } results[READ_MAX_PARTS * READ_MAX_THREADS];
 } read_job;
 
-/* Fills all vectors from the file. Returns the bytes that are there: fewer at its end, or on a
- * failure, which is in *cause. */
+/* Fill all vectors from the file. Return the number of bytes read; it is smaller at the end of the
+ * file, or on a failure, which sets *cause. */
 static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint64_t offset,
                                  int *cause) {
     size_t all = 0;
@@ -355,7 +353,8 @@ static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint6
     return all;
 }
 
-/* Vectors for rows that lie together in the file, in its order: one where they do so in memory. */
+/* Make vectors for consecutive rows of the file, in its order. Use one vector if the rows are also
+ * consecutive in memory. */
 static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
                               struct iovec vectors[VECTORS]) {
     const size_t row_bytes = gf_row_bytes(&job->source->order.format);
@@ -371,8 +370,7 @@ static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t 
     return (int)rows;
 }
 
-/* Reads rows to where they belong, narrow ones through a buffer that holds them all. Returns how
- * many bytes were there. */
+/* Read rows into dst; narrow rows are read into a buffer first. Return the number of bytes read. */
 static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t rows, bool narrow,
                               uint64_t offset, int *cause) {
     const gf_row_order *order = &job->source->order;
@@ -428,9 +426,9 @@ static gf_status plain_read_shared(plain_source *source, void *dst, size_t strid
                     .rows = rows,
                     .parts = plain_count_parts(source, rows, READ_MAX_PARTS * source->threads)};
     gf_work work = {.run = plain_read_part, .context = &job, .count = job.parts};
-    const uint32_t width = job.parts < source->threads ? job.parts : source->threads;
-    if (width > source->widest)
-        source->widest = width;
+    const uint32_t used = job.parts < source->threads ? job.parts : source->threads;
+    if (used > source->max_used)
+        source->max_used = used;
     gf_pool_run(source->pool, &work);
     for (uint32_t i = 0; i < job.parts; i++) {
         const struct read_part *result = &job.results[i];
@@ -442,10 +440,9 @@ static gf_status plain_read_shared(plain_source *source, void *dst, size_t strid
     return GF_OK;
 }
 
-/* ---- rows in the file's order -----------------------------------------------------------------
- */
+/* ---- reading rows in the order of the file --------------------------------------------------- */
 
-/* Reads exactly size bytes that hold rows from row y on. */
+/* Read exactly `size` bytes, which begin with row y. */
 static gf_status plain_read_exactly(plain_source *source, void *data, size_t size, uint64_t y,
                                     gf_error *error) {
     size_t got;
@@ -453,7 +450,7 @@ static gf_status plain_read_exactly(plain_source *source, void *data, size_t siz
     if (!status && got < size)
         status = plain_fail_short(source, y + got / gf_row_bytes(&source->base.format), error);
     if (!status && y == 0)
-        source->fed = source->returned && *(const unsigned char *)data == '\n';
+        source->rows_begin_lf = source->header_ends_cr && *(const unsigned char *)data == '\n';
     return status;
 }
 
@@ -467,7 +464,7 @@ static gf_status plain_read_text(plain_source *source, unsigned char *row, gf_er
             return status;
         if (value > max)
             return gf_fail(error, GF_FAILED,
-                           "%s: its sample is over %" PRIu64 "; the file is damaged",
+                           "%s: a sample is greater than %" PRIu64 "; the file is damaged",
                            source->input.name, max);
         if (format->type == GF_U8) {
             row[i] = (unsigned char)value;
@@ -487,24 +484,24 @@ static gf_status plain_read_binary(plain_source *source, unsigned char *row, gf_
     return status;
 }
 
-/* The file has the last row first: a pipe must be held before the first row is known. */
-static gf_status plain_hold(plain_source *source, gf_error *error) {
+/* Read the whole image from a pipe, since the last row comes first. */
+static gf_status plain_buffer_image(plain_source *source, gf_error *error) {
     size_t row_bytes = gf_row_bytes(&source->base.format);
     uint64_t bytes = row_bytes * source->base.format.height;
-    source->held =
+    source->buffered =
         gf_alloc_limited(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
-    return source->held ? plain_read_exactly(source, source->held, (size_t)bytes, 0, error)
-                        : GF_FAILED;
+    return source->buffered ? plain_read_exactly(source, source->buffered, (size_t)bytes, 0, error)
+                            : GF_FAILED;
 }
 
-static gf_status plain_read_held(plain_source *source, unsigned char *row, gf_error *error) {
+static gf_status plain_read_buffered(plain_source *source, unsigned char *row, gf_error *error) {
     const gf_format *format = &source->base.format;
     const gf_row_order *order = &source->order;
-    gf_status status = !source->held ? plain_hold(source, error) : GF_OK;
+    gf_status status = !source->buffered ? plain_buffer_image(source, error) : GF_OK;
     if (!status)
-        gf_row_order_copy(order, row,
-                          source->held + gf_row_order_offset(order, source->y, 1) - order->start,
-                          gf_row_samples(format));
+        gf_row_order_copy(
+            order, row, source->buffered + gf_row_order_offset(order, source->y, 1) - order->start,
+            gf_row_samples(format));
     return status;
 }
 
@@ -521,7 +518,7 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
     for (uint64_t i = 0; i < rows && !status; i++, source->y++) {
         unsigned char *row = out + i * stride;
         if (source->order.bottom_up)
-            status = plain_read_held(source, row, error);
+            status = plain_read_buffered(source, row, error);
         else if (source->text)
             status = plain_read_text(source, row, error);
         else
@@ -530,7 +527,7 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
     return status;
 }
 
-/* Raw rows from a pipe: with a wrong shape there may be more of them. */
+/* Check that a pipe with raw rows has ended: a wrong shape can leave bytes unread. */
 static gf_status plain_check_end(plain_source *source, gf_error *error) {
     unsigned char byte;
     size_t got;
@@ -538,25 +535,27 @@ static gf_status plain_check_end(plain_source *source, gf_error *error) {
     if (status || got == 0)
         return status;
     return gf_fail(error, GF_FAILED,
-                   "%s: holds more than the %" PRIu64 " bytes that --raw says; give its real shape",
+                   "%s: contains more than the %" PRIu64
+                   " bytes that --raw specifies; correct its shape",
                    source->input.name, plain_end(source));
 }
 
-/* Nothing follows the pixels that would matter: netpbm files may hold further images. But a single
- * byte may mean that what was taken for the first sample was the header's. */
+/* Ignore what follows the pixels: netpbm files may contain further images. But if the header ends
+ * in CR LF and one byte is left, the LF may have been read as the first sample; report that. */
 static gf_status plain_finish(gf_source *base, gf_error *error) {
     plain_source *source = (plain_source *)base;
-    if (source->fed && gf_input_byte(&source->input) != EOF && gf_input_byte(&source->input) == EOF)
+    if (source->rows_begin_lf && gf_input_byte(&source->input) != EOF &&
+        gf_input_byte(&source->input) == EOF)
         return gf_fail(error, GF_FAILED,
-                       "%s: its header ends in CR LF, which may be part of the image; give it as a "
-                       "file, not by a pipe",
+                       "%s: its header ends in CR LF, and the LF may be part of the image; "
+                       "read it from a file, not from a pipe",
                        source->input.name);
     if (source->pool)
         gf_input_skip_to(&source->input, plain_end(source));
     else if (source->raw && plain_check_end(source, error))
         return GF_FAILED;
     if (base->threads != 0) {
-        base->threads = source->widest;
+        base->threads = source->max_used;
         base->busy_seconds = gf_pool_busy(source->pool);
     }
     base->bytes = source->input.offset;
@@ -568,7 +567,7 @@ static void plain_close(gf_source *base) {
     gf_metadata_clear(&base->metadata);
     gf_pool_close(source->pool);
     gf_input_close(&source->input);
-    free(source->held);
+    free(source->buffered);
     free(source);
 }
 
@@ -580,8 +579,7 @@ static void plain_seek(gf_source *base, uint64_t y) {
 
 static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
     const gf_format *format = &source->order.format;
-    if (source->text ||
-        !(source->order.bottom_up ? source->input.regular : plain_knows_size(source)))
+    if (source->text || !(source->order.bottom_up ? source->input.regular : plain_has_size(source)))
         return GF_OK;
     source->threads = plain_count_parts(source, format->height,
                                         threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
@@ -589,7 +587,7 @@ static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_e
     return gf_pool_open(source->threads, &source->pool, error);
 }
 
-/* Finds out what the rows are and where: format, order and all else that is not 0. */
+/* Determine the format and the row order, and start the readers. */
 typedef gf_status plain_find_rows(plain_source *source, const gf_limits *limits, gf_error *error);
 
 static gf_status plain_open(plain_find_rows *find, const gf_input *input, const gf_limits *limits,
@@ -615,8 +613,8 @@ static gf_status plain_open(plain_find_rows *find, const gf_input *input, const 
 
 /* ---- opening by a header --------------------------------------------------------------------- */
 
-/* Headers that were written as text on Windows end in two characters, of which the format knows
- * one. Where the file is longer than it should be by just that one, it is no sample. */
+/* Skip the LF of a header that ends in CR LF, as text written on Windows does. The format allows
+ * one character; skip the second only if the file is exactly one byte too long. */
 static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
     unsigned char end[2];
     if (source->text || !source->input.regular || source->input.size != plain_end(source) + 1)
@@ -630,10 +628,10 @@ static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
     return status;
 }
 
-/* A truncated file is told at once where its size is known, not after most of the work. */
+/* Report a truncated file on opening, not after most of the work, if the size is known. */
 static gf_status pnm_check_size(const plain_source *source, gf_error *error) {
     const gf_format *format = &source->base.format;
-    if (source->text || !plain_knows_size(source))
+    if (source->text || !plain_has_size(source))
         return GF_OK;
     const uint64_t rows = (source->input.size - source->order.start) / gf_row_bytes(format);
     return rows < format->height ? plain_fail_short(source, rows, error) : GF_OK;
@@ -659,7 +657,7 @@ static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_erro
         return status;
     source->order.format = *format;
     source->order.start = input->offset;
-    source->returned = !input->regular && !source->text && input->last == '\r';
+    source->header_ends_cr = !input->regular && !source->text && input->last == '\r';
     pnm_describe(source, source->base.stored, sizeof source->base.stored);
     status = pnm_check_size(source, error);
     if (!status)
@@ -674,12 +672,12 @@ gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_
 
 /* ---- opening raw rows ------------------------------------------------------------------------ */
 
-/* A wrong shape would give wrong pixels: it is told where it can be. */
+/* Reject a wrong shape, which would give wrong pixels, if the size of the file is known. */
 static gf_status raw_check_size(const plain_source *source, gf_error *error) {
-    if (!plain_knows_size(source) || source->input.size == plain_end(source))
+    if (!plain_has_size(source) || source->input.size == plain_end(source))
         return GF_OK;
     return gf_fail(error, GF_FAILED,
-                   "%s: holds %" PRIu64 " bytes, and --raw says %" PRIu64 "; give its real shape",
+                   "%s: has %" PRIu64 " bytes, but --raw specifies %" PRIu64 "; correct its shape",
                    source->input.name, source->input.size, plain_end(source));
 }
 
@@ -703,7 +701,7 @@ static void raw_describe(const gf_raw *raw, gf_source *base) {
     char offset[40] = "";
     snprintf(base->kind, sizeof base->kind, "raw");
     if (raw->offset != 0)
-        snprintf(offset, sizeof offset, ", from byte %" PRIu64, raw->offset);
+        snprintf(offset, sizeof offset, ", offset %" PRIu64, raw->offset);
     snprintf(base->stored, sizeof base->stored, "%s raw%s%s", types[raw->format.type],
              raw->format.type == GF_U8 ? ""
              : raw->big_endian         ? ", big-endian"
@@ -723,7 +721,8 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
         (gf_row_order){.format = raw->format, .start = raw->offset, .little = !raw->big_endian};
     if (raw->offset > INT64_MAX || plain_end(source) > INT64_MAX)
         return gf_fail(error, GF_FAILED,
-                       "%s: no file is as long as --raw says; give its real shape", name);
+                       "%s: --raw specifies more bytes than any file can have; correct its shape",
+                       name);
     raw_describe(raw, &source->base);
     status = raw_check_size(source, error);
     if (!status)

@@ -1,4 +1,4 @@
-/* Extracted samples, one after another, into a CSV, JSON or NumPy file. */
+/* Writes extracted samples to a CSV, JSON or NumPy file. */
 #include "io/sample_sink.h"
 
 #include <inttypes.h>
@@ -13,31 +13,31 @@
 #include "io/bytes.h"
 #include "io/output.h"
 
-/* A sample on its way into a file. */
+/* A sample to be written. */
 struct sample {
-    uint64_t index; /* among all samples of the file */
+    uint64_t index; /* index among all samples of the file */
     uint32_t bin;
     uint64_t x, y;
-    uint32_t channel;  /* among those measured */
-    const void *value; /* of layout->type, unaligned */
+    uint32_t channel;  /* index among the measured channels */
+    const void *value; /* value of layout->type, unaligned */
 };
 
-/* What any of these functions writes at most. */
+/* Max bytes that one call of a formatting function writes. */
 enum { SAMPLE_CAPACITY = 256 };
 
-/* Their names, which are endings of files, are in sample_choose_kind. */
+/* sample_choose_kind has their names, which are also the extensions. */
 typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS } sample_kind;
 
-/* What follows writes to `to` and returns where it ended. */
+/* The formatting functions write to `to` and return the end of the text. */
 
-/* ---- NumPy: an array of records, packed and in the byte order of this machine ---------------- */
+/* ---- NumPy: an array of packed records in native byte order ---------------------------------- */
 
-/* Format 1.0: the magic, the version, the length of the text (little-endian), the text. All of it
- * is a multiple of 64 bytes; this many hold the longest text, with a count of 20 digits. */
-enum { HEAD_BYTES = 192, TEXT = 10, TEXT_BYTES = HEAD_BYTES - TEXT };
+/* Format version 1.0: magic, version, length of the text (little-endian), text. The size must be a
+ * multiple of 64; 192 bytes hold the longest text, with a count of 20 digits. */
+enum { HEADER_BYTES = 192, PREFIX = 10, TEXT_BYTES = HEADER_BYTES - PREFIX };
 
-static char *npy_head(char *to, const gf_sample_layout *layout, uint64_t count) {
-    static const char start[TEXT] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)TEXT_BYTES, 0};
+static char *npy_header(char *to, const gf_sample_layout *layout, uint64_t count) {
+    static const char start[PREFIX] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)TEXT_BYTES, 0};
     static const char *const values[] = {"|u1", "<u2", "<f4", "|u1", ">u2", ">f4"};
     const bool little = gf_host_is_little();
     const char order = little ? '<' : '>';
@@ -45,14 +45,14 @@ static char *npy_head(char *to, const gf_sample_layout *layout, uint64_t count) 
     _Static_assert(TEXT_BYTES < 256, "the length has one byte that is not 0");
     if (layout->with_bin)
         snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
-    memcpy(to, start, TEXT);
-    int length = snprintf(to + TEXT, TEXT_BYTES,
+    memcpy(to, start, PREFIX);
+    int length = snprintf(to + PREFIX, TEXT_BYTES,
                           "{'descr': [%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), "
                           "('value', '%s')], 'fortran_order': False, 'shape': (%" PRIu64 ",), }",
                           bin, order, order, values[layout->type + (little ? 0 : 3)], count);
-    memset(to + TEXT + length, ' ', (size_t)(TEXT_BYTES - length));
-    to[HEAD_BYTES - 1] = '\n';
-    return to + HEAD_BYTES;
+    memset(to + PREFIX + length, ' ', (size_t)(TEXT_BYTES - length));
+    to[HEADER_BYTES - 1] = '\n';
+    return to + HEADER_BYTES;
 }
 
 static char *npy_put(char *to, const void *field, size_t size) {
@@ -69,9 +69,9 @@ static char *npy_sample(char *to, const gf_sample_layout *layout, const struct s
     return npy_put(to, sample->value, gf_type_bytes(layout->type));
 }
 
-/* ---- text: a line each, in CSV and in JSON --------------------------------------------------- */
+/* ---- text: CSV and JSON, one line per sample ------------------------------------------------- */
 
-/* Above it not every integer is a double, which is what most readers of JSON have. */
+/* Larger integers may not be exact as a double, which most JSON readers use. */
 #define EXACT_IN_JSON (UINT64_C(1) << 53)
 
 static char *sample_put_uint(char *to, uint64_t x) {
@@ -85,7 +85,8 @@ static char *sample_put_uint(char *to, uint64_t x) {
     return to + sizeof digits - at;
 }
 
-/* JSON has no infinities, and -0 is an integer to many readers: one without a sign. */
+/* JSON has no infinities and NaNs; write them as strings. Write -0 as "-0.0", since many readers
+ * parse "-0" as an integer and drop the sign. */
 static char *sample_put_value(char *to, gf_type type, const void *value, bool json) {
     uint16_t integer;
     float x;
@@ -120,7 +121,7 @@ static char *text_put_uint(char *to, uint64_t x, bool json) {
     return to;
 }
 
-static char *text_head(char *to, const gf_sample_layout *layout, bool json) {
+static char *text_header(char *to, const gf_sample_layout *layout, bool json) {
     if (!json)
         return stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
     to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"version\":1,\"fields\":[");
@@ -156,12 +157,13 @@ struct gf_sample_sink {
     sample_kind kind;
     gf_sample_layout layout;
     gf_output *output;
-    uint64_t count;    /* of samples taken */
-    uint64_t reported; /* how many there will be */
-    bool is_reported;
-    bool head_last; /* the head is written again in the end, when the count is known */
+    uint64_t count;    /* samples written */
+    uint64_t expected; /* number of samples announced by gf_sample_sink_count */
+    bool has_expected;
+    bool rewrite_header; /* seekable .npy file: write the header again with the final count */
     size_t used;
-    char chunk[CHUNK_BYTES + SAMPLE_CAPACITY]; /* a tail, too */
+    char chunk[CHUNK_BYTES +
+               SAMPLE_CAPACITY]; /* with capacity for one more sample or the end of JSON */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -177,21 +179,19 @@ static gf_status sample_choose_kind(const char *path, const char *format, sample
         if (strcasecmp(name, names[*kind]) == 0)
             return GF_OK;
     if (format)
-        return gf_fail(error, GF_USAGE, "%s: samples are not written as '%s'; use csv, npy or json",
+        return gf_fail(error, GF_USAGE, "%s: unknown sample format '%s'; use csv, npy or json",
                        standard ? "standard output" : path, format);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
+        return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
     return gf_fail(error, GF_USAGE,
-                   "%s: cannot tell the format of samples from this name; use the ending .csv, "
-                   ".npy or .json",
-                   path);
+                   "%s: unknown sample format; use the extension .csv, .npy or .json", path);
 }
 
-/* Puts the head at the beginning of the chunk; returns its size. */
-static size_t sample_put_head(gf_sample_sink *sink, uint64_t count) {
+/* Put the header at the start of the chunk; return its size. */
+static size_t sample_put_header(gf_sample_sink *sink, uint64_t count) {
     char *end = sink->kind == SAMPLES_NPY
-                    ? npy_head(sink->chunk, &sink->layout, count)
-                    : text_head(sink->chunk, &sink->layout, sink->kind == SAMPLES_JSON);
+                    ? npy_header(sink->chunk, &sink->layout, count)
+                    : text_header(sink->chunk, &sink->layout, sink->kind == SAMPLES_JSON);
     return (size_t)(end - sink->chunk);
 }
 
@@ -205,7 +205,7 @@ gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
     *sink = NULL;
     if (status)
         return status;
-    /* Text may go to a terminal. */
+    /* CSV and JSON may be printed to a terminal. */
     own.force |= strcmp(path, "-") == 0 && kind != SAMPLES_NPY;
     if ((status = gf_output_open(path, &own, false, &output, error)))
         return status;
@@ -218,9 +218,9 @@ gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
     new->kind = kind;
     new->layout = *layout;
     new->output = output;
-    new->head_last = gf_output_seekable(output) && kind == SAMPLES_NPY;
+    new->rewrite_header = gf_output_seekable(output) && kind == SAMPLES_NPY;
     if (!gf_sample_sink_wants_count(new))
-        new->used = sample_put_head(new, 0);
+        new->used = sample_put_header(new, 0);
     *sink = new;
     return GF_OK;
 }
@@ -228,26 +228,27 @@ gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
 /* ---- writing --------------------------------------------------------------------------------- */
 
 bool gf_sample_sink_wants_count(const gf_sample_sink *sink) {
-    return sink->kind == SAMPLES_NPY && !sink->head_last;
+    return sink->kind == SAMPLES_NPY && !sink->rewrite_header;
 }
 
 gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *error) {
-    if (sink->is_reported || sink->count != 0)
-        return gf_fail(error, GF_FAILED, "%s: the number of samples comes once, before them",
+    if (sink->has_expected || sink->count != 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the number of samples must be set once, before the first sample",
                        gf_output_name(sink->output));
-    sink->reported = count;
-    sink->is_reported = true;
+    sink->expected = count;
+    sink->has_expected = true;
     if (gf_sample_sink_wants_count(sink))
-        sink->used = sample_put_head(sink, count);
+        sink->used = sample_put_header(sink, count);
     return GF_OK;
 }
 
-/* Is there a head, if it must stand before the samples? */
-static gf_status sample_check_reported(const gf_sample_sink *sink, gf_error *error) {
-    if (!gf_sample_sink_wants_count(sink) || sink->is_reported)
+/* Check that the count is known if the header needs it. */
+static gf_status sample_check_expected(const gf_sample_sink *sink, gf_error *error) {
+    if (!gf_sample_sink_wants_count(sink) || sink->has_expected)
         return GF_OK;
     return gf_fail(error, GF_FAILED,
-                   "%s: an .npy file into a pipe begins with the number of samples",
+                   "%s: an .npy file written to a pipe needs the number of samples first",
                    gf_output_name(sink->output));
 }
 
@@ -262,7 +263,7 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
     const gf_sample_layout *layout = &sink->layout;
     const size_t size = gf_type_bytes(layout->type);
     struct sample sample = {.bin = bin, .value = values};
-    gf_status status = sample_check_reported(sink, error);
+    gf_status status = sample_check_expected(sink, error);
     for (uint64_t i = 0; i < count && !status; i++) {
         const uint64_t pixel = positions[i] / layout->channels;
         sample.index = sink->count++;
@@ -282,18 +283,17 @@ gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_
 }
 
 gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
-    gf_status status = sample_check_reported(sink, error);
+    gf_status status = sample_check_expected(sink, error);
     if (status)
         return status;
-    if (sink->is_reported && sink->count != sink->reported)
-        return gf_fail(error, GF_FAILED,
-                       "%s: %" PRIu64 " samples were told of and %" PRIu64 " came",
-                       gf_output_name(sink->output), sink->reported, sink->count);
+    if (sink->has_expected && sink->count != sink->expected)
+        return gf_fail(error, GF_FAILED, "%s: expected %" PRIu64 " samples, got %" PRIu64,
+                       gf_output_name(sink->output), sink->expected, sink->count);
     if (sink->kind == SAMPLES_JSON)
         sink->used = (size_t)(json_tail(sink->chunk + sink->used, sink->count) - sink->chunk);
     status = sample_flush(sink, error);
-    if (!status && sink->head_last) {
-        sink->used = sample_put_head(sink, sink->count);
+    if (!status && sink->rewrite_header) {
+        sink->used = sample_put_header(sink, sink->count);
         status = gf_output_seek(sink->output, 0, error);
         if (!status)
             status = sample_flush(sink, error);

@@ -1,5 +1,5 @@
-/* The sandbox: a child process that may compute, write to memory that it shares with us, and end.
- */
+/* Sandbox: a child process that can only compute, write to memory shared with the parent, and
+ * exit. */
 #define _GNU_SOURCE /* syscall, wait4 */
 
 #include "io/sandbox.h"
@@ -31,22 +31,21 @@
 #define ARCHITECTURE AUDIT_ARCH_RISCV64
 #endif
 
-/* System calls are made as such: libraries that watch the usual functions (sanitizers, profilers)
- * would do more than that. */
+/* System calls go through syscall(), since sanitizers and profilers intercept the libc wrappers. */
 
 void gf_sandbox_exit(int code) {
-    /* In front of calls that it knows not to return AddressSanitizer makes a system call, which
-     * ends the child: the compiler must not see that this is one. */
+    /* AddressSanitizer inserts a system call before functions that do not return, which would kill
+     * the child. The loop hides from the compiler that this function does not return. */
     for (volatile bool again = true; again;)
         (void)syscall(SYS_exit, (long)code);
 }
 
 #ifdef ARCHITECTURE
 
-/* The size of a piece that stays writable: the one around an address that the child writes to, and
- * one on each side. Its stack can grow by as much. stb takes up to 400 KiB of stack: it recurses
- * once for each code of a GIF. */
-#define NEAR_BYTES ((uintptr_t)1 << 20)
+/* Granularity of writable memory. The unit that contains an address written by the child stays
+ * writable, and one unit on each side; the stack can grow by one unit. stb needs up to 400 KiB of
+ * stack, because it recurses once per code of a GIF. */
+#define WINDOW_BYTES ((uintptr_t)1 << 20)
 
 enum { WINDOWS = 4 };
 
@@ -54,18 +53,18 @@ typedef struct range {
     uintptr_t begin, end;
 } range;
 
-/* Around what the child of this thread writes to. The parent finds them: in a child the first use
- * of a symbol costs 0.02 ms, and that of a thread's variables may allocate. */
+/* Address ranges that stay writable in the child. The parent computes them: in a child the first
+ * use of a symbol takes 0.02 ms, and that of a thread-local variable may allocate. */
 static _Thread_local range windows[WINDOWS];
 
-/* The stack, and variables of the thread: this library's, libc's, and those of the system. */
+/* Find the stack and the thread-local variables of this library, libc and the thread library. */
 static void sandbox_find_windows(void) {
     const char stack = 0;
-    const uintptr_t needed[WINDOWS] = {(uintptr_t)&stack, (uintptr_t)windows, (uintptr_t)&errno,
-                                       (uintptr_t)pthread_self()};
+    const uintptr_t addresses[WINDOWS] = {(uintptr_t)&stack, (uintptr_t)windows, (uintptr_t)&errno,
+                                          (uintptr_t)pthread_self()};
     for (int i = 0; i < WINDOWS; i++) {
-        const uintptr_t piece = needed[i] / NEAR_BYTES * NEAR_BYTES;
-        windows[i] = (range){piece - NEAR_BYTES, piece + 2 * NEAR_BYTES};
+        const uintptr_t start = addresses[i] / WINDOW_BYTES * WINDOW_BYTES;
+        windows[i] = (range){start - WINDOW_BYTES, start + 2 * WINDOW_BYTES};
     }
 }
 
@@ -74,8 +73,8 @@ pid_t gf_sandbox_fork(void) {
     return (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
 }
 
-/* How many there may be may be very many: where the system cannot close all at once, those that a
- * program has. The filter forbids their use in any case. */
+/* Without close_range, close only the first MAX_FILES descriptors, since the limit may be huge. The
+ * seccomp filter prevents the use of the others. */
 enum { MAX_FILES = 1024 };
 
 static void sandbox_close_files(void) {
@@ -87,15 +86,15 @@ static void sandbox_close_files(void) {
         (void)syscall(SYS_close, fd);
 }
 
-/* A line of /proc/self/maps, "begin-end rw-s offset device inode ...", as far as it was read. */
+/* Parser state for one line of /proc/self/maps: "begin-end rw-s offset device inode ...". */
 typedef struct mapping {
     uintptr_t begin, end;
     enum { BEGIN, END, RIGHTS, OFFSET, DEVICE, INODE, REST } field;
     bool writable, shared;
-    bool file; /* has an inode */
+    bool file; /* the inode is not 0 */
 } mapping;
 
-/* Take the next character. Returns true once all fields are known. */
+/* Parse one character. Return true once all fields up to the inode are known. */
 static bool sandbox_read_mapping(mapping *line, char c) {
     if (c == '\n') {
         *line = (mapping){.field = BEGIN};
@@ -117,20 +116,20 @@ static bool sandbox_read_mapping(mapping *line, char c) {
     return false;
 }
 
-/* The most that stays writable of one mapping of .data or .bss. */
-#define DATA_BYTES ((uintptr_t)16 << 20)
-/* The most that stays writable of small mappings together, to save calls and walks through page
- * tables: protecting takes 0.02 ms for each MiB. */
-#define SPARE_BYTES ((uintptr_t)4 << 20)
+/* Bytes that stay writable of each mapping with .data or .bss. */
+#define MAX_DATA_BYTES ((uintptr_t)16 << 20)
+/* Bytes of small mappings that stay writable, all together. This saves system calls and page table
+ * walks: mprotect takes 0.02 ms per MiB. */
+#define SMALL_BYTES ((uintptr_t)4 << 20)
 
 typedef struct sandbox_map_state {
-    range shared;       /* with the parent */
-    uintptr_t data_end; /* of the mapping before, if that is a program's writable data */
-    uintptr_t spare;    /* bytes that may stay writable */
-    uint64_t mapped;    /* bytes of address space */
+    range shared;         /* memory shared with the parent */
+    uintptr_t data_end;   /* end of the previous mapping if it is writable program data, else 0 */
+    uintptr_t small_left; /* bytes of small mappings that may still stay writable */
+    uint64_t mapped;      /* bytes of address space */
 } sandbox_map_state;
 
-/* Make memory read-only, except for the windows. */
+/* Make a range read-only, except for the windows. */
 static void sandbox_protect(uintptr_t begin, uintptr_t end, const range *window, int count) {
     if (begin >= end)
         return;
@@ -142,30 +141,32 @@ static void sandbox_protect(uintptr_t begin, uintptr_t end, const range *window,
     }
 }
 
-/* Unmap what is shared: the parent writes outputs, other images, what MPI or a device's driver has
- * there. Only the system knows all of it.
+/* Restrict one mapping.
  *
- * Make what is private read-only: a page that the child writes to is copied for it, and no limit of
- * the system counts these copies. It may have to read any of them (resolving a symbol, for one), so
- * they are not unmapped. It writes to the windows, and to .data and .bss of programs (tables of
- * symbols, counts of branches). */
-static void sandbox_restrict_mapping(const mapping *line, sandbox_map_state *known) {
+ * Shared mappings are unmapped: the parent uses them for outputs, other images, MPI and device
+ * drivers. Only /proc/self/maps lists all of them.
+ *
+ * Private mappings become read-only. The kernel copies each page that the child writes to, and no
+ * resource limit counts these copies. The mappings stay readable because the child may need any of
+ * them, e.g. to resolve a symbol. Writable are the windows, and the .data and .bss of programs
+ * (symbol tables, coverage counters). */
+static void sandbox_restrict_mapping(const mapping *line, sandbox_map_state *state) {
     const uintptr_t size = line->end - line->begin;
-    const bool data = line->file || line->begin == known->data_end;
-    /* Shared memory has an inode, too, but no .bss behind it. */
-    known->data_end = line->file && line->writable && !line->shared ? line->end : 0;
-    if (line->shared && (line->begin >= known->shared.end || line->end <= known->shared.begin)) {
+    const bool data = line->file || line->begin == state->data_end;
+    /* Shared memory also has an inode, but no .bss after it. */
+    state->data_end = line->file && line->writable && !line->shared ? line->end : 0;
+    if (line->shared && (line->begin >= state->shared.end || line->end <= state->shared.begin)) {
         if (syscall(SYS_munmap, line->begin, size) != 0)
             gf_sandbox_exit(errno);
         return;
     }
-    known->mapped += size;
+    state->mapped += size;
     if (!line->writable || line->shared || GF_SANITIZED)
         return;
-    if (!data && size <= known->spare)
-        known->spare -= size;
+    if (!data && size <= state->small_left)
+        state->small_left -= size;
     else
-        sandbox_protect(line->begin + (data ? DATA_BYTES : 0), line->end, windows, WINDOWS);
+        sandbox_protect(line->begin + (data ? MAX_DATA_BYTES : 0), line->end, windows, WINDOWS);
 }
 
 static void sandbox_set_limit(int which, uint64_t max) {
@@ -179,28 +180,28 @@ static void sandbox_set_limit(int which, uint64_t max) {
         gf_sandbox_exit(errno);
 }
 
-/* Leave the child the memory that it needs to decode, and no more. */
+/* Restrict the child to the memory that it needs for decoding. */
 static void sandbox_restrict_memory(const gf_sandbox_memory *shared) {
     const long maps = syscall(SYS_openat, (long)AT_FDCWD, "/proc/self/maps", (long)O_RDONLY, 0L);
     mapping line = {.field = BEGIN};
-    sandbox_map_state known = {.spare = SPARE_BYTES};
+    sandbox_map_state state = {.small_left = SMALL_BYTES};
     char text[4096];
     long got;
     if (maps < 0)
         gf_sandbox_exit(errno);
     if (shared)
-        known.shared = (range){(uintptr_t)shared->base, (uintptr_t)shared->base + shared->bytes};
+        state.shared = (range){(uintptr_t)shared->base, (uintptr_t)shared->base + shared->bytes};
     while ((got = syscall(SYS_read, maps, text, sizeof text)) > 0) {
         for (long i = 0; i < got; i++) {
             if (sandbox_read_mapping(&line, text[i]))
-                sandbox_restrict_mapping(&line, &known);
+                sandbox_restrict_mapping(&line, &state);
         }
     }
     if (got < 0)
         gf_sandbox_exit(errno);
     (void)syscall(SYS_close, maps);
-    /* Only the stack can grow, as far as the user allows: that may be a GiB. */
-    sandbox_set_limit(RLIMIT_AS, known.mapped + NEAR_BYTES);
+    /* Only the stack can still grow. The user's stack limit may be 1 GiB. */
+    sandbox_set_limit(RLIMIT_AS, state.mapped + WINDOW_BYTES);
 }
 
 static void sandbox_set_flag(long which, long value) {
@@ -208,7 +209,7 @@ static void sandbox_set_flag(long which, long value) {
         gf_sandbox_exit(errno);
 }
 
-/* Allows exit, of this architecture, and nothing else. */
+/* Install the seccomp filter: allow exit of this architecture, kill the process on all else. */
 static void sandbox_enter_filter(void) {
     static struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -224,7 +225,7 @@ static void sandbox_enter_filter(void) {
 }
 
 void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
-    /* A parent that is killed leaves no child behind, even if it died before this was said. */
+    /* Kill the child when the parent dies, even if the parent died before this call. */
     sandbox_set_flag(PR_SET_PDEATHSIG, SIGKILL);
     if ((pid_t)syscall(SYS_getppid) != parent)
         gf_sandbox_exit(ESRCH);
@@ -263,8 +264,8 @@ void gf_sandbox_trim(void *begin, void *end) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t from = ((uintptr_t)begin + page - 1) / page * page;
     const uintptr_t to = (uintptr_t)end / page * page;
-    /* Unmapping gives back none of the memory while a part of it is mapped. Without this it is
-     * only held for longer. */
+    /* MADV_REMOVE frees the pages; munmap of a part does not, while another part is mapped. On
+     * failure the memory is freed later. */
     if (from < to)
         (void)madvise((unsigned char *)begin + (from - (uintptr_t)begin), to - from, MADV_REMOVE);
 }
@@ -273,31 +274,31 @@ void gf_sandbox_unmap(void *memory, size_t bytes) {
     (void)munmap(memory, bytes);
 }
 
-/* ---- the child ------------------------------------------------------------------------------- */
+/* ---- running a child process ----------------------------------------------------------------- */
 
-static void sandbox_nothing(void *context) {
+static void sandbox_no_work(void *context) {
     (void)context;
 }
 
-/* How a child ended. */
-typedef struct extension {
+/* How a child process ended. */
+typedef struct child_end {
     gf_sandbox_end end;
-    int code; /* STOPPED: what it left with, 0 if a signal ended it */
-} extension;
+    int code; /* STOPPED: exit status, or 0 if a signal killed it */
+} child_end;
 
 static double sandbox_cpu_seconds(const struct rusage *usage) {
     return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
            1e-6 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-/* Wait for the end of a child. Returns 0 or an errno. */
-static int sandbox_wait_for(pid_t child, extension *ended, uint32_t seconds) {
+/* Wait for a child to exit. Return 0 or an errno. */
+static int sandbox_wait_for(pid_t child, child_end *state, uint32_t seconds) {
     struct rusage usage;
     int status;
     while (wait4(child, &status, __WALL, &usage) < 0) {
-        /* Reaped by another part of the program: it has ended, and how is unknown. */
+        /* Another part of the program has reaped it. It has exited, with an unknown status. */
         if (errno == ECHILD) {
-            *ended = (extension){.end = GF_SANDBOX_DONE};
+            *state = (child_end){.end = GF_SANDBOX_DONE};
             return 0;
         }
         if (errno != EINTR)
@@ -305,16 +306,16 @@ static int sandbox_wait_for(pid_t child, extension *ended, uint32_t seconds) {
     }
     if (WIFEXITED(status)) {
         const int code = WEXITSTATUS(status);
-        *ended = (extension){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
+        *state = (child_end){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
         return 0;
     }
-    const bool late = WTERMSIG(status) == SIGKILL && sandbox_cpu_seconds(&usage) > 0.5 * seconds;
-    *ended = (extension){.end = late ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
+    const bool overran = WTERMSIG(status) == SIGKILL && sandbox_cpu_seconds(&usage) > 0.5 * seconds;
+    *state = (child_end){.end = overran ? GF_SANDBOX_TIME : GF_SANDBOX_STOPPED};
     return 0;
 }
 
-/* Kill and reap a child that wait4 failed for. It is not reaped yet, so no other process has its
- * number. Another call waits, since wait4 may fail again. */
+/* Kill and reap a child for which wait4 failed. It is not reaped yet, so its process ID is not
+ * reused. Use waitid, since wait4 may fail again. */
 static void sandbox_kill_child(pid_t child) {
     siginfo_t info;
     (void)kill(child, SIGKILL);
@@ -322,13 +323,14 @@ static void sandbox_kill_child(pid_t child) {
         continue;
 }
 
-/* Run the work in a child, until that has ended. */
+/* Run the work in a child process and wait for it to exit. */
 static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
                                   const gf_sandbox_memory *shared, uint32_t seconds,
-                                  const char *name, extension *ended, gf_error *error) {
+                                  const char *name, child_end *state, gf_error *error) {
     const pid_t parent = getpid();
     sigset_t all, before;
-    /* No handler of ours may run in the child: it would tidy up behind a process that goes on. */
+    /* Signal handlers of the program must not run in the child: they would clean up for the parent,
+     * which continues. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t child = gf_sandbox_fork();
@@ -341,34 +343,34 @@ static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (child < 0)
         return gf_fail(error, GF_FAILED,
-                       "%s: cannot start a process to decode it: %s; run fewer at a time", name,
+                       "%s: cannot create a child process: %s; run fewer processes at a time", name,
                        strerror(cause));
-    cause = sandbox_wait_for(child, ended, seconds);
+    cause = sandbox_wait_for(child, state, seconds);
     if (cause == 0)
         return GF_OK;
-    /* The shared piece may not be read while the child writes there. */
+    /* The parent must not read shared memory while the child writes to it. */
     sandbox_kill_child(child);
     return gf_fail(error, GF_FAILED,
-                   "%s: cannot wait for the process that decodes it: %s; run again", name,
+                   "%s: cannot wait for the child process that decodes it: %s; run again", name,
                    strerror(cause));
 }
 
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error) {
-    extension ended = {0}, probe = {0};
-    gf_status status = sandbox_run_once(work, context, shared, seconds, name, &ended, error);
+    child_end state = {0}, probe = {0};
+    gf_status status = sandbox_run_once(work, context, shared, seconds, name, &state, error);
     if (status)
         return status;
-    *end = ended.end;
-    if (ended.end != GF_SANDBOX_STOPPED)
+    *end = state.end;
+    if (state.end != GF_SANDBOX_STOPPED)
         return GF_OK;
-    /* What the child says of its sandbox may be a lie that is to have it switched off: one that
-     * does nothing tells the truth. */
-    status = sandbox_run_once(sandbox_nothing, NULL, shared, seconds, name, &probe, error);
+    /* The child may report a false failure of the sandbox so that the user disables it. Test with a
+     * child that runs no untrusted code. */
+    status = sandbox_run_once(sandbox_no_work, NULL, shared, seconds, name, &probe, error);
     if (status || probe.end != GF_SANDBOX_STOPPED)
         return status;
     return gf_fail(error, GF_FAILED,
-                   "%s: is not decoded, for want of a sandbox (%s); convert it to PNG, or use "
-                   "--no-sandbox if you trust it",
-                   name, probe.code != 0 ? strerror(probe.code) : "a process in it is killed");
+                   "%s: cannot decode: no sandbox available (%s); convert it to PNG, or use "
+                   "--no-sandbox if you trust the file",
+                   name, probe.code != 0 ? strerror(probe.code) : "its processes are killed");
 }

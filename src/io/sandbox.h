@@ -1,5 +1,5 @@
-/* Runs code that is not trusted where it can do no harm: in a child process that may compute, write
- * to memory that it shares with us, and end. docs/security.md says why it is made like this. */
+/* Runs untrusted code in a sandboxed child process, which can only compute, write to memory shared
+ * with the parent, and exit. docs/security.md gives the reasons for this design. */
 #ifndef GF_SANDBOX_H
 #define GF_SANDBOX_H
 
@@ -8,55 +8,54 @@
 #include "gpufilter.h"
 
 typedef enum gf_sandbox_end {
-    GF_SANDBOX_DONE,    /* it says that it has done its work */
-    GF_SANDBOX_STOPPED, /* it crashed, or wanted what it may not */
-    GF_SANDBOX_TIME     /* it took too many seconds */
+    GF_SANDBOX_DONE,    /* the child exited with status 0 */
+    GF_SANDBOX_STOPPED, /* it crashed, made a forbidden system call, or has no sandbox */
+    GF_SANDBOX_TIME     /* it exceeded the limit of CPU time */
 } gf_sandbox_end;
 
 typedef void gf_sandbox_work(void *context);
 
-/* Memory that a child shares with us. */
+/* Memory shared between parent and child. */
 typedef struct gf_sandbox_memory {
     unsigned char *base;
     size_t bytes;
 } gf_sandbox_memory;
 
-/* Runs work(context) in a child and waits for its end. The child sees a copy of all private memory;
- * what it writes is lost, but for what it writes to `shared`. Nothing there is to be believed: not
- * even after GF_SANDBOX_DONE. Other memory that is mapped shared, by whomever, is not there.
+/* Run work(context) in a child process and wait for it to exit. The child has a copy of the
+ * parent's private memory; only writes to `shared` are visible to the parent. Do not trust the
+ * contents of `shared`, even after GF_SANDBOX_DONE. The child has no other shared mappings.
  *
- * The child has no files and any system call is its end. So the work may not allocate, print, or
- * wait for anybody: other threads are not there, and what they had locked stays so.
+ * The child has no open files, and any system call except exit kills it. Therefore the work must
+ * not allocate, print or wait for other threads: these do not exist in the child, and locks that
+ * they held stay locked.
  *
- * seconds: of CPU time, until it is stopped. GF_FAILED with a message about `name` if there can be
- * no child, or no sandbox, or if the child cannot be waited for: it is killed then. May be called
- * by any thread; the process's handling of SIGCHLD does not matter and sees nothing of it. */
+ * seconds: limit of CPU time. Return GF_FAILED, with a message about `name`, if no child or no
+ * sandbox can be created, or if the child cannot be waited for; it is then killed. Any thread may
+ * call this function. It does not depend on the handling of SIGCHLD and raises none. */
 gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_memory *shared,
                          uint32_t seconds, const char *name, gf_sandbox_end *end, gf_error *error);
 
-/* Memory for that, all 0: pages cost something only when they are touched. NULL if there is none.
- */
+/* Allocate shared memory, set to 0. Pages use physical memory once they are touched. Return NULL if
+ * out of memory. */
 void *gf_sandbox_map(size_t bytes);
-/* Gives pages of it back that lie wholly in between; they are 0 then. */
+/* Release the whole pages between begin and end. They read as 0 afterwards. */
 void gf_sandbox_trim(void *begin, void *end);
 void gf_sandbox_unmap(void *memory, size_t bytes);
 
-/* What a child does on its way into the sandbox, by system calls alone. */
+/* Functions with which a child enters the sandbox. They make raw system calls only. */
 
-/* As fork, but what the process or its libraries want done at a fork is not: the child calls none
- * of them. Nor is there a SIGCHLD when it ends; wait for it with __WALL. */
+/* Fork without running the fork handlers of libraries. The child raises no SIGCHLD when it exits;
+ * wait for it with __WALL. */
 pid_t gf_sandbox_fork(void);
 
-/* Gives up all that a process has but its private memory and `shared`, which may be NULL;
- * afterwards any system call but exit is its end. If that cannot be had, leaves with an errno as
- * its code. */
+/* Drop everything but private memory and `shared`, which may be NULL. Afterwards any system call
+ * except exit kills the process. On failure, exit with an errno as status. */
 void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds);
 
-/* Ends the child at once: does not return, nor does it run what is to run at exit. Its work is done
- * if the code is 0. */
+/* Exit at once, without running exit handlers. Status 0: the work is done. */
 void gf_sandbox_exit(int code);
 
-/* Sanitizers write to private memory of their own all the time: there the child may, too. */
+/* Sanitizers write to their private shadow memory, so these builds leave it writable. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GF_SANITIZED 1
 #elif defined(__has_feature)

@@ -1,4 +1,4 @@
-/* What stb_image is not trusted with: memory, and files that it would not survive. */
+/* Memory for stb_image, and checks for files that stb_image does not handle safely. */
 #include "io/stb.h"
 
 #include <stdlib.h>
@@ -7,27 +7,27 @@
 #include "core/error.h"
 #include "io/bytes.h"
 
-/* ---- memory: blocks one behind the other ----------------------------------------------------- */
+/* ---- arena allocator ------------------------------------------------------------------------- */
 
-/* Under AddressSanitizer what lies between the blocks is poisoned, so that who writes past one is
- * caught as with malloc. */
+/* Under AddressSanitizer, poison the gaps between blocks. Out-of-bounds writes are then detected as
+ * for malloc. */
 #if defined(__SANITIZE_ADDRESS__)
-#define WATCHED 1
+#define ADDRESS_SANITIZER 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define WATCHED 1
+#define ADDRESS_SANITIZER 1
 #endif
 #endif
-#ifdef WATCHED
+#ifdef ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
-#define forbid(address, size) __asan_poison_memory_region(address, size)
-#define allow(address, size) __asan_unpoison_memory_region(address, size)
+#define arena_poison(address, size) __asan_poison_memory_region(address, size)
+#define arena_unpoison(address, size) __asan_unpoison_memory_region(address, size)
 #else
-#define forbid(address, size) ((void)(address), (void)(size))
-#define allow(address, size) ((void)(address), (void)(size))
+#define arena_poison(address, size) ((void)(address), (void)(size))
+#define arena_unpoison(address, size) ((void)(address), (void)(size))
 #endif
 
-/* The gap is before each block, and behind the last. */
+/* A gap precedes each block and follows the last one. */
 enum { ALIGN = 16, GAP = 32, NONE = 1 };
 
 void gf_arena_init(gf_arena *arena, void *base, size_t size) {
@@ -43,8 +43,8 @@ void *gf_arena_alloc(gf_arena *arena, size_t size) {
     const size_t start = arena->used + GAP;
     const size_t end = start + (size + ALIGN - 1) / ALIGN * ALIGN;
     unsigned char *block = arena->base + start;
-    forbid(block - GAP, end + GAP - arena->used);
-    allow(block, size);
+    arena_poison(block - GAP, end + GAP - arena->used);
+    arena_unpoison(block, size);
     if (start < arena->touched)
         memset(block, 0, size < arena->touched - start ? size : arena->touched - start);
     arena->last = arena->used;
@@ -57,13 +57,13 @@ void *gf_arena_alloc(gf_arena *arena, size_t size) {
 void gf_arena_free(gf_arena *arena, void *block) {
     if (!block || arena->last == NONE || block != arena->base + arena->last + GAP)
         return;
-    forbid(block, arena->used - arena->last - GAP);
+    arena_poison(block, arena->used - arena->last - GAP);
     arena->used = arena->last;
     arena->last = NONE;
 }
 
 void gf_arena_end(gf_arena *arena) {
-    allow(arena->base, arena->touched != 0 ? arena->touched + GAP : 0);
+    arena_unpoison(arena->base, arena->touched != 0 ? arena->touched + GAP : 0);
 }
 
 /* ---- sizes of files and memory --------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static bool stb_has_magic(const unsigned char *data, const char *magic) {
     return memcmp(data, magic, strlen(magic)) == 0;
 }
 
-/* stb passes over bytes of 0xff before a marker. */
+/* stb skips 0xff bytes before a marker. */
 bool gf_stb_is_jpeg(const unsigned char *data) {
     return data[0] == 0xff && (data[1] == 0xff || data[1] == 0xd8);
 }
@@ -83,12 +83,12 @@ bool gf_stb_is_hdr(const unsigned char *data) {
     return stb_has_magic(data, "#?");
 }
 
-/* The oldest of the second headers has 12 bytes and smaller fields. */
+/* The oldest info header has 12 bytes and smaller fields. */
 uint32_t gf_bmp_bits(const unsigned char *data) {
     return gf_little16(data + (data[14] == 12 ? 24 : 28));
 }
 
-/* A run of 128 pixels is a byte and one pixel. */
+/* A run of 128 pixels takes one byte plus one pixel. */
 static uint64_t tga_bytes(const unsigned char *data, uint64_t pixels) {
     const uint64_t bits = data[16];
     return (data[2] & 8) != 0 ? pixels / 128 * (1 + bits / 8) : pixels * bits / 8;
@@ -98,18 +98,18 @@ uint64_t gf_stb_min_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
     const uint64_t pixels = format->width * format->height;
     if (bytes->size < MAGIC_BYTES)
         return 0;
-    /* A frame may be smaller than its canvas, but not by any measure. A code of 12 bits stands for
-     * fewer than 4096 pixels. */
+    /* A frame may cover only part of its canvas; allow this for up to SMALL_CANVAS pixels. A code
+     * of 12 bits represents fewer than 4096 pixels, i.e. 2730 per byte. */
     if (stb_has_magic(bytes->data, "GIF8"))
         return pixels <= SMALL_CANVAS ? 0 : (pixels - SMALL_CANVAS) / 2730;
     if (gf_stb_is_jpeg(bytes->data))
-        return pixels / 2048; /* a bit for each 8x8 samples, in few components that are scaled up */
+        return pixels / 2048; /* one bit per 8x8 block; few components, which may be upsampled */
     if (stb_has_magic(bytes->data, "BM"))
         return pixels / 8 * gf_bmp_bits(bytes->data);
     if (stb_has_magic(bytes->data, "8BPS"))
-        return pixels / 64 * 3; /* runs of 128 samples in two bytes */
+        return pixels / 64 * 3; /* two bytes per run of 128 samples */
     if (gf_stb_is_hdr(bytes->data))
-        return pixels / 127 * 8; /* runs of 127 of each of four, likewise */
+        return pixels / 127 * 8; /* two bytes per run of 127 samples, for each of four channels */
     return tga_bytes(bytes->data, pixels);
 }
 
@@ -117,9 +117,9 @@ uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format) {
     const uint64_t pixels = format->width * format->height;
     const uint64_t image = format->height * (uint64_t)gf_row_bytes(format);
     if (gf_stb_is_jpeg(data))
-        return 2 * image; /* the components apart, too */
+        return 2 * image; /* the separate components, too */
     if (stb_has_magic(data, "GIF8"))
-        return pixels * 9; /* RGBA, the background, and which pixels were drawn */
+        return pixels * 9; /* RGBA, the background, and a mask of the pixels drawn */
     if (stb_has_magic(data, "8BPS"))
         return image + pixels * 4 * gf_type_bytes(format->type); /* RGBA before RGB */
     return image;
@@ -127,16 +127,16 @@ uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format) {
 
 /* ---- BMP ------------------------------------------------------------------------------------- */
 
-/* stb_image before 2.28 does not clear its palette: an index past the colours of the file gives
- * whatever was on the stack. Of the palette behind the oldest header it never reads the last four
- * colours. So it is given the newer header, and a palette without an end. */
+/* stb_image before 2.28 does not clear its palette: an index past the colours of the file returns
+ * uninitialized stack memory. With the oldest header it does not read the last four colours.
+ * Therefore convert the file to the newer header and a full palette. */
 
 enum {
     FILE_HEADER = 14,
     OLD_HEADER = 12,
     HEADER = 40,
     COLORS = 256,
-    PIXELS = FILE_HEADER + HEADER + 4 * COLORS /* offset in what is made */
+    PIXELS = FILE_HEADER + HEADER + 4 * COLORS /* offset of the pixels in the converted file */
 };
 
 static void bmp_put_little32(unsigned char *p, uint32_t v) {
@@ -144,16 +144,16 @@ static void bmp_put_little32(unsigned char *p, uint32_t v) {
         p[i] = (unsigned char)(v >> 8 * i);
 }
 
-static void bmp_put_header(unsigned char *made, const unsigned char *old, uint32_t header) {
-    memcpy(made, old, FILE_HEADER);
-    bmp_put_little32(made + 10, PIXELS);
-    bmp_put_little32(made + 14, HEADER);
+static void bmp_put_header(unsigned char *headers, const unsigned char *old, uint32_t header) {
+    memcpy(headers, old, FILE_HEADER);
+    bmp_put_little32(headers + 10, PIXELS);
+    bmp_put_little32(headers + 14, HEADER);
     if (header == OLD_HEADER) {
-        bmp_put_little32(made + 18, gf_little16(old + 18));
-        bmp_put_little32(made + 22, gf_little16(old + 20));
-        memcpy(made + 26, old + 22, 4); /* planes and bits */
+        bmp_put_little32(headers + 18, gf_little16(old + 18));
+        bmp_put_little32(headers + 22, gf_little16(old + 20));
+        memcpy(headers + 26, old + 22, 4); /* planes and bits per pixel */
     } else {
-        memcpy(made + 18, old + 18, HEADER - 4);
+        memcpy(headers + 18, old + 18, HEADER - 4);
     }
 }
 
@@ -174,17 +174,17 @@ gf_status gf_bmp_fill_palette(unsigned char **file, size_t *size, const char *na
     if (pixels < palette + entry)
         return gf_fail(error, GF_FAILED, "%s: the BMP is damaged (no palette); get an intact copy",
                        name);
-    unsigned char made[PIXELS] = {0};
-    bmp_put_header(made, old, header);
+    unsigned char headers[PIXELS] = {0};
+    bmp_put_header(headers, old, header);
     for (size_t i = 0; i < COLORS && palette + (i + 1) * entry <= pixels; i++)
-        memcpy(made + FILE_HEADER + HEADER + 4 * i, old + palette + i * entry, 3);
-    /* The pixels move: a copy of a large file is more than the limits may allow. */
+        memcpy(headers + FILE_HEADER + HEADER + 4 * i, old + palette + i * entry, 3);
+    /* Move the pixels in place: a copy of a large file may exceed the memory limit. */
     const size_t rest = *size - pixels;
     unsigned char *moved = pixels < PIXELS ? realloc(*file, PIXELS + rest) : *file;
     if (!moved)
         return gf_fail_memory(error, name, PIXELS + rest, "the file");
     memmove(moved + PIXELS, moved + pixels, rest);
-    memcpy(moved, made, PIXELS);
+    memcpy(moved, headers, PIXELS);
     *file = moved;
     *size = PIXELS + rest;
     return GF_OK;
@@ -196,95 +196,95 @@ enum { EXTENSION = 0x21, FRAME = 0x2c };
 enum { SCREEN_BYTES = 13, FRAME_BYTES = 10 };
 enum { HAS_TABLE = 0x80 };
 
-/* A code has 12 bits at most, and stands for no more pixels than there are codes. After a literal
- * of 12 bits stb_image has room for as many again. */
-enum { MAX_BITS = 12, WIDENED_UP_TO = 1 << MAX_BITS, MAX_CODES = 1 << 13 };
-enum { MAX_PIXELS_A_BYTE = 4096 };
+/* A code has at most 12 bits and represents at most as many pixels as there are codes. If literals
+ * have 12 bits, stb_image's table has twice as many entries. */
+enum { MAX_BITS = 12, MAX_WIDTH_CODES = 1 << MAX_BITS, MAX_CODES = 1 << 13 };
+enum { MAX_PIXELS_PER_BYTE = 4096 };
 
-/* Bytes of the colour table that such flags announce. */
+/* Return the bytes of the colour table described by the flags. */
 static size_t gif_table_bytes(unsigned flags) {
     return (flags & HAS_TABLE) != 0 ? (size_t)3 << ((flags & 7) + 1) : 0;
 }
 
-/* Offset behind blocks that each begin with their size, and end with one of none; 0 if the file
- * ends before. */
+/* Return the offset after a sequence of sub-blocks. Each begins with its size; one of size 0 ends
+ * the sequence. Return 0 if the file ends before. */
 static size_t gif_skip_blocks(const unsigned char *data, size_t size, size_t at) {
     while (at < size && data[at] != 0)
         at += 1 + (size_t)data[at];
     return at < size ? at + 1 : 0;
 }
 
-/* Does each of a frame's codes stand for something by then? The blocks, which begin behind the size
- * of literals at `at`, end in the file. */
-static bool gif_codes_have_meanings(const unsigned char *data, size_t at) {
+/* Return whether each code of a frame is defined when it occurs. `at` is the offset of the minimum
+ * code size. The sub-blocks after it must end within the file. */
+static bool gif_codes_are_defined(const unsigned char *data, size_t at) {
     const unsigned literal = data[at++];
     if (literal > MAX_BITS)
         return false;
     const unsigned clear = 1U << literal, end = clear + 1;
-    unsigned width = literal + 1, next = end + 1, bits = 0, held = 0, left = 0;
-    bool cleared = false, follows = false; /* of what follows a code the next one is made */
+    unsigned width = literal + 1, next = end + 1, bits = 0, bit_count = 0, left = 0;
+    bool cleared = false, has_previous = false; /* a code was read since the last clear code */
     for (;;) {
-        while (held < width) {
+        while (bit_count < width) {
             if (left == 0 && (left = data[at++]) == 0)
                 return true;
-            bits |= (unsigned)data[at++] << held;
-            held += 8;
+            bits |= (unsigned)data[at++] << bit_count;
+            bit_count += 8;
             left--;
         }
         const unsigned code = bits & ((1U << width) - 1);
         bits >>= width;
-        held -= width;
+        bit_count -= width;
         if (code == end)
             return true;
         if (code == clear) {
             width = literal + 1;
             next = end + 1;
             cleared = true;
-            follows = false;
+            has_previous = false;
             continue;
         }
-        if (!cleared || code > next || (code == next && !follows))
+        if (!cleared || code > next || (code == next && !has_previous))
             return false;
-        next += follows;
-        follows = true;
+        next += has_previous;
+        has_previous = true;
         if (next > MAX_CODES)
             return false;
-        if ((next & ((1U << width) - 1)) == 0 && next < WIDENED_UP_TO)
+        if ((next & ((1U << width) - 1)) == 0 && next < MAX_WIDTH_CODES)
             width++;
     }
 }
 
 static gf_stb_outcome gif_check_frame(const unsigned char *data, size_t size, size_t at) {
     if (size - at < FRAME_BYTES)
-        return GF_STB_CUT_OFF;
+        return GF_STB_TRUNCATED;
     const unsigned char *frame = data + at;
     const unsigned width = gf_little16(frame + 5), height = gf_little16(frame + 7);
     if (gf_little16(frame + 1) + width > gf_little16(data + 6) ||
         gf_little16(frame + 3) + height > gf_little16(data + 8))
-        return GF_STB_BAD_HEADER;
-    if ((uint64_t)width * height / MAX_PIXELS_A_BYTE > size)
-        return GF_STB_CUT_OFF;
+        return GF_STB_INVALID_HEADER;
+    if ((uint64_t)width * height / MAX_PIXELS_PER_BYTE > size)
+        return GF_STB_TRUNCATED;
     if (((data[10] | frame[9]) & HAS_TABLE) == 0)
-        return GF_STB_BAD_HEADER;
+        return GF_STB_INVALID_HEADER;
     at += FRAME_BYTES + gif_table_bytes(frame[9]);
     if (gif_skip_blocks(data, size, at + 1) == 0)
-        return GF_STB_CUT_OFF;
-    return gif_codes_have_meanings(data, at) ? GF_STB_DECODED : GF_STB_BAD_CODES;
+        return GF_STB_TRUNCATED;
+    return gif_codes_are_defined(data, at) ? GF_STB_DECODED : GF_STB_INVALID_CODES;
 }
 
 gf_stb_outcome gf_gif_check(const unsigned char *data, size_t size) {
     size_t at = SCREEN_BYTES;
     if (size < SCREEN_BYTES)
-        return GF_STB_CUT_OFF;
+        return GF_STB_TRUNCATED;
     at += gif_table_bytes(data[10]);
     while (at < size && data[at] == EXTENSION) {
         at = gif_skip_blocks(data, size, at + 2);
         if (at == 0)
-            return GF_STB_CUT_OFF;
+            return GF_STB_TRUNCATED;
     }
     if (at >= size)
-        return GF_STB_CUT_OFF;
-    return data[at] == FRAME ? gif_check_frame(data, size, at) : GF_STB_BAD_HEADER;
+        return GF_STB_TRUNCATED;
+    return data[at] == FRAME ? gif_check_frame(data, size, at) : GF_STB_INVALID_HEADER;
 }
 
 /* ---- JPEG ------------------------------------------------------------------------------------ */
@@ -292,25 +292,25 @@ gf_stb_outcome gf_gif_check(const unsigned char *data, size_t size) {
 enum { DHT = 0xc4, SOI = 0xd8, EOI = 0xd9, SOS = 0xda, APP1 = 0xe1, APP2 = 0xe2 };
 enum { TABLE_BYTES = 17, MAX_TABLE_CODES = 256 };
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- JPEG: Huffman tables -------------------------------------------------------------------- */
 
-/* stb_image before 2.28 writes past its tables for a Huffman table of more than 256 codes. This
- * walk visits every table that stb does, and maybe more: it takes each marker that stb may take for
- * one. */
+/* stb_image before 2.28 writes past its tables if a Huffman table has more than 256 codes. This
+ * scan visits every table that stb reads and possibly more: it accepts every marker that stb may
+ * accept. */
 
-/* Past the end there are zeros, as stb has it. */
+/* Return a byte, or 0 past the end, as stb does. */
 static unsigned jpeg_byte_at(const unsigned char *data, size_t size, size_t at) {
     return at < size ? data[at] : 0;
 }
 
 typedef struct jpeg_segment {
     unsigned marker;
-    size_t at, bytes; /* behind its length; the end may be past that of the file */
+    size_t at, bytes; /* of the payload after the length; may extend past the end of the file */
 } jpeg_segment;
 
-/* Find the next segment from *next on, and set that behind it. False at the end of the image, or
- * where stb ends, too. Zero behind 0xff stands for a 0xff in the data, and restart markers belong
- * to the data. */
+/* Find the next segment at or after *next, and advance *next past it. Return false at the end of
+ * the image, or where stb also stops. 0xff 0x00 is a data byte 0xff, and restart markers are part
+ * of the data. */
 static bool jpeg_next_segment(const unsigned char *data, size_t size, size_t *next,
                               jpeg_segment *segment) {
     size_t at = *next;
@@ -330,8 +330,8 @@ static bool jpeg_next_segment(const unsigned char *data, size_t size, size_t *ne
     return false;
 }
 
-/* The tables of a DHT segment: a class and a number, the count of codes of each length, the codes.
- */
+/* Check the tables of a DHT segment. A table has a class and a number, 16 code counts, and the
+ * symbols. */
 static bool jpeg_segment_fits(const unsigned char *data, size_t size, size_t at, long left) {
     while (left > 0) {
         unsigned codes = 0;
@@ -354,9 +354,9 @@ bool gf_jpeg_tables_fit(const unsigned char *data, size_t size) {
     return true;
 }
 
-/* ---- metadata -------------------------------------------------------------------------------- */
+/* ---- JPEG: metadata -------------------------------------------------------------------------- */
 
-/* A number of 2 or 4 bytes in EXIF data, in its byte order; 0 past its end. */
+/* Read a number of 2 or 4 bytes in the byte order of the EXIF data; bytes past the end are 0. */
 static uint32_t jpeg_exif_number(const unsigned char *exif, size_t size, size_t at, size_t bytes) {
     uint32_t number = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -365,8 +365,8 @@ static uint32_t jpeg_exif_number(const unsigned char *exif, size_t size, size_t 
     return number;
 }
 
-/* Does EXIF data, a TIFF file without pixels, ask for the picture to be turned or mirrored? */
-static bool jpeg_is_turned(const unsigned char *exif, size_t size) {
+/* Return whether EXIF data (a TIFF file without pixels) requests a rotation or reflection. */
+static bool jpeg_has_orientation(const unsigned char *exif, size_t size) {
     enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1, MAX = 8 };
     if (size < 8 || (memcmp(exif, "II*", 4) != 0 && memcmp(exif, "MM\0*", 4) != 0))
         return false;
@@ -377,15 +377,15 @@ static bool jpeg_is_turned(const unsigned char *exif, size_t size) {
         if (entry + ENTRY_BYTES > size)
             return false;
         if (jpeg_exif_number(exif, size, entry, 2) == ORIENTATION) {
-            const uint32_t way = jpeg_exif_number(exif, size, entry + 8, 2);
-            return way > UPRIGHT && way <= MAX;
+            const uint32_t orientation = jpeg_exif_number(exif, size, entry + 8, 2);
+            return orientation > UPRIGHT && orientation <= MAX;
         }
     }
     return false;
 }
 
 uint32_t gf_jpeg_metadata(const unsigned char *data, size_t size) {
-    static const char exif[] = "Exif\0", icc[] = "ICC_PROFILE"; /* each with a NUL byte more */
+    static const char exif[] = "Exif\0", icc[] = "ICC_PROFILE"; /* with one more NUL byte each */
     uint32_t found = 0;
     jpeg_segment segment;
     for (size_t next = 0;
@@ -395,7 +395,7 @@ uint32_t gf_jpeg_metadata(const unsigned char *data, size_t size) {
         if (segment.marker == APP1 && bytes >= sizeof exif &&
             memcmp(text, exif, sizeof exif) == 0) {
             found |= GF_DROPPED_EXIF;
-            if (jpeg_is_turned(text + sizeof exif, bytes - sizeof exif))
+            if (jpeg_has_orientation(text + sizeof exif, bytes - sizeof exif))
                 found |= GF_DROPPED_ORIENTATION;
         }
         if (segment.marker == APP2 && bytes >= sizeof icc && memcmp(text, icc, sizeof icc) == 0)

@@ -1,29 +1,29 @@
-/* The stb libraries. They count on int arithmetic that wraps: this file is compiled with -fwrapv.
- */
+/* The stb libraries, which rely on wrapping int arithmetic: compile this file with -fwrapv. */
 #include "io/stb.h"
 
 #include <string.h>
 
-/* What stb is at work on. */
-static _Thread_local gf_stb_bytes *at_work;
-static _Thread_local gf_arena *arena_at_work;
+/* The file that stb reads, and the arena that it allocates from. */
+static _Thread_local gf_stb_bytes *current_bytes;
+static _Thread_local gf_arena *current_arena;
 
-static void impl_give_up(gf_stb_outcome why) {
-    if (at_work->give_up)
-        at_work->give_up(at_work->context, why);
+static void impl_abort(gf_stb_outcome outcome) {
+    if (current_bytes->on_abort)
+        current_bytes->on_abort(current_bytes->context, outcome);
 }
 
 static void *impl_allocate(size_t size) {
-    void *block = gf_arena_alloc(arena_at_work, size);
+    void *block = gf_arena_alloc(current_arena, size);
     if (!block)
-        impl_give_up(GF_STB_OVER_MEMORY);
+        impl_abort(GF_STB_OVER_MEMORY);
     return block;
 }
 
-/* stb allocates only one row, for HDR, and does not check that it got it: the caller gives it. */
+/* Row buffer for HDR, the only allocation of stb_image_write. The caller provides it, since stb
+ * does not check for a failed allocation. */
 static _Thread_local void *row_scratch;
 
-/* Reported at the end of the file: a pop would come before that. */
+/* Not restored below: this warning is reported at the end of the file. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -40,14 +40,14 @@ static _Thread_local void *row_scratch;
 #define STBI_NO_PNG
 #define STBI_NO_PNM
 #define STBI_NO_PIC
-/* A damaged file can meet its assertions and make it use tables that it never filled: it may
- * neither abort us nor read what was in memory before. */
+/* A damaged file can violate stb's assertions and make it use tables that it never filled. It must
+ * neither abort the process nor read previous contents of memory. */
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MALLOC(size) impl_allocate(size)
-/* Only for what is not read: PNG, and the later frames of a GIF. */
+/* Called only for PNG and for the later frames of a GIF, which are not read. */
 #define STBI_REALLOC(pointer, size) ((void)(pointer), (void)(size), (void *)0)
-#define STBI_FREE(pointer) gf_arena_free(arena_at_work, pointer)
-/* STBI_MAX_DIMENSIONS stays at 2^24: stb's int arithmetic is made for that. */
+#define STBI_FREE(pointer) gf_arena_free(current_arena, pointer)
+/* STBI_MAX_DIMENSIONS stays at 2^24, for which stb's int arithmetic is designed. */
 #include <stb/stb_image.h>
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
@@ -57,15 +57,15 @@ static _Thread_local void *row_scratch;
 #include <stb/stb_image_write.h>
 #pragma GCC diagnostic pop
 
-/* stb takes what is past the end of a file for zeros. Reading through callbacks shows when it does:
- * a refill of its buffer may be short, but not empty; any other read may not be short.
+/* Record a read past the end of the file, where stb reads zeros. The callbacks detect it: a refill
+ * of stb's buffer may be short but not empty; any other read must be complete.
  *
- * Its HDR decoder never ends on zeros, which are runs of no length: there the end reads as bytes of
- * 0xff, one at a time, so that it still counts as the end of a header. */
-static void impl_end_reached(gf_stb_bytes *bytes) {
+ * stb's HDR decoder loops on zeros, which are runs of length 0. For HDR, reads past the end return
+ * bytes of 0xff, one at a time, so that the header parser still detects the end. */
+static void impl_on_end(gf_stb_bytes *bytes) {
     bytes->past_end = true;
     if (bytes->loading)
-        impl_give_up(GF_STB_CUT_OFF);
+        impl_abort(GF_STB_TRUNCATED);
 }
 
 static int impl_on_read(void *user, char *data, int size) {
@@ -76,8 +76,8 @@ static int impl_on_read(void *user, char *data, int size) {
     if (!bytes->buffer)
         bytes->buffer = data;
     if (got < wanted && (got == 0 || data != bytes->buffer))
-        impl_end_reached(bytes);
-    /* stb does not always look at how much it got. */
+        impl_on_end(bytes);
+    /* stb does not always check how many bytes it got. */
     memset(data + got, 0, wanted - got);
     if (got == 0 && size > 0 && bytes->hdr) {
         *data = (char)0xff;
@@ -88,7 +88,8 @@ static int impl_on_read(void *user, char *data, int size) {
     return (int)got;
 }
 
-/* No flag here: padding after the last sample may be missing. n < 0 goes back. */
+/* Skip n bytes; n < 0 moves back. Do not set past_end: padding after the last sample may be
+ * missing. */
 static void impl_on_skip(void *user, int n) {
     gf_stb_bytes *bytes = user;
     if (n < 0) {
@@ -108,8 +109,8 @@ static int impl_on_eof(void *user) {
 static const stbi_io_callbacks callbacks = {impl_on_read, impl_on_skip, impl_on_eof};
 
 static void impl_begin(gf_stb_bytes *bytes, gf_arena *arena) {
-    at_work = bytes;
-    arena_at_work = arena;
+    current_bytes = bytes;
+    current_arena = arena;
     bytes->loading = false;
     bytes->used = 0;
     bytes->buffer = NULL;
@@ -139,7 +140,7 @@ const char *gf_stb_reason(void) {
     return reason ? reason : "unknown reason";
 }
 
-/* Of 100; above 90 stb keeps the colour at full resolution. */
+/* Range: 1..100. Above 90 stb does not subsample chroma. */
 enum { JPEG_QUALITY = 95 };
 
 bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context, int width, int height,

@@ -1,7 +1,7 @@
-/* JPEG, BMP, TGA and HDR out, through stb_image_write: the image is held whole.
+/* JPEG, BMP, TGA and HDR output through stb_image_write, which needs the whole image in memory.
  *
- * JPEG and HDR lose precision by their nature. Grey becomes RGB of three equal channels in JPEG,
- * BMP and HDR files: the pixels that a reader gets are the same. */
+ * JPEG and HDR are lossy. JPEG, BMP and HDR store grey as three equal RGB channels; readers get the
+ * same pixels. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@ typedef struct stb_sink {
     gf_format format;
     gf_sink_kind kind;
     unsigned char *pixels;
-    void *scratch;  /* HDR: what stb needs for a row, behind them */
-    uint64_t y;     /* of the next row */
-    gf_error cause; /* the first failed write */
+    void *scratch;  /* HDR: row buffer for stb, stored after the pixels */
+    uint64_t y;     /* next row */
+    gf_error cause; /* error of the first failed write */
 } stb_sink;
 
-/* HDR's samples share an exponent that ends below 2^127, and have no sign. */
+/* HDR stores a shared exponent, which limits samples to values below 2^127, and no sign. */
 static gf_status stb_check_samples(const stb_sink *sink, const unsigned char *row,
                                    gf_error *error) {
     for (uint64_t i = 0; i < gf_row_samples(&sink->format); i++) {
@@ -29,7 +29,7 @@ static gf_status stb_check_samples(const stb_sink *sink, const unsigned char *ro
         memcpy(&v, row + i * sizeof v, sizeof v);
         if (!(v >= 0 && v < 0x1p127f))
             return gf_fail(error, GF_FAILED,
-                           "%s: HDR holds no negative, infinite or NaN samples and row %" PRIu64
+                           "%s: HDR cannot store negative, infinite or NaN samples; row %" PRIu64
                            " has one; write .pfm",
                            gf_output_name(sink->base.output), sink->y);
     }
@@ -83,7 +83,7 @@ static void stb_close(gf_sink *base) {
     free(sink);
 }
 
-static gf_status stb_hold(stb_sink *sink, uint64_t max_memory, gf_error *error) {
+static gf_status stb_allocate(stb_sink *sink, uint64_t max_memory, gf_error *error) {
     const char *name = gf_output_name(sink->base.output);
     uint64_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
     uint64_t scratch = sink->kind == GF_SINK_HDR ? 4 * sink->format.width : 0;
@@ -104,7 +104,7 @@ gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     sink->base.counts_clipped = setup->kind != GF_SINK_HDR;
     sink->format = *setup->format;
     sink->kind = setup->kind;
-    gf_status status = stb_hold(sink, setup->max_memory, error);
+    gf_status status = stb_allocate(sink, setup->max_memory, error);
     if (status)
         stb_close(&sink->base);
     else

@@ -1,6 +1,6 @@
-/* JPEG, BMP, TGA, PSD, GIF (the first frame) and HDR in, through stb_image: the file and the image
- * are held whole. stb is not made for hostile files, so it runs in a sandbox (sandbox.h), and what
- * comes out is checked here as if anybody had written it. */
+/* JPEG, BMP, TGA, PSD, GIF (first frame) and HDR input through stb_image, with the whole file and
+ * image in memory. stb is not designed for hostile files: it runs in a sandbox (sandbox.h), and its
+ * result is checked here as untrusted data. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,48 +10,48 @@
 #include "io/sandbox.h"
 #include "io/stb.h"
 
-/* Files without a size (pipes) are read in pieces that double. */
-enum { FIRST_PIECE = 1 << 16 };
+/* Initial buffer for inputs of unknown size (pipes); it is doubled as needed. */
+enum { FIRST_READ_BYTES = 1 << 16 };
 
-/* Of a file that is larger than this the header is looked at before the rest is read. */
-#define FIRST_LOOK ((size_t)8 << 20)
+/* Check the header of a larger file before reading the rest. */
+#define HEADER_READ_BYTES ((size_t)8 << 20)
 
-/* What stb takes beside the image, however little memory is allowed for that. */
+/* Memory for stb in addition to the image, regardless of the memory limit. */
 #define MIN_ARENA ((size_t)1 << 20)
 
-/* Before the arena, in the same memory. */
+/* Shared memory before the arena. */
 #define RESULT_BYTES ((size_t)4096)
 
 _Static_assert(sizeof(gf_stb_result) <= RESULT_BYTES, "the arena begins behind it");
 
 /* A file that is being opened. */
-typedef struct opening {
+typedef struct stb_file {
     const char *name;
     const gf_limits *limits;
     unsigned char *data;
     size_t size;
-    uint64_t file_bytes; /* size, or more if that is only the beginning */
+    uint64_t file_bytes; /* size of the whole file; size may cover only its beginning */
     gf_sandbox_memory shared;
-    size_t wanted; /* bytes that it would have if there were enough memory */
-} opening;
+    size_t wanted; /* bytes of shared memory to allocate; shared.bytes is less if memory is short */
+} stb_file;
 
-/* ---- the whole file -------------------------------------------------------------------------- */
+/* ---- reading the file ------------------------------------------------------------------------ */
 
-/* Reads to the end, or until `most` bytes are there. What was read before stays. */
-static gf_status stb_read_file(opening *file, gf_input *input, size_t max, bool *ended,
+/* Read up to the end, or until data holds `max` bytes. Bytes already read are kept. */
+static gf_status stb_read_file(stb_file *file, gf_input *input, size_t max, bool *at_end,
                                gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
-    size_t capacity = FIRST_PIECE;
+    size_t capacity = FIRST_READ_BYTES;
     gf_status status;
-    *ended = false;
-    /* No more than shows that it is too large. */
+    *at_end = false;
+    /* Read one byte more than the limit, which proves that the file exceeds it. */
     if (limit < max)
         max = (size_t)limit + 1;
     if (input->regular) {
         status = gf_check_memory(input->size, limit, file->name, "the file", error);
         if (status)
             return status;
-        /* One more byte, so that the end is seen without growing. */
+        /* One more byte detects the end without another allocation. */
         capacity = (size_t)input->size + 1;
     }
     while (capacity <= file->size)
@@ -63,25 +63,25 @@ static gf_status stb_read_file(opening *file, gf_input *input, size_t max, bool 
         status = gf_check_memory(file->size, limit, file->name, "the file", error);
         if (status || file->size == max)
             return status;
-        unsigned char *grown = realloc(file->data, capacity);
-        if (!grown)
+        unsigned char *resized = realloc(file->data, capacity);
+        if (!resized)
             return gf_fail_memory(error, file->name, capacity, "the file");
-        file->data = grown;
+        file->data = resized;
         status = gf_input_read(input, file->data + file->size, capacity - file->size, &got, error);
         if (status)
             return status;
         file->size += got;
         if (file->size < capacity) {
-            *ended = true;
+            *at_end = true;
             return GF_OK;
         }
         capacity *= 2;
     }
 }
 
-/* ---- what came out --------------------------------------------------------------------------- */
+/* ---- checking the result --------------------------------------------------------------------- */
 
-static gf_status stb_check_format(const gf_stb_result *result, const opening *file,
+static gf_status stb_check_format(const gf_stb_result *result, const stb_file *file,
                                   gf_format *format, gf_error *error) {
     const gf_limits *limits = file->limits;
     gf_status status;
@@ -103,26 +103,26 @@ static gf_status stb_fail_stopped(const char *name, gf_error *error) {
                    name);
 }
 
-static gf_status stb_fail_memory(const opening *file, gf_error *error) {
+static gf_status stb_fail_memory(const stb_file *file, gf_error *error) {
     if (file->shared.bytes < file->wanted)
         return gf_fail_memory(error, file->name, file->wanted, "the decoder");
     return gf_fail(error, GF_FAILED,
-                   "%s: decoding takes more than the limit of %" PRIu64
+                   "%s: decoding exceeds the limit of %" PRIu64
                    " bytes; raise it with --max-memory",
                    file->name, file->limits->max_memory);
 }
 
-/* Nothing in the result need be true. */
-static gf_status stb_judge(const gf_stb_result *result, const opening *file, gf_format *format,
-                           gf_error *error) {
-    static const char *const faults[] = {
-        [GF_STB_CUT_OFF] = "the file ends too early; get a complete copy",
-        [GF_STB_BAD_HEADER] = "its header is damaged; get an intact copy",
-        [GF_STB_BAD_TABLE] = "the JPEG is damaged (bad Huffman table); get an intact copy",
-        [GF_STB_BAD_CODES] =
-            "the GIF is damaged (a code that stands for nothing); get an intact copy",
-        [GF_STB_PSD_CHANNELS] = "only PSD with the three channels of RGB is read; save it as PNG",
-        [GF_STB_PSD_PACKED] = "compressed 16-bit PSD is not read; save it uncompressed or as PNG"};
+/* Convert an untrusted result to a status and a format. */
+static gf_status stb_check_result(const gf_stb_result *result, const stb_file *file,
+                                  gf_format *format, gf_error *error) {
+    static const char *const messages[] = {
+        [GF_STB_TRUNCATED] = "the file ends too early; get a complete copy",
+        [GF_STB_INVALID_HEADER] = "its header is damaged; get an intact copy",
+        [GF_STB_INVALID_TABLE] = "the JPEG is damaged (invalid Huffman table); get an intact copy",
+        [GF_STB_INVALID_CODES] = "the GIF is damaged (undefined code); get an intact copy",
+        [GF_STB_PSD_CHANNELS] = "only PSD with three RGB channels is supported; save it as PNG",
+        [GF_STB_PSD_COMPRESSED] =
+            "compressed 16-bit PSD is not supported; save it uncompressed or as PNG"};
     const uint32_t outcome = result->outcome;
     gf_status status = GF_OK;
     if (outcome == GF_STB_DECODED || outcome == GF_STB_OVER_LIMIT)
@@ -131,21 +131,19 @@ static gf_status stb_judge(const gf_stb_result *result, const opening *file, gf_
         return status;
     if (outcome == GF_STB_OVER_MEMORY)
         return stb_fail_memory(file, error);
-    if (outcome == GF_STB_REFUSED)
+    if (outcome == GF_STB_REJECTED)
         return gf_fail(error, GF_FAILED,
                        "%s: cannot decode (%.*s); get an intact copy or convert it to PNG",
                        file->name, (int)sizeof result->reason - 1, result->reason);
-    if (outcome < sizeof faults / sizeof *faults && faults[outcome])
-        return gf_fail(error, GF_FAILED, "%s: %s", file->name, faults[outcome]);
+    if (outcome < sizeof messages / sizeof *messages && messages[outcome])
+        return gf_fail(error, GF_FAILED, "%s: %s", file->name, messages[outcome]);
     return stb_fail_stopped(file->name, error);
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Maps what the limits allow, or as much of it as there is: only what is touched will cost
- * anything.
- */
-static gf_status stb_map_shared(opening *file, gf_error *error) {
+/* Map the memory that the limits allow, or less if that fails. Untouched pages use no memory. */
+static gf_status stb_map_shared(stb_file *file, gf_error *error) {
     const uint64_t limit = file->limits->max_memory;
     const uint64_t left = limit > file->file_bytes ? limit - file->file_bytes : 0;
     const uint64_t max = SIZE_MAX / 4;
@@ -165,7 +163,8 @@ static void stb_unmap_shared(gf_sandbox_memory *shared) {
     shared->base = NULL;
 }
 
-/* Of memory that a source owns: it begins with what it is, when the child has ended. */
+/* Unmap memory that a source owns. It begins with its own gf_sandbox_memory, stored there after the
+ * child has exited. */
 static void stb_release(void *memory) {
     gf_sandbox_memory shared = *(const gf_sandbox_memory *)memory;
     stb_unmap_shared(&shared);
@@ -175,8 +174,8 @@ static void stb_decode(void *context) {
     gf_stb_decode(context);
 }
 
-/* What the decoder says comes into *result, which need not be true. */
-static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *result,
+/* Run the decoder and copy its result, which is untrusted. */
+static gf_status stb_run_decoder(const stb_file *file, bool header_only, gf_stb_result *result,
                                  gf_error *error) {
     gf_sandbox_end end = GF_SANDBOX_DONE;
     gf_arena arena;
@@ -186,15 +185,15 @@ static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *
                         .limits = file->limits,
                         .arena = &arena,
                         .result = (gf_stb_result *)(void *)file->shared.base,
-                        .look = look};
+                        .header_only = header_only};
     gf_status status = GF_OK;
     gf_arena_init(&arena, file->shared.base + RESULT_BYTES, file->shared.bytes - RESULT_BYTES);
     if (file->limits->no_sandbox) {
         stb_decode(&task);
     } else {
-        task.leave = gf_sandbox_exit;
-        /* What this thread has of stb's variables: in a shared library that is made when it is
-         * asked for, and behind the fork nobody could make it. */
+        task.exit = gf_sandbox_exit;
+        /* Allocate stb's thread-local variables: a shared library allocates them on first use, and
+         * the child cannot allocate. */
         (void)gf_stb_reason();
         status = gf_sandbox_run(stb_decode, &task, &file->shared, file->limits->max_seconds,
                                 file->name, &end, error);
@@ -204,7 +203,7 @@ static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *
         return status;
     if (end == GF_SANDBOX_TIME)
         return gf_fail(error, GF_FAILED,
-                       "%s: decoding takes more than the limit of %" PRIu32
+                       "%s: decoding exceeds the limit of %" PRIu32
                        " seconds; raise it with --max-seconds",
                        file->name, file->limits->max_seconds);
     if (end == GF_SANDBOX_STOPPED)
@@ -213,49 +212,49 @@ static gf_status stb_run_decoder(const opening *file, bool look, gf_stb_result *
     return GF_OK;
 }
 
-/* Does what was said of a file's beginning hold for all of it? Of a BMP the header may become one
- * that stb knows. */
-static bool stb_is_final(const gf_stb_result *look, const opening *file) {
-    return look->outcome != GF_STB_DECODED && look->outcome != GF_STB_CUT_OFF &&
-           (look->outcome != GF_STB_REFUSED || memcmp(file->data, "BM", 2) != 0);
+/* Return whether a result for the beginning of a file also holds for the whole file. It may not for
+ * a BMP: gf_bmp_fill_palette can convert it to one that stb reads. */
+static bool stb_is_header_final(const gf_stb_result *result, const stb_file *file) {
+    return result->outcome != GF_STB_DECODED && result->outcome != GF_STB_TRUNCATED &&
+           (result->outcome != GF_STB_REJECTED || memcmp(file->data, "BM", 2) != 0);
 }
 
-/* Looks at the header of a large file: if that is refused, no more of it is read. */
-static gf_status stb_look_at(opening *file, gf_error *error) {
+/* Check the header of a large file. If it is rejected, the rest is not read. */
+static gf_status stb_check_header(stb_file *file, gf_error *error) {
     gf_stb_result result;
     gf_format format;
     gf_status status = stb_map_shared(file, error);
     if (status)
         return status;
     status = stb_run_decoder(file, true, &result, error);
-    if (!status && stb_is_final(&result, file))
-        status = stb_judge(&result, file, &format, error);
+    if (!status && stb_is_header_final(&result, file))
+        status = stb_check_result(&result, file, &format, error);
     stb_unmap_shared(&file->shared);
     return status;
 }
 
-static gf_status stb_load_file(opening *file, gf_input *input, gf_error *error) {
-    bool ended;
-    gf_status status = stb_read_file(file, input, FIRST_LOOK, &ended, error);
-    if (status || ended) {
+static gf_status stb_load_file(stb_file *file, gf_input *input, gf_error *error) {
+    bool at_end;
+    gf_status status = stb_read_file(file, input, HEADER_READ_BYTES, &at_end, error);
+    if (status || at_end) {
         file->file_bytes = file->size;
         return status;
     }
     file->file_bytes = input->regular ? input->size : file->size;
-    if ((status = stb_look_at(file, error)) ||
-        (status = stb_read_file(file, input, SIZE_MAX, &ended, error)))
+    if ((status = stb_check_header(file, error)) ||
+        (status = stb_read_file(file, input, SIZE_MAX, &at_end, error)))
         return status;
     file->file_bytes = file->size;
     return GF_OK;
 }
 
-/* Of the shared memory only the pixels are of use afterwards. */
-static gf_status stb_decode_file(opening *file, gf_format *format, unsigned char **pixels,
+/* Decode the file, check the result, and release all shared memory except the pixels. */
+static gf_status stb_decode_file(stb_file *file, gf_format *format, unsigned char **pixels,
                                  gf_error *error) {
     const size_t capacity = file->shared.bytes - RESULT_BYTES;
     gf_stb_result result;
     gf_status status = stb_run_decoder(file, false, &result, error);
-    if (status || (status = stb_judge(&result, file, format, error)))
+    if (status || (status = stb_check_result(&result, file, format, error)))
         return status;
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
     if (bytes > capacity || result.offset > capacity - bytes || result.offset % sizeof(float) != 0)
@@ -266,26 +265,27 @@ static gf_status stb_decode_file(opening *file, gf_format *format, unsigned char
     return GF_OK;
 }
 
-/* As far as a glance at the header tells; anything else is TGA. */
-static void stb_describe(const opening *file, const gf_format *format, char *text, size_t size) {
+/* Describe how the file stores the pixels. Every kind not listed is TGA. */
+static void stb_describe(const stb_file *file, const gf_format *format, char *text, size_t size) {
     const unsigned char *data = file->data;
     if (gf_stb_is_jpeg(data)) {
         snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
     } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
-        snprintf(text, size, "%u bits a pixel", gf_bmp_bits(data));
+        snprintf(text, size, "%u bits per pixel", gf_bmp_bits(data));
     } else if (memcmp(data, "8BPS", 4) == 0) {
-        snprintf(text, size, "%d-bit RGB in planes", format->type == GF_U16 ? 16 : 8);
+        snprintf(text, size, "%d-bit planar RGB", format->type == GF_U16 ? 16 : 8);
     } else if (memcmp(data, "GIF8", 4) == 0) {
-        snprintf(text, size, "palette, the first frame");
+        snprintf(text, size, "palette, first frame");
     } else if (gf_stb_is_hdr(data)) {
-        snprintf(text, size, "8-bit RGB with a common exponent");
+        snprintf(text, size, "8-bit RGB with shared exponent");
     } else {
-        snprintf(text, size, "%d bits a pixel%s%s", data[16], (data[2] & 7) == 1 ? ", palette" : "",
+        snprintf(text, size, "%d bits per pixel%s%s", data[16],
+                 (data[2] & 7) == 1 ? ", palette" : "",
                  (data[2] & 8) != 0 ? ", run-length coded" : "");
     }
 }
 
-static gf_status stb_open_source(opening *file, gf_input *input, gf_source **opened,
+static gf_status stb_open_source(stb_file *file, gf_input *input, gf_source **opened,
                                  gf_error *error) {
     gf_format format;
     unsigned char *pixels;
@@ -296,7 +296,7 @@ static gf_status stb_open_source(opening *file, gf_input *input, gf_source **ope
         (status = stb_map_shared(file, error)) ||
         (status = stb_decode_file(file, &format, &pixels, error)))
         return status;
-    /* All that can fail is memory, and it is this file's. */
+    /* Only an allocation can fail; report it with the name of the file. */
     if (gf_memory_source(&format, pixels, gf_row_bytes(&format), opened, NULL))
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", file->name);
     memcpy(file->shared.base, &file->shared, sizeof file->shared);
@@ -311,14 +311,14 @@ static gf_status stb_open_source(opening *file, gf_input *input, gf_source **ope
 gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
     gf_input reader = *input;
-    opening file = {.name = input->name, .limits = limits};
+    stb_file file = {.name = input->name, .limits = limits};
     gf_status status = stb_open_source(&file, &reader, opened, error);
     stb_unmap_shared(&file.shared);
     free(file.data);
     if (status)
         return status;
     (*opened)->cost = GF_STB_DECODE_COST;
-    /* Everything is read, so the input is not needed any longer. */
+    /* The file is fully read; the input can be closed. */
     (*opened)->bytes = reader.offset;
     gf_input_close(&reader);
     return GF_OK;

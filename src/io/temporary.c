@@ -1,4 +1,4 @@
-/* The temporary files that exist right now, so that a signal handler can remove them. */
+/* Table of existing temporary files, which a signal handler removes. */
 #include "io/output.h"
 
 #include <errno.h>
@@ -9,15 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A signal handler may not lock or allocate: the table is fixed, and a path is read only while it
- * is complete. There is room for an output of each of the most threads that can be asked for. */
+/* Signal handlers must not lock or allocate. Therefore the table has a fixed size, and a path is
+ * read only when it is complete. Capacity: one output for each of the at most 1024 threads, and 64
+ * more. */
 enum { SLOTS = 1024 + 64 };
-/* Not for ever: a file server may be gone. In milliseconds, and for all slots together. */
-enum { REST = 1, MAX_RESTS = 10000 };
+/* Poll every POLL_MS milliseconds, in total at most 10 s: a file server may not respond. */
+enum { POLL_MS = 1, MAX_POLLS = 10000 };
 enum { FILLING, CREATING, LIVE };
 
 static struct slot {
-    atomic_uintptr_t owner; /* the thread that took it; 0: nobody, and then it is FILLING */
+    atomic_uintptr_t owner; /* thread that uses the slot; 0: unused, and stage is FILLING */
     atomic_int stage;
     char path[PATH_MAX];
 } slots[SLOTS];
@@ -25,23 +26,23 @@ static struct slot {
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2,
                "signal handlers need lock-free atomics");
 
-/* The thread whose handler is about to end the process; no other creates files any more. It never
- * changes again. */
-static atomic_uintptr_t extension;
+/* Thread whose signal handler terminates the process; 0: none. Set once. Other threads then stop
+ * creating temporary files. */
+static atomic_uintptr_t terminating_thread;
 
-/* Not the address of a thread's variable: the first use of that may allocate. */
+/* Do not use the address of a thread-local variable: its first use may allocate. */
 static uintptr_t temporary_this_thread(void) {
     return (uintptr_t)pthread_self();
 }
 
-static bool temporary_is_extension(void) {
-    uintptr_t other = atomic_load(&extension);
-    return other != 0 && other != temporary_this_thread();
+static bool temporary_is_process_ending(void) {
+    uintptr_t terminating = atomic_load(&terminating_thread);
+    return terminating != 0 && terminating != temporary_this_thread();
 }
 
 void gf_temporary_abandon(void) {
-    while (temporary_is_extension())
-        (void)poll(NULL, 0, REST);
+    while (temporary_is_process_ending())
+        (void)poll(NULL, 0, POLL_MS);
 }
 
 int gf_temporary_add(const char *path) {
@@ -49,11 +50,11 @@ int gf_temporary_add(const char *path) {
     if (size > PATH_MAX)
         return -1;
     for (int i = 0; i < SLOTS; i++) {
-        uintptr_t nobody = 0;
+        uintptr_t none = 0;
         if (atomic_load(&slots[i].owner) == 0 &&
-            atomic_compare_exchange_strong(&slots[i].owner, &nobody, temporary_this_thread())) {
-            /* Asked once the slot is taken: the handler that is not seen here sees the slot. */
-            if (temporary_is_extension()) {
+            atomic_compare_exchange_strong(&slots[i].owner, &none, temporary_this_thread())) {
+            /* Test after claiming the slot: a handler that starts later finds the slot. */
+            if (temporary_is_process_ending()) {
                 atomic_store(&slots[i].owner, 0);
                 gf_temporary_abandon();
             }
@@ -76,9 +77,9 @@ void gf_temporary_drop(int slot) {
     }
 }
 
-/* What this thread was about to create when the signal came, it does not go on with: nobody is to
- * wait for that. The file may be there already. */
-static void temporary_let_go(void) {
+/* Mark the file that the interrupted thread was creating as created, since that thread does not
+ * resume. The file may exist already. Release its slot if the path is incomplete. */
+static void temporary_release_own(void) {
     for (int i = 0; i < SLOTS; i++) {
         int creating = CREATING;
         if (atomic_load(&slots[i].owner) == temporary_this_thread() &&
@@ -88,28 +89,27 @@ static void temporary_let_go(void) {
     }
 }
 
-static void temporary_remove_all(int *rests) {
+static void temporary_remove_all(int *polls) {
     for (int i = 0; i < SLOTS; i++) {
         while (atomic_load(&slots[i].owner) != 0 && atomic_load(&slots[i].stage) != LIVE &&
-               *rests < MAX_RESTS) {
-            (void)poll(NULL, 0, REST);
-            ++*rests;
+               *polls < MAX_POLLS) {
+            (void)poll(NULL, 0, POLL_MS);
+            ++*polls;
         }
-        /* Nobody fills a slot any more, so that the path stays. Nobody could be told of a failure.
-         */
+        /* The path is stable: no thread fills slots any longer. A failure cannot be reported. */
         if (atomic_load(&slots[i].stage) != FILLING)
             (void)unlink(slots[i].path);
     }
 }
 
 void gf_remove_temporaries(void) {
-    int saved = errno, rests = 0;
-    uintptr_t nobody = 0;
-    atomic_compare_exchange_strong(&extension, &nobody, temporary_this_thread());
-    temporary_let_go();
+    int saved = errno, polls = 0;
+    uintptr_t none = 0;
+    atomic_compare_exchange_strong(&terminating_thread, &none, temporary_this_thread());
+    temporary_release_own();
     gf_temporary_abandon();
-    temporary_remove_all(&rests);
-    /* One may have been renamed to another that had been looked at already. */
-    temporary_remove_all(&rests);
+    temporary_remove_all(&polls);
+    /* A thread may have renamed a file to a path whose slot was already processed. */
+    temporary_remove_all(&polls);
     errno = saved;
 }

@@ -259,7 +259,7 @@ static void others_that_claim_much(void **state) {
     REFUSED("b.gif", canvas, "ends too early");
     png_bytes blocks = bytes_of(codes, sizeof codes + 200 * 256, sizeof codes - 1, 0xff);
     blocks.data[blocks.size - 1] = 0;
-    refused("c.gif", &blocks, "stands for nothing", MAX_MS);
+    refused("c.gif", &blocks, "undefined code", MAX_MS);
     REFUSED("a.psd",
             "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\x75\x30\0\0\x75\x30\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
             "1234567890",

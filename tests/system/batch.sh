@@ -66,7 +66,7 @@ if other true; then
     mkdir -m 777 half && mkdir -m 555 half/ok
     closed() { other gpufilter smooth in/1/001.pgm in/1/008.pgm -O closed 2>sum
         [ $? -eq 1 ] && grep -q '^0 done, [12] failed, 0 skipped' sum && [ -z "$(ls -A closed)" ] &&
-            [ "$(grep -c 'cannot create a file in its folder: Permission denied; no more files are started' sum)" -eq 1 ]; }
+            [ "$(grep -c 'cannot create a file in its directory: Permission denied; no more files are started' sum)" -eq 1 ]; }
     below() { other gpufilter smooth in/1/001.pgm -O closed/new 2>sum
         [ $? -eq 1 ] && grep -q '^gpufilter: closed/new: cannot create the folder: Permission denied$' sum; }
     secret() { other gpufilter smooth -R part -O open 2>sum

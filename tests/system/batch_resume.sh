@@ -67,7 +67,7 @@ kill_often() {
         [ $code -ge 128 ] || break
     done
     gpufilter smooth -R in -O often --resume -q 2>errors
-    ! grep -q 'exists already' errors && same often
+    ! grep -q 'use --force to replace it' errors && same often
 }
 check "killed again and again" kill_often
 
@@ -192,7 +192,7 @@ somebody() { echo mine >late/again.pgm; }
 outrun() {
     cp in/1/001.pgm again.pgm && mkdir late
     meanwhile another
-    [ $? -eq 1 ] && summary 1 1 0 sum && grep -q 'late/again.pgm: exists already' sum || return 1
+    [ $? -eq 1 ] && summary 1 1 0 sum && grep -q 'late/again.pgm: .*use --force to replace it' sum || return 1
     gpufilter smooth again.pgm -O late --resume 2>sum && summary 0 0 1 sum
 }
 outrun_resumed() {

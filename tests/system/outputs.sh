@@ -145,8 +145,8 @@ if other true; then
         chmod 755 here/f
         [ $code -eq 0 ] && [ "$(ls -A here/f)" = o.png ]
     }
-    check "a folder that may not be written" read_only 555 'cannot create a file in its folder: Permission denied' \
-        'cannot create a file in its folder: Permission denied'
+    check "a folder that may not be written" read_only 555 'cannot create a file in its directory: Permission denied' \
+        'cannot create a file in its directory: Permission denied'
     check "a folder that may not be searched" read_only 644 'Permission denied' 'Permission denied'
     # One that may be written and searched, but not read, is enough.
     unread() { fresh; mkdir here/f; chmod 333 here/f; other gpufilter smooth in.ppm here/f/o.png -q && cmp here/f/o.png want.png; }
@@ -155,7 +155,7 @@ if other true; then
     no_group() { fresh; echo old >here/o.png; chown 0:54321 here/o.png && chmod 664 here/o.png
         other gpufilter smooth in.ppm here/o.png --force -q && [ "$(stat -c %a:%u here/o.png)" = 604:64321 ]; }
     [ "$(id -u)" -ne 0 ] || check "a group that nobody may give a file to" no_group
-    unsynced() { fresh; mkdir here/f; chmod 333 here/f; one_line 1 'cannot open its folder, to sync it: Permission denied' \
+    unsynced() { fresh; mkdir here/f; chmod 333 here/f; one_line 1 'cannot open its directory for fsync: Permission denied' \
         other gpufilter smooth in.ppm here/f/o.png -q --sync always && [ -z "$(ls -A here/f)" ]; }
     [ "$(id -u)" -ne 0 ] || check "a folder that may not be read, to be synced" unsynced
 else
@@ -165,7 +165,7 @@ fi
 # ---- folders whose files stay ------------------------------------------------------------------------------------------
 append_only() { # new files appear; none is replaced, and none is left
     gpufilter smooth in.ppm here/f/new.png -q && cmp here/f/new.png want.png &&
-        one_line 1 'o.png: its folder is append-only, so no file in it can be replaced or removed; write to another folder' \
+        one_line 1 'o.png: its directory is append-only, so files in it cannot be replaced or removed; write to another directory' \
             gpufilter smooth in.ppm here/f/o.png --force && [ "$(cat here/f/o.png)" = old ] && [ "$(ls -A here/f | wc -l)" -eq 2 ] &&
         one_line 1 'append-only' gpufilter hist in.pgm -x 3 -q --out here/f/v.csv --mask here/f/o.png --force && [ "$(ls -A here/f | wc -l)" -eq 2 ]
 }
@@ -212,15 +212,15 @@ too_deep() { # a path with space for the output's name, and none for a temporary
     for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
     folder=$folder/$(printf 'e%.0s' {1..230})/$(printf 'e%.0s' {1..69})
     mkdir -p $folder && echo old >$folder/$name || return 1
-    one_line 1 'its path is too long for a temporary file beside it; change into its folder and name it from there' \
+    one_line 1 'its path is too long for a temporary file in its directory; change to that directory and use a relative path' \
         gpufilter smooth in.ppm $folder/$name --force && [ "$(cat $folder/$name)" = old ] && [ "$(ls -A $folder)" = $name ] &&
         (cd -P $folder && gpufilter smooth "$work/in.ppm" $name --force -q) && cmp $folder/$name want.png && [ "$(ls -A $folder)" = $name ]
 }
 check "a path that is too long for a temporary name" too_deep
 fresh
 mkdir here/folder && ln -s nothing here/dangling.png && mkfifo here/pipe.png
-check "a folder" one_line 1 'is a folder' gpufilter smooth in.ppm here/folder --force --format png
-check "a link to nothing" one_line 1 'symbolic link to nothing' gpufilter smooth in.ppm here/dangling.png --force
+check "a folder" one_line 1 'is a directory' gpufilter smooth in.ppm here/folder --force --format png
+check "a link to nothing" one_line 1 'dangling symbolic link' gpufilter smooth in.ppm here/dangling.png --force
 into_pipe() { cat here/pipe.png >got & gpufilter smooth in.ppm here/pipe.png && wait $! && cmp got want.png && [ -p here/pipe.png ]; }
 check "a pipe with a name" into_pipe
 
@@ -231,13 +231,13 @@ start() { # files in `here`: in.ppm, a link of each kind to it, and an old outpu
 }
 itself() { # OUTPUT
     start
-    one_line 1 'exists already' gpufilter smooth here/in.ppm "here/$1" && cmp here/in.ppm in.ppm &&
+    one_line 1 'already exists' gpufilter smooth here/in.ppm "here/$1" && cmp here/in.ppm in.ppm &&
         gpufilter smooth here/in.ppm "here/$1" --force -q && cmp "here/$1" want.ppm && [ -L here/soft.ppm ] &&
         case $1 in hard.ppm) cmp here/in.ppm in.ppm ;; *) cmp here/in.ppm want.ppm && cmp here/hard.ppm in.ppm ;; esac &&
         [ "$(ls -A here | wc -l)" -eq 4 ]
 }
 for output in in.ppm soft.ppm hard.ppm; do check "input and output are one file: $output" itself $output; done
-map_over_input() { start; one_line 2 'exists already' gpufilter compare here/in.ppm here/hard.ppm --diff here/in.ppm &&
+map_over_input() { start; one_line 2 'already exists' gpufilter compare here/in.ppm here/hard.ppm --diff here/in.ppm &&
     gpufilter compare here/in.ppm here/hard.ppm --diff here/in.ppm --force -q && [ "$(head -c 2 here/in.ppm)" = P6 ] && cmp here/hard.ppm in.ppm; }
 check "the map of differences replaces an input" map_over_input
 printed() { # REDIRECTION COMMAND...: in `here`, standard output goes where it must not
@@ -247,7 +247,7 @@ printed() { # REDIRECTION COMMAND...: in `here`, standard output goes where it m
     target=${redirection##*[<>]}
     cp "here/$target" before
     (cd here && eval "gpufilter $* $redirection" 2>../err)
-    [ $? -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'ppm: .* goes, too\|ppm: .*goes there, too' err && [ "$(ls -A here | wc -l)" -eq 4 ] || { cat err; return 1; }
+    [ $? -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'ppm: .* goes, too\|ppm: .*is redirected to it' err && [ "$(ls -A here | wc -l)" -eq 4 ] || { cat err; return 1; }
     case $redirection in '>'[!\>]*) [ ! -s "here/$target" ] ;; *) cmp "here/$target" before ;; esac # the shell empties it
 }
 into_stderr() { start; (cd here && gpufilter smooth in.ppm o.ppm --force 2>>o.ppm)
@@ -263,7 +263,7 @@ for redirection in '>>' '1<>'; do
         check "stdout is the input: $what $redirection" printed "${redirection}in.ppm" "$what"
     done
 done
-same_folder() { start; one_line 1 'in.ppm: exists already' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
+same_folder() { start; one_line 1 'use --force to replace it' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
     gpufilter smooth here/in.ppm -O here -q --force && cmp here/in.ppm want.ppm; }
 check "the folder of outputs is that of the inputs" same_folder
 
@@ -287,7 +287,7 @@ meanwhile() { # OLD-OR-NEW WHICH
     mkdir "here/$2" && tail -c +5001 in.pgm >&9
     exec 9>&-
     wait $program
-    [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$2: cannot put the output in place: Is a directory" err || { cat err; return 1; }
+    [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$2: cannot rename the output to its final name: Is a directory" err || { cat err; return 1; }
     rmdir "here/$2" && mv gone "here/$2" 2>/dev/null
     ls -i here | diff before -
 }

@@ -114,7 +114,7 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
         --mask disk/m.png
     mount -o remount,size=6000k disk
     check "a disk in memory is full: a batch" fill_batch 2500000
-    check "the folder of a batch is removed" no_folder "its folder does not exist.*" "rm -r disk/out"
+    check "the folder of a batch is removed" no_folder "its directory does not exist.*" "rm -r disk/out"
     check "the folder of a batch may only be read" no_folder ".*Read-only file system" "mount -o remount,ro disk"
     mount -o remount,rw disk
     check "no room for folders" folders_full

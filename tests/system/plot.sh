@@ -117,7 +117,7 @@ check "a format against the name" cmp plot.dat try.png
 says "a name that says nothing" 2 'extension must be' hist -q --plot p.gif one.pgm
 # A plot obeys the rules of every output.
 echo precious >kept.png
-says "an existing plot is refused" 1 'kept.png: exists already' hist -q --plot kept.png one.pgm
+says "an existing plot is refused" 1 'kept.png: already exists' hist -q --plot kept.png one.pgm
 check "and kept" grep -q precious kept.png
 # It appears together with the other outputs, or none does; no two have one name.
 says "a mask and a plot of one name" 2 'p.png' hist -q -n 8 -x 0 --mask p.png --plot p.png one.pgm

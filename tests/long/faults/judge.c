@@ -289,7 +289,7 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         find(&verdict, FINDING_LEAK, "%.500s", outcome->err);
     judge_files(&verdict, reference, outcome, &fresh, &stale);
     /* What was replaced and cannot be put back stays, and is named. */
-    if (strstr(outcome->err, "; what it replaced is in ") != NULL)
+    if (strstr(outcome->err, "; the file that it replaced is now ") != NULL)
         judge_leftovers(&verdict, reference, outcome);
     else if (verdict.leftover && !removing_failed(outcome))
         find(&verdict, FINDING_LEFT, "%zu temporary files are left", verdict.leftover);
@@ -308,7 +308,7 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         find(&verdict, FINDING_CODE, "gave up: exit code %d: %.200s", outcome->code, outcome->err);
     verdict.completed = !verdict.survived && fresh;
     /* Where renaming fails from then on, nothing can be taken back, which is said. */
-    const bool reported = strstr(outcome->err, "was put in place before that") != NULL;
+    const bool reported = strstr(outcome->err, "was already written") != NULL;
     if (!verdict.survived && fresh && stale && !reported && !(what->flags & CASE_BATCH))
         find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
     if (!(what->flags & CASE_CUDA) || !verdict.survived)
@@ -343,8 +343,8 @@ gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const
     judge_files(&verdict, reference, outcome, &fresh, &stale);
     verdict.leftover = 0;
     const bool good = outcome->code == reference->clean.code;
-    const bool refused =
-        outcome->code == 1 && strstr(outcome->err, "exists already") && all_new(reference, killed);
+    const bool refused = outcome->code == 1 && strstr(outcome->err, "use --force to replace it") &&
+                         all_new(reference, killed);
     if (!good && !refused)
         find(&verdict, FINDING_RERUN, "the next run: exit code %d, signal %d: %.200s",
              outcome->code, outcome->signal, outcome->err);

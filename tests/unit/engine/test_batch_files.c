@@ -124,7 +124,7 @@ static void keeps_what_is_there(void **state) {
         items[6].replace = true;
         assert_int_equal(run_smooth(items, 8, devices, &options, NULL), GF_OK);
         assert_int_equal(got[0].status, GF_FAILED);
-        assert_message(&got[0].error, "exists already");
+        assert_message(&got[0].error, "already exists");
         assert_bytes(out_paths[0], "precious", 8);
         assert_int_equal(got[1].status, GF_OK);
         assert_int_equal(got[6].status, GF_FAILED);

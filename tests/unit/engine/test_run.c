@@ -174,7 +174,7 @@ static void refuses_one_file_for_two_outputs(void **state) {
     put_picture("in.pgm", 20, 10);
     gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
     assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_USAGE);
-    assert_message(&error, "/a.csv: is written already by another option; name another file");
+    assert_message(&error, "/a.csv: another option already writes to it; name another file");
     assert_int_equal(count_files(false), 1);
     gf_settings_free(settings);
 }
@@ -364,7 +364,7 @@ static void looks_at_the_output_before_it_measures(void **state) {
     free(pixels);
     assert_int_equal(mkdir(in_folder("out.pgm"), 0700), 0);
     assert_int_equal(normalize(false, 0, &error), GF_FAILED);
-    assert_message(&error, "/out.pgm: is a folder");
+    assert_message(&error, "/out.pgm: is a directory");
     assert_int_equal(rmdir(in_folder("out.pgm")), 0);
     assert_int_equal(normalize(false, 0, &error), GF_FAILED);
     assert_message(&error, "/in.pgm: ");
@@ -385,7 +385,7 @@ static void opens_all_and_writes_nothing(void **state) {
     put_bytes(in_folder("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
-    assert_message(&error, "old.png: exists already");
+    assert_message(&error, "old.png: already exists");
     options.force = true;
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_OK);
     assert_null(result);
@@ -395,7 +395,7 @@ static void opens_all_and_writes_nothing(void **state) {
     gf_settings_free(settings);
     settings = hist_settings("bins=4 extract=1", "none/new.csv", "old.png");
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
-    assert_message(&error, "its folder does not exist");
+    assert_message(&error, "its directory does not exist");
     gf_settings_free(settings);
     assert_int_equal(truncate(in_folder("in.pgm"), 4), 0);
     settings = hist_settings("bins=4", NULL, NULL);

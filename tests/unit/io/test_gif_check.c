@@ -36,9 +36,9 @@ static void compare(const char *what, uint64_t n) {
     const bool right = (state == GF_STB_DECODED) == decodes();
 
     fits += state == GF_STB_DECODED;
-    cut_off += state == GF_STB_CUT_OFF;
-    damaged += state == GF_STB_BAD_HEADER;
-    bad_codes += state == GF_STB_BAD_CODES;
+    cut_off += state == GF_STB_TRUNCATED;
+    damaged += state == GF_STB_INVALID_HEADER;
+    bad_codes += state == GF_STB_INVALID_CODES;
     if (!right)
         fail_msg("%s %u: the check says %d, stb: %s", what, (unsigned)n, (int)state,
                  state == GF_STB_DECODED ? gf_stb_reason() : "an image");

@@ -172,10 +172,10 @@ static void knows_the_files_of_stb(void **state) {
         gf_type type;
     } cases[] = {
         {"x.jpeg", "jpg", "8-bit colour, lossy", 3, GF_U8},
-        {"x.bmp", "bmp", "24 bits a pixel", 3, GF_U8},
-        {"y.bmp", "bmp", "32 bits a pixel", 4, GF_U8},
-        {"x.tga", "tga", "24 bits a pixel, run-length coded", 3, GF_U8},
-        {"x.hdr", "hdr", "8-bit RGB with a common exponent", 3, GF_F32},
+        {"x.bmp", "bmp", "24 bits per pixel", 3, GF_U8},
+        {"y.bmp", "bmp", "32 bits per pixel", 4, GF_U8},
+        {"x.tga", "tga", "24 bits per pixel, run-length coded", 3, GF_U8},
+        {"x.hdr", "hdr", "8-bit RGB with shared exponent", 3, GF_F32},
     };
 
     (void)state;

@@ -41,7 +41,7 @@ static void keeps_what_exists_without_force(void **state) {
     (void)state;
     put_bytes(in_folder("a"), "old", 3);
     assert_no_output(in_folder("a"), false, GF_FAILED,
-                     "/a: exists already; use --force to replace it");
+                     "/a: already exists; use --force to replace it");
     assert_int_equal(count_files(false), 1);
     gf_output *output = open_output(in_folder("a"), true);
     put_output(output, "new!");
@@ -61,7 +61,7 @@ static void keep_what_appeared(bool late) {
     put_bytes(in_folder("a"), "theirs", 6);
     assert_int_equal(late ? gf_output_commit(output, &error) : gf_output_prepare(output, &error),
                      GF_FAILED);
-    assert_message(&error, "/a: exists already; use --force to replace it");
+    assert_message(&error, "/a: already exists; use --force to replace it");
     gf_output_close(output);
     assert_bytes(in_folder("a"), "theirs", 6);
     assert_int_equal(count_files(false), 1);
@@ -90,7 +90,7 @@ static void prepares_before_it_places(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-#define TWICE "is written already by another option; name another file"
+#define TWICE "another option already writes to it; name another file"
 
 /* However the file is called, whether it exists or not. */
 static void refuses_to_write_one_file_twice(void **state) {
@@ -108,7 +108,7 @@ static void refuses_to_write_one_file_twice(void **state) {
     gf_output_close(beside);
     commit(output);
     /* It is there now, and nobody writes it: the next one may. */
-    assert_no_output(in_folder("sub/a"), false, GF_FAILED, "exists already");
+    assert_no_output(in_folder("sub/a"), false, GF_FAILED, "already exists");
     assert_int_equal(symlink("sub/a", in_folder("link")), 0);
     output = open_output(in_folder("link"), true);
     (void)snprintf(dotted, sizeof dotted, "%s/./sub//a", test_folder);

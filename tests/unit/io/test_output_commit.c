@@ -37,7 +37,7 @@ static void are_taken_back(void **state) {
         outputs[i] = complete(names[i], i < 4);
     put_bytes(in_folder("taken"), "theirs", 6);
     assert_int_equal(gf_outputs_commit(outputs, 5, &error), GF_FAILED);
-    assert_message(&error, "/taken: exists already; use --force to replace it");
+    assert_message(&error, "/taken: already exists; use --force to replace it");
     assert_null(strstr(error.message, "before that"));
     close_all(outputs, 5);
     assert_int_equal(inode_of("old"), before);
@@ -80,7 +80,8 @@ static void leave_nothing_whichever_call_fails(void **state) {
                          status == GF_OK ? 1 : 3);
         if (status != GF_OK) {
             failures++;
-            assert_message(&error, ": cannot put the output in place: Input/output error");
+            assert_message(&error,
+                           ": cannot rename the output to its final name: Input/output error");
         }
     }
     /* Some calls are made because another one could not. */
@@ -99,8 +100,8 @@ static void say_what_cannot_be_taken_back(void **state) {
     outputs[2] = complete("c", false);
     put_old("c");
     assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
-    assert_message(&error, "/c: exists already; use --force to replace it; ");
-    assert_message(&error, "/a was put in place before that");
+    assert_message(&error, "/c: already exists; use --force to replace it; ");
+    assert_message(&error, "/a was already written");
     assert_null(strstr(error.message, "/b was"));
     close_all(outputs, 3);
     assert_bytes(in_folder("a"), "a", 1);
@@ -122,7 +123,7 @@ static void keep_what_cannot_be_taken_back(void **state) {
     calls_do.after = 1;
     calls_do.cause = EIO;
     assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
-    assert_message(&error, "/a was put in place before that; what it replaced is in ");
+    assert_message(&error, "/a was already written; the file that it replaced is now ");
     close_all(outputs, 2);
     assert_bytes(in_folder("a"), "a", 1);
     FILE *kept = fopen(strrchr(error.message, ' ') + 1, "rb");
@@ -167,7 +168,7 @@ static void do_not_move_folders(void **state) {
         assert_int_equal(mkdir(in_folder("a"), 0700), 0);
         put_bytes(in_folder("a/in"), "", 0);
         assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
-        assert_message(&error, "/a: cannot put the output in place: Is a directory");
+        assert_message(&error, "/a: cannot rename the output to its final name: Is a directory");
         close_all(outputs, 2);
         assert_int_equal(count_files(false), 1);
         assert_int_equal(unlink(in_folder("a/in")), 0);
@@ -183,9 +184,10 @@ static void need_no_temporary_that_would_stay(void **state) {
     (void)state;
     put_old("a");
     calls_do.append_only = true;
-    assert_no_output(in_folder("a"), true, GF_FAILED,
-                     "/a: its folder is append-only, so no file in it can be replaced or removed; "
-                     "write to another folder");
+    assert_no_output(
+        in_folder("a"), true, GF_FAILED,
+        "/a: its directory is append-only, so files in it cannot be replaced or removed; "
+        "write to another directory");
     assert_bytes(in_folder("a"), "old", 3);
     assert_int_equal(count_files(false), 1);
     assert_int_equal(gf_output_open(in_folder("b"), NULL, false, &output, &error),
@@ -198,7 +200,8 @@ static void need_no_temporary_that_would_stay(void **state) {
         output = complete("c", true);
         put_old("c");
         assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
-        assert_message(&error, "/c: cannot put the output in place: Operation not permitted");
+        assert_message(&error,
+                       "/c: cannot rename the output to its final name: Operation not permitted");
         gf_output_close(output);
         assert_int_equal(count_files(false), 3);
     }
@@ -213,9 +216,10 @@ static void name_a_temporary_that_stays(void **state) {
     gf_output *output = complete("a", true);
     calls_do.stay = true;
     assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
-    assert_message(&error,
-                   "/a: cannot put the output in place: Operation not permitted; cannot "
-                   "remove its temporary file ");
+    assert_message(
+        &error,
+        "/a: cannot rename the output to its final name: Operation not permitted; cannot "
+        "remove the temporary file ");
     const char *last = strrchr(error.message, '/');
     assert_non_null(last);
     assert_int_equal(strncmp(last, "/.a.gpufilter-", 14), 0);
@@ -246,7 +250,7 @@ static void keep_what_came_since(void **state) {
     calls_do.cause = EEXIST;
     calls_do.meanwhile = replace_both;
     assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
-    assert_message(&error, "/c: exists already");
+    assert_message(&error, "/c: already exists");
     close_all(outputs, 3);
     assert_bytes(in_folder("a"), "theirs", 6);
     assert_bytes(in_folder("b"), "theirs", 6);

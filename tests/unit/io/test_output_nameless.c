@@ -11,7 +11,7 @@ static void are_reached_until_they_appear(void **state) {
 
     (void)state;
     gf_output *output = complete("a", false);
-    assert_int_equal(stat(gf_output_reach(output), &before), 0);
+    assert_int_equal(stat(gf_output_pending_path(output), &before), 0);
     assert_int_equal(before.st_size, 1);
     assert_int_equal(count_files(false), named);
     assert_int_equal(gf_output_commit(output, NULL), GF_OK);
@@ -20,7 +20,7 @@ static void are_reached_until_they_appear(void **state) {
     assert_int_equal(stat(in_folder("a"), &after), 0);
     assert_int_equal(after.st_ino, before.st_ino);
     assert_memory_equal(&after.st_mtim, &before.st_mtim, sizeof after.st_mtim);
-    assert_null(gf_output_reach(NULL));
+    assert_null(gf_output_pending_path(NULL));
 }
 
 /* Killed at any time, what has no name leaves none. */
@@ -71,14 +71,14 @@ static void get_a_name_where_they_may_not(void **state) {
         const ino_t before = inode_of("a");
         for (int i = 0; i < 3; i++)
             outputs[i] = complete(names[i], i < 2);
-        assert_int_equal(stat(gf_output_reach(outputs[0]), &made), 0);
+        assert_int_equal(stat(gf_output_pending_path(outputs[0]), &made), 0);
         if (fails)
             put_old("c");
         calls_do.stay_nameless = causes[k / 2];
         const gf_status status = gf_outputs_commit(outputs, 3, &error);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails)
-            assert_message(&error, "/c: exists already");
+            assert_message(&error, "/c: already exists");
         assert_null(strstr(error.message, "before that"));
         close_all(outputs, 3);
         assert_int_equal(count_files(false), fails ? 2 : 3);
@@ -116,7 +116,8 @@ static void are_copied_whole(void **state) {
         gf_output_close(output);
         assert_string_equal(calls, fails ? "ld" : "lDR");
         if (fails) {
-            assert_message(&error, "/a: cannot put the output in place: No space left on device");
+            assert_message(
+                &error, "/a: cannot rename the output to its final name: No space left on device");
             assert_bytes(in_folder("a"), "old", 3);
         } else {
             assert_bytes(in_folder("a"), bytes, sizeof bytes);

@@ -54,8 +54,8 @@ static void report_that_the_disk_fails(void **state) {
     static const char fails[] = {'D', 'F', 'F'};
     static const char *const messages[] = {"/a: cannot write: Input/output error",
                                            "/a: cannot write: Input/output error",
-                                           "/a: is complete, but may not be there after a power "
-                                           "failure: cannot sync its folder: Input/output error"};
+                                           "/a: is complete, but may be lost in a power failure: "
+                                           "cannot fsync its directory: Input/output error"};
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {

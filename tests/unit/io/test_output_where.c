@@ -73,7 +73,7 @@ static void follows_links(void **state) {
     (void)state;
     put_bytes(in_folder("real"), "old", 3);
     assert_int_equal(symlink("real", in_folder("link")), 0);
-    assert_no_output(in_folder("link"), false, GF_FAILED, "exists already");
+    assert_no_output(in_folder("link"), false, GF_FAILED, "already exists");
     gf_output *output = open_output(in_folder("link"), true);
     put_output(output, "new");
     commit(output);
@@ -81,15 +81,15 @@ static void follows_links(void **state) {
     assert_true(S_ISLNK(info.st_mode));
     assert_bytes(in_folder("real"), "new", 3);
     assert_int_equal(symlink("nowhere", in_folder("dangling")), 0);
-    assert_no_output(in_folder("dangling"), true, GF_FAILED, "symbolic link to nothing");
+    assert_no_output(in_folder("dangling"), true, GF_FAILED, "dangling symbolic link");
     assert_int_equal(count_files(false), 3);
 }
 
 static void refuses_folders_and_bad_places(void **state) {
     (void)state;
     put_bytes(in_folder("file"), "x", 1);
-    assert_no_output(test_folder, true, GF_FAILED, "is a folder");
-    assert_no_output(in_folder("none/a.png"), false, GF_FAILED, "folder does not exist");
+    assert_no_output(test_folder, true, GF_FAILED, "is a directory");
+    assert_no_output(in_folder("none/a.png"), false, GF_FAILED, "directory does not exist");
     assert_no_output(in_folder("none/"), false, GF_FAILED, "is not a file name");
     assert_no_output(in_folder("file/a.png"), false, GF_FAILED, "Not a directory");
     assert_no_output("", false, GF_FAILED, "is not a file name");
@@ -126,7 +126,7 @@ static void calls_temporaries_by_whole_characters(void **state) {
         name[sizeof name - 1] = '\0';
         calls_do.named = true;
         gf_output *output = open_output(in_folder(name), false);
-        const char *last = strrchr(gf_output_reach(output), '/') + 2;
+        const char *last = strrchr(gf_output_pending_path(output), '/') + 2;
         const char *end = strstr(last, ".gpufilter-");
         calls_do.named = before;
         assert_non_null(end);

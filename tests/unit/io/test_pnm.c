@@ -76,7 +76,7 @@ static void reads_plain_formats(void **state) {
                  "\x07"); /* a comment of an old Macintosh */
     assert_reads(TEXT("P3 1 2 255 1 2 3\n\n4 5 6\n"), 1, 2, 3, GF_U8, "\1\2\3\4\5\6");
     assert_reads(TEXT("P2 2 2 65535 0 65535 300 7 "), 2, 2, 1, GF_U16, deep);
-    assert_fails(TEXT("P2 2 1 255 0 256"), "sample is over 255");
+    assert_fails(TEXT("P2 2 1 255 0 256"), "sample is greater than 255");
     assert_fails(TEXT("P2 2 1 255 0 -1"), "sample is not a number");
     assert_fails(TEXT("P2 2 1 255 0 1x"), "sample is not a number");
     assert_fails(TEXT("P2 2 1 255 0"), "ends too early");
@@ -85,7 +85,7 @@ static void reads_plain_formats(void **state) {
 static void refuses_what_it_cannot_keep(void **state) {
     (void)state;
     assert_fails(TEXT("P5 1 1 4095 ab"),
-                 "x.pnm: maxval 4095: only 255 and 65535 keep values exact here; rescale it first, "
+                 "x.pnm: maxval 4095 is not supported, only 255 and 65535; convert it first, "
                  "e.g. with pamdepth 65535");
     assert_fails(TEXT("P5 1 1 0 a"), "maxval 0");
     assert_fails(TEXT("P4 8 1\nx"), "bitmap");
@@ -129,20 +129,20 @@ static void reports_damage(void **state) {
         "scale is not a number");
     assert_fails(TEXT("P7\nWIDTH\n"), "ends too early");
     assert_fails(TEXT("P7\nWIDTH\nHEIGHT 1\n"), "WIDTH is not a number");
-    assert_fails(TEXT("P7\nWIDTH 1 2\n"), "unknown line that starts with 2");
+    assert_fails(TEXT("P7\nWIDTH 1 2\n"), "unknown header line starting with 2");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR a\n"),
-                 "does not end in a line of its own");
+                 "ENDHDR is not on a line of its own");
     assert_fails(TEXT("P7\nWIDTH 99999999999999999999999\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\n"),
                  "--max-pixels");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 0\nMAXVAL 255\nENDHDR\n"), "DEPTH 0");
     assert_fails(TEXT("P7\nTUPLTYPE RGB\nTUPLTYPE RGB\n"),
-                 "unknown line that starts with TUPLTYPE");
+                 "unknown header line starting with TUPLTYPE");
     assert_fails(
         TEXT("P7\nTUPLTYPE A_TUPLE_OF_SAMPLES_THAT_HAS_A_NAME_LONGER_THAN_ANY_THAT_CAN_BE_READ\n"),
         "TUPLTYPE");
     memset(line, 'W', sizeof line - 1);
     memcpy(line, "P7\n", 3);
-    assert_fails(line, sizeof line - 1, "a line of its header is too long");
+    assert_fails(line, sizeof line - 1, "a header line is too long");
     line[3] = '#'; /* a comment may be as long */
     assert_fails(line, sizeof line - 1, "ends too early");
     for (size_t size = 3; size < sizeof pgm - 1; size++)

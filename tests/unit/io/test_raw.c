@@ -140,20 +140,20 @@ static void assert_fails(const void *file, size_t size, const char *text, const 
 
 static void refuses_a_wrong_shape(void **state) {
     (void)state;
-    assert_fails(TEXT("abcde"), "3x2:u8", "holds 5 bytes, and --raw says 6; give its real shape",
+    assert_fails(TEXT("abcde"), "3x2:u8", "has 5 bytes, but --raw specifies 6; correct its shape",
                  "the file ends too early, in row 2 of 2");
-    assert_fails(TEXT("abcdefg"), "3x2:u8", "holds 7 bytes, and --raw says 6; give its real shape",
-                 "holds more than the 6 bytes that --raw says; give its real shape");
-    assert_fails(TEXT("abcdef"), "3x2:u8+1", "holds 6 bytes, and --raw says 7",
+    assert_fails(TEXT("abcdefg"), "3x2:u8", "has 7 bytes, but --raw specifies 6; correct its shape",
+                 "contains more than the 6 bytes that --raw specifies; correct its shape");
+    assert_fails(TEXT("abcdef"), "3x2:u8+1", "has 6 bytes, but --raw specifies 7",
                  "the file ends too early, in row 2 of 2");
-    assert_fails(TEXT("abcdef"), "1x2x3:u16be+100", "holds 6 bytes, and --raw says 112",
+    assert_fails(TEXT("abcdef"), "1x2x3:u16be+100", "has 6 bytes, but --raw specifies 112",
                  "the file ends too early, in row 1 of 2");
     /* What could be the line end of a header is none. */
-    assert_fails(TEXT("\r\nabc"), "3x1:u8+1", "holds 5 bytes, and --raw says 4",
-                 "holds more than the 4 bytes");
+    assert_fails(TEXT("\r\nabc"), "3x1:u8+1", "has 5 bytes, but --raw specifies 4",
+                 "contains more than the 4 bytes");
     assert_fails(TEXT(""), "1x1:u8", "the file is empty", "the file is empty");
     assert_fails(TEXT("a"), "1000000000x1000000000x1:u8", "--max-pixels", "--max-pixels");
-    assert_fails(TEXT("a"), "1x1:u8+9223372036854775807", "no file is as long", NULL);
+    assert_fails(TEXT("a"), "1x1:u8+9223372036854775807", "more bytes than any file", NULL);
 }
 
 static void keeps_to_its_limits(void **state) {
@@ -179,7 +179,7 @@ static void keeps_to_its_limits(void **state) {
     assert_message(&error, "5 channels");
     limits = (gf_limits){.raw = &far};
     assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
-    assert_message(&error, "no file is as long as --raw says");
+    assert_message(&error, "--raw specifies more bytes than any file can have");
 }
 
 static void reports_what_it_holds(void **state) {
@@ -188,7 +188,7 @@ static void reports_what_it_holds(void **state) {
     } cases[] = {{"4x2:u8", "8-bit raw"},
                  {"2x2:u16", "16-bit raw, little-endian"},
                  {"2x2:u16be", "16-bit raw, big-endian"},
-                 {"1x1:f32be+4", "32-bit float raw, big-endian, from byte 4"}};
+                 {"1x1:f32be+4", "32-bit float raw, big-endian, offset 4"}};
 
     (void)state;
     put_bytes(in_folder("x.raw"), "abcdefgh", 8);
@@ -293,7 +293,7 @@ static void writes_exact_bytes(void **state) {
     assert_int_equal(
         save_image(in_folder("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "efgh", NULL, NULL, 1, &error),
         GF_FAILED);
-    assert_message(&error, "a.raw: exists already");
+    assert_message(&error, "a.raw: already exists");
     assert_bytes(in_folder("a.raw"), TEXT("abcd"));
 }
 

@@ -153,14 +153,17 @@ static void wants_the_count_first(void **state) {
     (void)state;
     gf_sample_sink *sink = open_pipe("npy", &reader);
     assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
-    assert_message(&error, "/pipe: an .npy file into a pipe begins with the number of samples");
+    assert_message(&error,
+                   "/pipe: an .npy file written to a pipe needs the number of samples first");
     error = (gf_error){0};
     assert_int_equal(gf_sample_sink_write(sink, 0, (uint64_t[]){0}, "a", 1, &error), GF_FAILED);
-    assert_message(&error, "/pipe: an .npy file into a pipe begins with the number of samples");
+    assert_message(&error,
+                   "/pipe: an .npy file written to a pipe needs the number of samples first");
     assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_OK);
     error = (gf_error){0};
     assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_FAILED);
-    assert_message(&error, "/pipe: the number of samples comes once, before them");
+    assert_message(&error,
+                   "/pipe: the number of samples must be set once, before the first sample");
     put(sink, 0, (uint64_t[]){0}, "a", 1);
     finish(sink);
     close(reader);
@@ -177,8 +180,7 @@ static void refuses_a_wrong_count(void **state) {
             assert_int_equal(gf_sample_sink_count(sink, reported, &error), GF_OK);
             put_grey8(sink);
             assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
-            snprintf(part, sizeof part, "/a: %" PRIu64 " samples were told of and 4 came",
-                     reported);
+            snprintf(part, sizeof part, "/a: expected %" PRIu64 " samples, got 4", reported);
             assert_message(&error, part);
             gf_sample_sink_close(sink);
             assert_int_equal(count_files(false), 0);
@@ -215,7 +217,7 @@ static void keeps_what_exists_without_force(void **state) {
 
     (void)state;
     put_bytes(in_folder("a.csv"), "old", 3);
-    assert_no_sink(in_folder("a.csv"), NULL, GF_FAILED, "/a.csv: exists already");
+    assert_no_sink(in_folder("a.csv"), NULL, GF_FAILED, "/a.csv: already exists");
     assert_bytes(in_folder("a.csv"), "old", 3);
     assert_int_equal(gf_sample_sink_open(in_folder("a.csv"), &(gf_file_options){.force = true},
                                          &grey8, &sink, &error),
@@ -277,15 +279,14 @@ static void leaves_nothing_after_a_failure(void **state) {
 static void chooses_the_kind(void **state) {
     (void)state;
     assert_no_sink(in_folder("a.png"), NULL, GF_USAGE,
-                   "/a.png: cannot tell the format of samples from this name; use the ending .csv, "
-                   ".npy or .json");
-    assert_no_sink(in_folder("csv"), NULL, GF_USAGE, "/csv: cannot tell the format");
-    assert_no_sink(in_folder("a.csv/b"), NULL, GF_USAGE, "/b: cannot tell the format");
+                   "/a.png: unknown sample format; use the extension .csv, .npy or .json");
+    assert_no_sink(in_folder("csv"), NULL, GF_USAGE, "/csv: unknown sample format");
+    assert_no_sink(in_folder("a.csv/b"), NULL, GF_USAGE, "/b: unknown sample format");
     assert_no_sink(in_folder("a.csv"), "xml", GF_USAGE,
-                   "/a.csv: samples are not written as 'xml'; use csv, npy or json");
-    assert_no_sink("-", "png", GF_USAGE, "standard output: samples are not written as 'png'");
-    assert_no_sink(test_folder, NULL, GF_FAILED, "is a folder; name a file in it");
-    assert_no_sink(in_folder("none/a.csv"), NULL, GF_FAILED, "its folder does not exist");
+                   "/a.csv: unknown sample format 'xml'; use csv, npy or json");
+    assert_no_sink("-", "png", GF_USAGE, "standard output: unknown sample format 'png'");
+    assert_no_sink(test_folder, NULL, GF_FAILED, "is a directory; name a file in it");
+    assert_no_sink(in_folder("none/a.csv"), NULL, GF_FAILED, "its directory does not exist");
     assert_int_equal(count_files(false), 0);
     gf_sample_sink *sink = open_sink(in_folder("A.CSV"), NULL, &grey8);
     put_grey8(sink);

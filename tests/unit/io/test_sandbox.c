@@ -286,12 +286,12 @@ static void refuses_where_there_is_none(void **state) {
     assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
     free(pixels);
     assert_int_equal(without(SYS_prctl, PR_SET_SECCOMP, EINVAL,
-                             "for want of a sandbox (Invalid argument); convert it to PNG, or use "
-                             "--no-sandbox if you trust it"),
+                             "no sandbox available (Invalid argument); convert it to PNG, or use "
+                             "--no-sandbox if you trust the file"),
                      0);
     assert_int_equal(without(SYS_prctl, PR_SET_NO_NEW_PRIVS, EPERM, "--no-sandbox"), 0);
     assert_int_equal(without(SYS_clone, 0, EAGAIN,
-                             "cannot start a process to decode it: Resource temporarily "
+                             "cannot create a child process: Resource temporarily "
                              "unavailable"),
                      0);
     /* Older systems: files are closed one by one. */

@@ -200,7 +200,7 @@ static void reads_the_beginning_of_what_is_none(void **state) {
     put_head("x.tga", "\xff\xff\xff", 3, large);
     open_in("x.tga", NULL, 64, "unknown image type");
     put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\3", 26, large);
-    open_in("x.psd", NULL, 64, "three channels");
+    open_in("x.psd", NULL, 64, "three RGB channels");
     put_head("x.gif", "GIF89a\4\0\4\0\0\0\0\x55", 14, large);
     open_in("x.gif", NULL, 64, "its header is damaged");
     put_head("x.hdr", "#?RADIANCE\nnothing\n\n", 20, large);

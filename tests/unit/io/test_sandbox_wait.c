@@ -44,7 +44,7 @@ static void kills_a_child_that_it_cannot_wait_for(void **state) {
             wait_fails.times = times[k];
             wait_fails.cause = causes[i];
             (void)snprintf(message, sizeof message,
-                           "x: cannot wait for the process that decodes it: %s; run again",
+                           "x: cannot wait for the child process that decodes it: %s; run again",
                            strerror(causes[i]));
             const gf_status status =
                 gf_sandbox_run(never_ends, NULL, &memory, 2, "x", &end, &error);

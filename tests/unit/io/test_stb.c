@@ -60,7 +60,7 @@ static void reads_tga_with_any_text(void **state) {
         for (size_t i = 0; i < 48; i++) /* BGR */
             assert_int_equal(pixels[i], 5 * (i / 3 * 3 + 2 - i % 3));
         assert_int_equal(gf_inspect_file(in_folder("x.tga"), NULL, &info, &error), GF_OK);
-        assert_string_equal(info.stored, "24 bits a pixel");
+        assert_string_equal(info.stored, "24 bits per pixel");
         free(pixels);
     }
 }
@@ -242,7 +242,7 @@ static void refuses_overfull_huffman_tables(void **state) {
     assert_non_null(table);
     memset(table + 5, 17, 16);
     assert_int_equal(load_bytes("x.jpg", file, size, NULL, &error), GF_FAILED);
-    assert_message(&error, "x.jpg: the JPEG is damaged (bad Huffman table)");
+    assert_message(&error, "x.jpg: the JPEG is damaged (invalid Huffman table)");
     free(file);
 }
 
@@ -314,7 +314,7 @@ static void reads_psd(void **state) {
     memcpy(packed, deep, sizeof deep);
     packed[13] = 4;
     assert_int_equal(load_bytes("x.psd", packed, sizeof packed - 1, NULL, &error), GF_FAILED);
-    assert_message(&error, "three channels");
+    assert_message(&error, "three RGB channels");
 }
 
 static void reads_gif(void **state) {

@@ -46,7 +46,7 @@ static void believes_none_of_it(void **state) {
         const char *part; /* of the message; NULL: accepted */
     } lies[] = {
         {{GF_STB_DECODED, 3, GF_U8, 10, 20, 64, ""}, NULL},
-        {{GF_STB_NOTHING, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
+        {{GF_STB_NONE, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
         {{12345, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
         {{UINT32_MAX, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
         {{GF_STB_DECODED, 0, GF_U8, 10, 20, 64, ""}, "0 channels"},
@@ -68,7 +68,7 @@ static void believes_none_of_it(void **state) {
         /* Refusals that are none. */
         {{GF_STB_OVER_LIMIT, 3, GF_U8, 10, 20, 64, ""}, "stopped"},
         {{GF_STB_OVER_LIMIT, 3, GF_U8, 1 << 20, 1, 64, ""}, "--max-memory"},
-        {{GF_STB_REFUSED, 3, GF_U8, 10, 20, 64, "say \x1b[2J\n\x80"}, "cannot decode (say ?[2J?"},
+        {{GF_STB_REJECTED, 3, GF_U8, 10, 20, 64, "say \x1b[2J\n\x80"}, "cannot decode (say ?[2J?"},
         {{GF_STB_OVER_MEMORY, 3, GF_U8, 10, 20, 64, ""}, "raise it with --max-memory"},
     };
     gf_format format;
@@ -96,7 +96,7 @@ static void cuts_a_reason_off(void **state) {
 
     (void)state;
     lie = truth;
-    lie.outcome = GF_STB_REFUSED;
+    lie.outcome = GF_STB_REJECTED;
     memset(lie.reason, 'x', sizeof lie.reason); /* and no end */
     assert_int_equal(open_lie(NULL, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "xxx); get an intact copy");
