@@ -15,7 +15,7 @@ static const gf_param params[] = {
     {.name = "diff",
      .type = GF_PARAM_IMAGE,
      .metavar = "FILE",
-     .help = "draw the differences on a darkened A: small ones red, large ones yellow"},
+     .help = "draw the differences on a darkened A; small ones red, large ones yellow"},
 };
 
 static const char *const cases[] = {"", "diff=-", NULL};

@@ -27,15 +27,15 @@ static const gf_param params[] = {
      .letter = 'C',
      .type = GF_PARAM_CHOICE,
      .metavar = "NAME",
-     .help = "channel to count, the luma, or all channels, alpha included; default: the grey "
-             "channel, or the luma of a colour image",
+     .help = "channel to count; all includes alpha; default: the grey channel, or the luma of a "
+             "colour image",
      .choices = channel_names},
     {.name = "per-row", .type = GF_PARAM_FLAG, .help = "also report the counts of each row"},
     {.name = "extract",
      .letter = 'x',
      .type = GF_PARAM_TEXT,
      .metavar = "BINS",
-     .help = "extract the samples of these bins: 3, up to 64 as in 3,5,9, or all"},
+     .help = "bins to extract: 3, up to 64 as in 3,5,9, or all"},
     {.name = "out",
      .letter = 'o',
      .type = GF_PARAM_SAMPLES,
@@ -190,7 +190,7 @@ const gf_filter gf_hist_filter = {
     .info =
         {
             .name = "hist",
-            .summary = "count samples in bins and extract the samples of bins",
+            .summary = "count samples in bins and extract the samples of chosen bins",
             .operands = "IN",
             .details =
                 "Counts the samples of an image in N bins of equal width. --extract K extracts\n"

@@ -116,7 +116,7 @@ static const struct gf_common {
         "CPU time limit in seconds; for decoding a JPEG, BMP, TGA, PSD, GIF or HDR", "60", 1,
         1000000),
     FLAG(ANY, files.no_sandbox, "no-sandbox", 0,
-         "decode JPEG, BMP, TGA, PSD, GIF and HDR without a sandbox; for trusted files only"),
+         "decode without a sandbox; for trusted files only: JPEG, BMP, TGA, PSD, GIF, HDR"),
     {.param = {.group = "Progress and reports"}},
     FLAG(ANY | FEATURE_BRIEF, json, "json", 0, "print reports as JSON; one line per image"),
     FLAG(MEASURES | FEATURE_BRIEF, csv, "csv", 0, "print results as CSV"),
@@ -131,7 +131,7 @@ static const struct gf_common {
     CHOICE(ANY, color, "color", 0, "WHEN",
            "colour the text output; auto: on a terminal, unless NO_COLOR is set", "auto",
            gf_cli_colours),
-    FLAG(ANY, help, "help", 'h', "print all options; -h: print the most used options"),
+    FLAG(ANY, help, "help", 'h', "print help; -h: the most used options; --help: all options"),
     FLAG(ANY, version, "version", 'V', "print the version"),
 };
 

@@ -124,7 +124,7 @@ static char *text_put_uint(char *to, uint64_t x, bool json) {
 static char *text_header(char *to, const gf_sample_layout *layout, bool json) {
     if (!json)
         return stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
-    to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"version\":1,\"fields\":[");
+    to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,\"fields\":[");
     to = stpcpy(to, layout->with_bin ? "\"bin\"," : "");
     return stpcpy(to, "\"x\",\"y\",\"channel\",\"value\"],\"samples\":[");
 }

@@ -108,7 +108,7 @@ $ gpufilter hist -q --bins 8 --extract 3 --out v.npy samples/scene.png; head -c 
 > {'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '|u1')], 'fortran_order': False, 'shape': (68146,), }
 > 1226820
 $ gpufilter hist -q --bins 8 --extract 7 --out v.json samples/page.png; head -c 100 v.json
-> {"schema":"gpufilter-samples","version":1,"fields":["x","y","channel","value"],"samples":[
+> {"schema":"gpufilter-samples","schema_version":1,"fields":["x","y","channel","value"],"samples":[
 > [32,0,"gr
 $ gpufilter hist --bins 8 --extract 3 --out - samples/scene.png 2>text | cmp - v.csv; tail -n 2 text
 > Bin 3 [96, 127] count: 68146

@@ -26,7 +26,7 @@ $ python3 -c 'import struct, sys; sys.stdout.buffer.write(b"Pf\n15 1\n-1\n" + st
 $ for weight in 0.6 1; do gpufilter smooth -k -w $weight impulse.pfm - --format pfm | tail -c 60 | python3 -c 'import struct, sys; h = struct.unpack("<15f", sys.stdin.buffer.read()); print(*("%.3g" % x for x in h[4:11]), "moves by %.2f" % sum((i - 7) * x for i, x in enumerate(h)))'; done
 > 0.0909 0.145 0.2 0.2 0.2 0.109 0.0545 moves by -0.18
 > 0.0667 0.133 0.2 0.2 0.2 0.133 0.0667 moves by 0.00
-$ gpufilter smooth --help | sed -n '/not symmetric/,/move it/p'
+$ gpufilter smooth --help | sed -n '/not symmetric/,/no shift/p'
 > The chain is not symmetric: F[i] weighs I[i-3] to I[i+3] by 0.055 0.109 0.2 0.2
 > 0.2 0.145 0.091 (times 1.452), so each pass moves the picture by
 > (1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not

@@ -61,7 +61,7 @@ static const struct example {
                "2,0,grey,9\n"
                "0,1,grey,10\n"
                "1,2,grey,255\n",
-        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        .json = "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
                 "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
                 "[0,0,\"grey\",0],\n"
                 "[2,0,\"grey\",9],\n"
@@ -85,7 +85,7 @@ static const struct example {
                "5,0,0,r,0\n"
                "5,3,0,b,1234\n"
                "65535,1,1,g,65535\n",
-        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        .json = "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
                 "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
                 "[5,0,0,\"r\",0],\n"
                 "[5,3,0,\"b\",1234],\n"
@@ -111,7 +111,7 @@ static const struct example {
                "0,2,luma,16777216\n"
                "1,2,luma,1e-45\n"
                "1,500000,luma,-2.5e+20\n",
-        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        .json = "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
                 "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
                 "[0,0,\"luma\",0.1],\n"
                 "[1,0,\"luma\",-0.0],\n"
@@ -140,7 +140,7 @@ static const struct example {
         .csv = "x,y,channel,value\n"
                "1,0,b,1\n"
                "0,1,a,2\n",
-        .json = "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        .json = "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
                 "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
                 "[1,0,\"b\",1],\n"
                 "[0,1,\"a\",2]\n"
@@ -202,7 +202,7 @@ static void writes_no_samples(void **state) {
         finish(open_sink(in_folder(kinds[k]), kinds[k], &rgb16));
     assert_bytes(in_folder("csv"), "bin,x,y,channel,value\n", 22);
     static const char json[] =
-        "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
         "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[]}\n";
     assert_bytes(in_folder("json"), json, sizeof json - 1);
     size_t size;
@@ -225,7 +225,7 @@ static void writes_large_positions(void **state) {
         "9007199254740993,0,a,2\n"
         "1152921504606846975,7,a,3\n";
     static const char json[] =
-        "{\"schema\":\"gpufilter-samples\",\"version\":1,"
+        "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
         "\"fields\":[\"x\",\"y\",\"channel\",\"value\"],\"samples\":[\n"
         "[9007199254740992,0,\"grey\",1],\n"
         "[\"9007199254740993\",0,\"a\",2],\n"
@@ -264,7 +264,7 @@ static char *expect_many(const char *kind, size_t *size) {
         fprintf(file, "%-181s\n", text);
     } else if (json)
         fputs(
-            "{\"schema\":\"gpufilter-samples\",\"version\":1,\"fields\":[\"bin\",\"x\",\"y\","
+            "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,\"fields\":[\"bin\",\"x\",\"y\","
             "\"channel\",\"value\"],\"samples\":[\n",
             file);
     else
